@@ -9,8 +9,7 @@ from host.streams.change_log import corners
 from .accelerators import prepare
 from .drawing import draw
 from .elastic_run import CONTROLLERS, CORES, ElasticPoint, measure_elastic
-from .store import Store
-from .sweep import FOLDER
+from .sweep import FOLDER, sweep
 
 __all__ = ["ElasticPlot", "elastic_plots", "sweep_elastic", "write_elastic"]
 
@@ -72,17 +71,10 @@ def sweep_elastic(
     points, report, *, folder=FOLDER, prepared=prepare, advance=lambda done, of: None
 ):
     """Return what was measured at each point; what is in the store is not measured again."""
-    store, found = Store(folder / "elastic.jsonl"), {}
-    for point in points:
-        advance(len(found), len(points))
-        manifest = prepared(point.accelerator, folder / "bundles", report)
-        measured = store.get(manifest.hash, point)
-        if measured is None:
-            measured = measure_elastic(manifest, point)
-            store.put(manifest.hash, point, measured)
-        found[point] = measured
-    advance(len(found), len(points))
-    return found
+    return sweep(
+        points, report, folder=folder, prepared=prepared, advance=advance,
+        measured=measure_elastic, store="elastic.jsonl",
+    )  # fmt: skip
 
 
 def write_elastic(plot, found, folder, command):

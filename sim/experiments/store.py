@@ -52,3 +52,27 @@ class Store:
             file.write(("\n" if self._cut else "") + json.dumps(record) + "\n")
         self._cut = False
         self._found[key] = measured
+
+    def fill(self, points, circuit_of, measure, advance):
+        """Return what was measured at each point; what is in the store is not measured again.
+
+        Parameters
+        ----------
+        points : collection
+            The points, in the order of measurement.
+        circuit_of, measure : callable
+            Return the hash of a point's circuit, and what is measured at a point.
+        advance : callable
+            Called with the number of points that are done, and that there are.
+        """
+        found = {}
+        for point in points:
+            advance(len(found), len(points))
+            circuit = circuit_of(point)
+            measured = self.get(circuit, point)
+            if measured is None:
+                measured = measure(point)
+                self.put(circuit, point, measured)
+            found[point] = measured
+        advance(len(found), len(points))
+        return found

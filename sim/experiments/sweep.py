@@ -13,7 +13,10 @@ __all__ = ["FOLDER", "sweep"]
 FOLDER = Path("build") / "experiments"
 
 
-def sweep(points, report, *, folder=FOLDER, prepared=prepare, advance=lambda done, of: None):
+def sweep(
+    points, report, *, folder=FOLDER, prepared=prepare, advance=lambda done, of: None,
+    measured=measure, store="points.jsonl",
+):  # fmt: skip
     """Return what was measured at each point, by point.
 
     Parameters
@@ -28,19 +31,23 @@ def sweep(points, report, *, folder=FOLDER, prepared=prepare, advance=lambda don
         Makes the bundle of an accelerator, as :func:`sim.experiments.accelerators.prepare`.
     advance : callable
         Called with the number of points that are done, and that there are.
+    measured : callable
+        Returns what is measured at a point, from the manifest of its accelerator and the point.
+    store : str
+        Name of the store's file.
     """
     points = list(dict.fromkeys(points))
-    store, found, manifests = Store(folder / "points.jsonl"), {}, {}
-    for point in sorted(points, key=lambda point: point.accelerator):
-        advance(len(found), len(points))
+    manifests = {}
+
+    def manifest_of(point):
         name = point.accelerator
         if name not in manifests:
             manifests[name] = prepared(name, folder / "bundles", report)
-        manifest = manifests[name]
-        measured = store.get(manifest.hash, point)
-        if measured is None:
-            measured = measure(manifest, point)
-            store.put(manifest.hash, point, measured)
-        found[point] = measured
-    advance(len(found), len(points))
-    return found
+        return manifests[name]
+
+    return Store(folder / store).fill(
+        sorted(points, key=lambda point: point.accelerator),
+        lambda point: manifest_of(point).hash,
+        lambda point: measured(manifest_of(point), point),
+        advance,
+    )

@@ -69,18 +69,14 @@ def text_plots(*, quick=False):
 
 def sweep_texts(points, report, *, folder=FOLDER, advance=lambda done, of: None):
     """Return what was measured at each point; what is in the store is not measured again."""
-    store, found = Store(folder / "texts.jsonl"), {}
-    for point in points:
-        advance(len(found), len(points))
-        text = design() + repr(text_parameters(point))
-        circuit = hashlib.sha256(text.encode()).hexdigest()
-        measured = store.get(circuit, point)
-        if measured is None:
-            measured = measure_texts(point, report, folder=folder)
-            store.put(circuit, point, measured)
-        found[point] = measured
-    advance(len(found), len(points))
-    return found
+    sources = design()
+
+    def circuit_of(point):
+        return hashlib.sha256((sources + repr(text_parameters(point))).encode()).hexdigest()
+
+    return Store(folder / "texts.jsonl").fill(
+        points, circuit_of, lambda point: measure_texts(point, report, folder=folder), advance
+    )
 
 
 def write_texts(plot, found, folder, command):

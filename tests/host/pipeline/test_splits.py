@@ -82,7 +82,7 @@ def test_what_a_limit_does_not_read_is_not_compared():
         source.limit(3).collect()
 
 
-def test_a_vanished_sort_a_merge_and_an_aggregate_find_a_false_order_out(tmp_path):
+def test_a_vanished_sort_a_merge_and_distinct_find_a_false_order_out(tmp_path):
     rows = table([(1, "a"), (3, "a"), (2, "a")])
     pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=2)
     declared = [

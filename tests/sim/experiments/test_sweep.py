@@ -2,14 +2,13 @@
 from contextlib import suppress
 from types import SimpleNamespace
 
-from sim.experiments import sweep as module
 from sim.experiments.point import Point
 from sim.experiments.sweep import sweep
 
 POINTS = [Point("sj-2", 16), Point("llhj-2", 16), Point("sj-2", 32), Point("sj-2", 16)]
 
 
-def measured(monkeypatch, folder, points, circuit, *, broken=()):
+def measured(folder, points, circuit, *, broken=()):
     """Sweep with a measurement that counts; return the points that it was asked for."""
     asked = []
 
@@ -22,26 +21,25 @@ def measured(monkeypatch, folder, points, circuit, *, broken=()):
     def prepared(name, place, report):
         return SimpleNamespace(hash=f"{name} {circuit}")
 
-    monkeypatch.setattr(module, "measure", measure)
     with suppress(KeyboardInterrupt):
-        sweep(points, lambda text: None, folder=folder, prepared=prepared)
+        sweep(points, lambda text: None, folder=folder, prepared=prepared, measured=measure)
     return asked
 
 
-def test_equal_points_are_measured_once_and_kept_for_the_next_sweep(tmp_path, monkeypatch):
-    assert len(measured(monkeypatch, tmp_path, POINTS, "a")) == 3
-    assert measured(monkeypatch, tmp_path, POINTS, "a") == []
+def test_equal_points_are_measured_once_and_kept_for_the_next_sweep(tmp_path):
+    assert len(measured(tmp_path, POINTS, "a")) == 3
+    assert measured(tmp_path, POINTS, "a") == []
     more = Point("sj-2", 64)
-    assert measured(monkeypatch, tmp_path, [*POINTS, more], "a") == [more]
+    assert measured(tmp_path, [*POINTS, more], "a") == [more]
 
 
-def test_a_sweep_that_was_interrupted_goes_on(tmp_path, monkeypatch):
-    first = measured(monkeypatch, tmp_path, POINTS, "a", broken=POINTS[:1])
-    then = measured(monkeypatch, tmp_path, POINTS, "a")
+def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
+    first = measured(tmp_path, POINTS, "a", broken=POINTS[:1])
+    then = measured(tmp_path, POINTS, "a")
     assert first
     assert sorted(map(str, first + then)) == sorted(map(str, set(POINTS)))
 
 
-def test_a_changed_circuit_is_measured_anew(tmp_path, monkeypatch):
-    measured(monkeypatch, tmp_path, POINTS, "a")
-    assert len(measured(monkeypatch, tmp_path, POINTS, "b")) == 3
+def test_a_changed_circuit_is_measured_anew(tmp_path):
+    measured(tmp_path, POINTS, "a")
+    assert len(measured(tmp_path, POINTS, "b")) == 3
