@@ -59,7 +59,11 @@ struct Board {
         for (int n = 0; n < 64; ++n) clocks();
         root->rst = root->ethernet_rst = 0;
     }
-    ~Board() { model->final(); }
+    ~Board() {
+        // The model takes its scopes from the thread's context, which may be that of another board.
+        Verilated::threadContextp(&context);
+        model->final();
+    }
 
     // Let a cycle of the PHY pass, with the edges of the clock of the link that fall into it.
     void clocks() {

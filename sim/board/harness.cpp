@@ -90,7 +90,11 @@ struct Board {
         for (int n = 0; n < 16; ++n) clock_cycle(root);
         root->rst = 0;
     }
-    ~Board() { model->final(); }
+    ~Board() {
+        // The model takes its scopes from the thread's context, which may be that of another board.
+        Verilated::threadContextp(&context);
+        model->final();
+    }
 };
 
 }  // namespace

@@ -124,7 +124,11 @@ struct Simulation {
         model->eval();
         reset();
     }
-    ~Simulation() { model->final(); }
+    ~Simulation() {
+        // The model takes its scopes from the thread's context, which may be that of another instance.
+        Verilated::threadContextp(&context);
+        model->final();
+    }
 
     // Let the memories take part in this cycle, unless the accelerator is in reset.
     void access_memories() {

@@ -70,3 +70,13 @@ def test_a_closed_board_is_refused(library):
         board.exchange(b"", 1)
     with pytest.raises(ValueError, match="is closed"):
         _ = board.cycle
+
+
+@pytest.mark.timeout(120)
+def test_boards_of_one_library_are_closed_in_any_order(library):
+    for order in (1, -1):
+        boards = [SimulatedBoard(library) for _ in range(3)]
+        for board in boards:
+            board.exchange(b"", 1000)
+        for board in boards[::order]:
+            board.close()

@@ -145,6 +145,18 @@ def test_instances_in_threads_do_not_disturb_one_another(built):
     assert answers == [expected] * 80
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_instances_of_one_library_are_closed_in_any_order(built, order):
+    # In a process of its own: where it fails, it hangs in C++ without letting Python go on.
+    closing = (
+        "import sys; from host.device import open_device\n"
+        "devices = [open_device(sys.argv[1]) for _ in range(3)]\n"
+        "for device in devices[:: int(sys.argv[2])]: device.close()"
+    )
+    command = [sys.executable, "-c", closing, f"sim:{built}", str(order)]
+    subprocess.run(command, check=True, timeout=60, cwd=Path(__file__).parents[3])
+
+
 def test_opening_and_closing_returns_the_memory(built):
     def resident():
         pages = Path("/proc/self/statm").read_text().split()[1]
