@@ -13,16 +13,9 @@ import zipfile
 from spark_offload import explain, metrics, stream_join
 from spark_offload.session.spark_session import open_session
 from tests.spark_offload import faulty
+from tests.spark_offload.discovery import discovery_options
 
 __all__ = ["main"]
-
-DISCOVERY = """#!/bin/sh
-# Both workers are on this machine, and ask once each.
-if mkdir "{folder}/asked" 2>/dev/null
-then echo '{{"name": "card", "addresses": ["{first}"]}}'
-else echo '{{"name": "card", "addresses": ["{second}"]}}'
-fi
-"""
 
 
 def main(folder):
@@ -33,17 +26,9 @@ def main(folder):
     with zipfile.ZipFile(package, "w") as archive:
         archive.writestr("cards/__init__.py", "")
         archive.write(faulty.__file__, "cards/faulty.py")
-    script = place / "discover.sh"
     first, second = card("sound", place / "first"), card("sound", place / "second")
-    script.write_text(DISCOVERY.format(folder=place, first=first, second=second))
-    script.chmod(0o755)
     # Two tasks at a time in each executor, on the one device that Spark assigns to it.
-    options = {
-        "spark.worker.resource.card.amount": "1",
-        "spark.worker.resource.card.discoveryScript": str(script),
-        "spark.executor.resource.card.amount": "1",
-        "spark.task.resource.card.amount": "0.5",
-    }
+    options = discovery_options(place, first, second, amount="0.5")
     spark = open_session("devices", master="local-cluster[2,2,1024]", options=options)
     spark.sparkContext.addPyFile(str(package))
     left = spark.range(0, 4000, 2).selectExpr("id as t", "id % 101 as k")

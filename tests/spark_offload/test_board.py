@@ -18,6 +18,7 @@ from sim.board.udp_server import UdpServer
 from spark_offload import metrics, stream_join
 from tests.spark_offload.oracle import join_rows
 from tests.spark_offload.test_join import collected, frames, random_rows
+from tests.spark_offload.test_local_cluster import run_job
 
 pytestmark = [
     pytest.mark.long,
@@ -81,3 +82,17 @@ def test_a_join_of_spark_runs_on_a_board(spark, serve, kind):
     assert collected(joined) == join_rows(LEFT, RIGHT, matches, order="t", rows=33)
     assert {task.device for task in metrics(joined).tasks} == {address}
     assert metrics(joined).counters()["tuples_r"] == len(LEFT)
+
+
+def test_tasks_join_on_the_boards_that_spark_assigns(serve, tmp_path):
+    empty, data = tmp_path / "empty", tmp_path / "data"
+    empty.mkdir()
+    data.mkdir()
+    boards = [serve("tcp"), serve("tcp")]
+    answer = run_job(empty, str(data), *boards, job="board_cluster_job.py", seconds=800)
+    left = [{"t": t, "k": t % 11} for t in range(0, 160, 2)]
+    right = [{"t": t, "k": t % 11} for t in range(1, 160, 2)]
+    expected = sorted(join_rows(left, right, matches, order="t", rows=30))
+    assert list(map(tuple, answer["pairs"])) == expected
+    assert set(answer["devices"]) <= set(boards)
+    assert answer["tuples_r"] >= len(left), "the boards have counted the tuples"
