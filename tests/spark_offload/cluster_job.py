@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run by a test in an empty folder: a join on a cluster of two worker processes.
+"""Run by a test in an empty folder: joins and aggregates on a cluster of two worker processes.
 
 Its argument is the device; it prints the answer and where executors found the
 packages, as JSON, on the last line.
@@ -10,6 +10,7 @@ import sys
 
 from spark_offload import explain, metrics, stream_join
 from spark_offload.session.spark_session import open_session
+from tests.spark_offload.other_operations import run_operations
 
 __all__ = ["main"]
 
@@ -41,6 +42,7 @@ def main(device):
         "partitions": explain(timed).partitions,
         "results": int(metrics(timed).total("results")),
         "files": [row.file for row in spark.range(2).mapInArrow(found_in, "file string").collect()],
+        "operations": run_operations(spark, device),
     }
     spark.stop()
     print()

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from host import JoinError
 from spark_offload import explain, metrics, stream_join, stream_metrics, task_error
 from spark_offload.session.spark_session import PROVIDER, ROCKSDB
+from tests.spark_offload.other_operations import run_operations
 
 __all__ = ["main"]
 
@@ -128,6 +129,7 @@ def main(device, folder, page):
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = SparkSession.builder.remote(MASTER).getOrCreate()
     answer = batch_joins(spark, device)
+    answer["operations"] = run_operations(spark, device)
     answer |= {"page": page_code(page), "stream": stream(spark, device, folder)}
     spark.stop()
     print()

@@ -4,6 +4,7 @@
 import pytest
 
 from tests.spark_offload.oracle import join_rows
+from tests.spark_offload.other_operations import expected_rows
 from tests.spark_offload.test_local_cluster import ROOT, run_job
 
 REASON = "the packages of the extra `connect` are not installed"
@@ -45,6 +46,10 @@ def test_batch_joins_have_the_same_rows(answer):
     assert [tuple(row) for row in answer["timed"]] == sorted(timed)
     assert [tuple(row) for row in answer["counted"]] == counted
     assert [tuple(row) for row in answer["ranges"]] == ranges
+
+
+def test_other_joins_and_aggregates_have_the_same_rows(answer):
+    assert answer["operations"] == expected_rows()
 
 
 def test_executors_import_the_artifacts(answer):

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.spark_offload.oracle import join_rows
+from tests.spark_offload.other_operations import expected_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,14 +66,16 @@ def check(answer):
     assert [tuple(row) for row in answer["counted"]] == counted
     assert answer["results"] == len(timed)
     assert answer["partitions"] == 4
+    assert answer["operations"] == expected_rows()
     for file in answer["files"]:
         assert ".zip" in file, "executors import what was shipped to them"
         assert not file.startswith(str(ROOT))
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_executors_of_a_cluster_need_nothing_but_what_is_shipped(tmp_path, simulated_bundle):
-    check(run_job(tmp_path, simulated_bundle))
+    check(run_job(tmp_path, simulated_bundle, seconds=580))
     assert not [path for path in tmp_path.iterdir() if path.name != "work"]
 
 
