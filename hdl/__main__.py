@@ -79,6 +79,8 @@ def summary(parameters):
         f"{parameters.cores} cores x {parameters.sub_window} tuples, {parameters.lanes} lanes, "
         f"{parameters.probes} probes, {parameters.comparator} on {keys}, "
         f"timestamp {parameters.timestamp_bits} bits"
+        + f", aggregated values of {parameters.value_bits} bits"
+        * parameters.is_aggregated
     )
 
 

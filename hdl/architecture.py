@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which accelerator parameters describe: SplitJoin, a join that it is compared with, aggregates."""
+"""Which accelerator parameters describe: SplitJoin, a join it is compared with, or aggregates."""
 
 from .accelerator import Accelerator
 from .aggregate.accelerator import AggregateAccelerator
 from .aggregate.aggregate_parameters import AggregateParameters
 from .baselines.accelerator import ChainAccelerator
+from .join_aggregate import JoinAggregateAccelerator
 
 __all__ = ["make_accelerator"]
 
@@ -19,4 +20,6 @@ def make_accelerator(parameters):
     """
     if isinstance(parameters, AggregateParameters):
         return AggregateAccelerator(parameters)
+    if parameters.is_aggregated:
+        return JoinAggregateAccelerator(parameters)
     return (ChainAccelerator if parameters.is_chain else Accelerator)(parameters)

@@ -9,7 +9,7 @@ from amaranth.utils import bits_for
 
 from .counters import CounterBank
 from .result_ports import result_ports, results_per_cycle
-from .words.results import ResultKind
+from .words.results import result_kinds
 
 __all__ = ["count_events"]
 
@@ -38,6 +38,7 @@ def count_events(m, accelerator, activity):
         return resized(reduce(add, (leaves & (one.kind == kind) for leaves, one in results)), bits)
 
     every = range(len(outputs))
+    result, star, mark = result_kinds(parameters)
     m.d.comb += [
         counters.activity.eq(activity.o),
         counters.accepted.eq(ingress.accepted),
@@ -49,9 +50,9 @@ def count_events(m, accelerator, activity):
         ),
         counters.kinds.eq(
             Cat(
-                emitted(ResultKind.PAIR, every),
-                emitted(ResultKind.STAR, every),
-                emitted(ResultKind.MARK, every[:1]),  # every mark leaves by all ports
+                emitted(result, every),
+                emitted(star, every),
+                emitted(mark, every[:1]),  # every mark leaves by all ports
             )
         ),
         counters.address.eq(accelerator.counter_addr),

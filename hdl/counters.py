@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Performance counters: hardware counts what every stage does in every cycle."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
@@ -103,6 +103,11 @@ def counters_of(parameters):
     """Return the counters of an accelerator with these parameters."""
     if parameters.is_external:
         return COUNTERS + MEMORY_COUNTERS
+    if parameters.is_aggregated:
+        values = {"results": "values of tuples of R emitted"}
+        return tuple(
+            replace(one, description=values.get(one.name, one.description)) for one in COUNTERS
+        )
     return COUNTERS + PARITY_COUNTERS if parameters.parity else COUNTERS
 
 
@@ -165,14 +170,14 @@ class ActivityTree(wiring.Component):
 
     Members
     -------
-    i : In(activity_layout(parameters)).array(2 * cores)
+    i : In(activity_layout(parameters)).array(regions)
     o : Out(activity_layout(parameters, ...))
         Wide enough for all regions busy at once.
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.regions = 2 * parameters.cores
+        self.regions = parameters.regions
         self._levels = tree_levels(self.regions, ActivityNode.ARITY)
         self.latency = len(self._levels) + 1
         super().__init__(
@@ -242,7 +247,7 @@ class CounterBank(wiring.Component):
         self.parameters = parameters
         self.latency = COUNTER_LATENCY
         self._count_bits = bits_for(results_per_cycle(parameters))
-        levels = len(tree_levels(2 * parameters.cores, ActivityNode.ARITY))
+        levels = len(tree_levels(parameters.regions, ActivityNode.ARITY))
         super().__init__(
             {
                 "activity": In(activity_layout(parameters, ActivityNode.ARITY**levels)),

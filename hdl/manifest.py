@@ -19,6 +19,7 @@ from .tree import tree_levels
 from .verilog.conversion import yosys_version
 from .words.cells import cell_layout, digest_parts, has_cells
 from .words.inputs import Control, InputKind, coordinate_layout, input_word, operation_indices
+from .words.match_values import MatchKind
 from .words.results import ResultKind, result_word
 
 __all__ = ["bundle_parts", "describe", "fingerprint", "members", "word"]
@@ -27,6 +28,8 @@ __all__ = ["bundle_parts", "describe", "fingerprint", "members", "word"]
 FORMAT = 4
 #: Version for accelerators whose results leave by two ports, of which earlier hosts read only one.
 PORTS_FORMAT = 5
+#: Version for join aggregates, whose results hold values in place of pairs.
+MATCHES_FORMAT = 7
 
 #: Parts of a manifest that its hash does not cover.
 UNHASHED = ("hash", "tools", "clock", "shells")
@@ -125,6 +128,13 @@ def bundle_parts(counters, *, verilog_file, others):
     }
 
 
+def format_of(parameters):
+    """Return the version of the manifest of an accelerator with these parameters."""
+    if parameters.is_aggregated:
+        return MATCHES_FORMAT
+    return FORMAT if parameters.result_streams == 1 else PORTS_FORMAT
+
+
 def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
 
@@ -145,15 +155,16 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
     unused = () if parameters.tuples_per_word == 2 else (InputKind.BOTH, ResultKind.NONE)
     ports = result_ports(parameters)
+    kinds = MatchKind if parameters.is_aggregated else ResultKind
     manifest = {
-        "format": FORMAT if len(ports) == 1 else PORTS_FORMAT,
+        "format": format_of(parameters),
         "kit": kit_version(),
         "hash": "",
         "parameters": parameters.to_dict(),
         "input_word": word(input_word(parameters)),
         "result_word": word(result_word(parameters)),
         "input_kinds": members(InputKind, without=unused),
-        "result_kinds": members(ResultKind, without=unused),
+        "result_kinds": members(kinds, without=unused),
         "operations": {name: Control[name].value for name in indices},
         "indices": indices,
         "storage": {

@@ -30,6 +30,8 @@ NUMBERS = {
     "memory_width": "bits of a beat of the external memory; a row of keys fits into it",
     "memory_burst": "beats of a whole burst to the external memory",
     "memory_latency": "cycles of the external memory's latency that reads ahead hide",
+    "value_bits": "width of the value beside a key of S; each tuple of R leaves as one word, what"
+    " its matches are reduced to. 0, the default, sends pairs",
     "tag_bits": "width of the numbers that results of a handshake join name tuples by",
 }
 
@@ -115,7 +117,7 @@ def parameters_from(options, *, aggregates=False):
     options : argparse.Namespace
         With the options of :func:`add_parameter_options`.
     aggregates : bool
-        Whether the command can do anything with an aggregate.
+        Whether the command can do anything with an aggregate, also one of matches.
 
     Raises
     ------
@@ -139,7 +141,13 @@ def parameters_from(options, *, aggregates=False):
         changes["keys"] = tuple(options.keys)
     if options.predicate is not None:
         changes.setdefault("comparator", "custom")
-    return base.with_(**changes)
+    parameters = base.with_(**changes)
+    if parameters.is_aggregated and not aggregates:
+        raise ValueError(
+            "This command knows joins that send pairs only; of a join aggregate (--value-bits) "
+            "there are `generate` and `cost`"
+        )
+    return parameters
 
 
 def refuse(options, names, what, whose):

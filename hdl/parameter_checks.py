@@ -40,7 +40,11 @@ LEAST = {
     "memory_width": 8,
     "memory_burst": 1,
     "memory_latency": 0,
+    "value_bits": 0,
 }
+
+#: Widest sum of a join aggregate, which a host reads as a number of its processor.
+MOST_TOTAL_BITS = 64
 
 
 def require(condition, message):
@@ -81,6 +85,8 @@ def check_parameters(parameters):
     check_parity(parameters)
     check_store(parameters)
     check_clocks(parameters)
+    if parameters.value_bits:
+        check_values(parameters)
     require(
         parameters.probes <= 1 << parameters.probe_bits,
         f"A group of {parameters.probes} probes needs a probe index of"
@@ -238,6 +244,36 @@ def check_clocks(parameters):
         "Parameter 'clock_requests' must be False for architecture"
         f" {parameters.architecture!r}, not True: tuples flow through all cores of a chain",
     )
+
+
+def check_values(parameters):
+    """Check that the matches of a scan can be reduced where they are found."""
+    names = [key.name for key in parameters.keys]
+    require("value" not in names, "Key field name 'value' is taken by the value of a tuple")
+    most = MOST_TOTAL_BITS - ceil_log2(parameters.capacity)
+    require(
+        parameters.value_bits <= most,
+        f"Parameter 'value_bits' must be at most {most}, so that the sum of the"
+        f" {parameters.capacity} values of a window has {MOST_TOTAL_BITS} bits, not"
+        f" {parameters.value_bits}",
+    )
+    rules = {
+        "engine": ("scan", "an index sends the matches of several probes by turns"),
+        "architecture": ("splitjoin", "a chain of cores does not say when a tuple has met all"),
+        "digest_bits": (None, "values are reduced where whole keys are compared"),
+        "tuples_per_word": (1, "a scan takes one tuple after the other"),
+        "result_streams": (1, "only tuples of R have results"),
+        "rounds": (False, "a tuple has one result, not one per round"),
+        "failure_cycles": (0, "a sum without those of a core would be wrong, not incomplete"),
+        "store": ("chip", "values are beside the keys"),
+        "clock_requests": (False, "a core without a clock would hold up all values"),
+    }
+    for name, (value, reason) in rules.items():
+        require(
+            getattr(parameters, name) == value,
+            f"A join aggregate (value_bits={parameters.value_bits}) needs parameter {name!r} to be "
+            f"{value!r}, not {getattr(parameters, name)!r}: {reason}",
+        )
 
 
 def check_store(parameters):

@@ -129,6 +129,11 @@ class JoinParameters:
     clock_requests : bool
         Whether ports tell of every core whether its clock may be stopped, and whether it holds no
         tuple (:class:`hdl.clock_request.ClockRequest`).
+    value_bits : int
+        Width of the signed value that a join aggregate stores beside each key of S. Tuples of R
+        only probe, and in place of its pairs, each leaves count, sum, least and greatest of the
+        values that it matches (:mod:`hdl.join_aggregate`). Zero, the default, is a join. Only for a
+        scan of whole keys.
     """
 
     cores: int = 4
@@ -157,6 +162,7 @@ class JoinParameters:
     memory_burst: int = 16
     memory_latency: int = 64
     clock_requests: bool = False
+    value_bits: int = 0
 
     def __post_init__(self):
         check_parameters(self)
@@ -165,6 +171,16 @@ class JoinParameters:
     def is_chain(self):
         """Whether the cores are a chain through which tuples flow, as in a handshake join."""
         return self.architecture != "splitjoin"
+
+    @property
+    def is_aggregated(self):
+        """Whether the matches of each tuple of R leave as one word, a join aggregate."""
+        return self.value_bits > 0
+
+    @property
+    def regions(self):
+        """Number of regions: each core has one per side, or only the left one."""
+        return self.cores if self.is_aggregated else 2 * self.cores
 
     @property
     def is_external(self):
@@ -276,8 +292,8 @@ class JoinParameters:
 
         Those of chains are there for a chain only, ``rounds`` only if there are any,
         ``failure_cycles`` if cores have gates, ``parity`` if there is any, ``store`` and those of
-        the memory if it is external, ``clock_requests`` if there are such ports, and
-        ``result_streams`` if there are two.
+        the memory if it is external, ``clock_requests`` if there are such ports,
+        ``result_streams`` if there are two, and ``value_bits`` for a join aggregate.
         """
         values = asdict(self)
         if not self.rounds:
@@ -290,6 +306,8 @@ class JoinParameters:
             del values["parity"]
         if not self.clock_requests:
             del values["clock_requests"]
+        if not self.is_aggregated:
+            del values["value_bits"]
         if not self.is_external:
             for name in MEMORY:
                 del values[name]

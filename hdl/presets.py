@@ -36,6 +36,8 @@ ECP5_EQUALITY = JoinParameters(
 )
 ECP5_BAND = JoinParameters(cores=4, sub_window=13_208, keys=XY16, lanes=26, probes=2, fan_in=2)
 
+DEMO = JoinParameters(cores=4, sub_window=4096, keys=XY32, timestamp_bits=48, lanes=4, probes=8)
+
 #: Named configurations, `python -m hdl generate --preset NAME`.
 PRESETS = {
     # Small enough for a unit test, or for a first look at the Verilog.
@@ -43,9 +45,19 @@ PRESETS = {
         cores=2, sub_window=8, keys=(KeyField(name="x", bits=8),), timestamp_bits=16, probe_bits=2
     ),
     # The default device of the demo, `host join` and Spark: two fields, both kinds of window.
-    "demo": JoinParameters(
-        cores=4, sub_window=4096, keys=XY32, timestamp_bits=48, lanes=4, probes=8
+    "demo": DEMO,
+    # The same two as join aggregates: each left tuple leaves with count, sum, least and greatest
+    # value of its matches.
+    "tiny-join-aggregate": JoinParameters(
+        cores=2,
+        sub_window=8,
+        keys=(KeyField(name="x", bits=8),),
+        timestamp_bits=16,
+        probe_bits=2,
+        probes=2,
+        value_bits=8,
     ),
+    "demo-join-aggregate": DEMO.with_(value_bits=32),
     # As `demo`, for predicates with bounds. It is `ecp5-default` with larger windows, and with four
     # buckets for each tuple so that chains stay short in grids too.
     "demo-index": ECP5_DEFAULT.with_(sub_window=1 << 16, bucket_bits=18),

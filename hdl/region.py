@@ -9,6 +9,7 @@ from .control_steps import elaborate_execution, elaborate_steps, rounds_after
 from .external.engine import ExternalEngine
 from .index.engine import IndexEngine
 from .local_reset import reset_nearby
+from .matches.engine import ReducingEngine
 from .memory.axi4 import memory_members
 from .scan.digest_engine import DigestEngine
 from .scan.engine import ScanEngine
@@ -29,6 +30,8 @@ def engine_class(parameters):
         return IndexEngine
     if parameters.is_external:
         return ExternalEngine
+    if parameters.is_aggregated:
+        return ReducingEngine
     return ScanEngine if parameters.digest_bits is None else DigestEngine
 
 

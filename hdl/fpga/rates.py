@@ -22,7 +22,7 @@ def comparators(parameters):
     A scan has one per lane and probe in each region; an index has one in each region.
     """
     shared = parameters.probes if parameters.engine == "scan" else 1
-    return 2 * parameters.cores * parameters.lanes * shared
+    return parameters.regions * parameters.lanes * shared
 
 
 def what_it_computes(parameters):

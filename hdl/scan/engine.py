@@ -43,8 +43,8 @@ class ScanEngine(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self._scanner = self.scanner(probe_side)
-        self._queue = MatchQueue(
-            parameters, in_flight=self._scanner.in_flight, bits=len(self._scanner.matches.matches)
+        self._queue = self.queue(
+            in_flight=self._scanner.in_flight, bits=len(self._scanner.matches.matches)
         )
         # Collect and take the group (2), scan its rows, pass the scanner and the queue.
         self.latency = 2 + self._scanner.latency + self._queue.latency - 1
@@ -53,6 +53,10 @@ class ScanEngine(wiring.Component):
     def scanner(self, probe_side):
         """Return the scanner of the engine."""
         return Scanner(self.parameters, probe_side=probe_side)
+
+    def queue(self, **shape):
+        """Return the queue between the scanner and the results."""
+        return MatchQueue(self.parameters, **shape)
 
     def elaborate(self, platform):
         m = Module()

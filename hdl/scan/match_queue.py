@@ -62,22 +62,32 @@ class MatchQueue(wiring.Component):
         self.depth = depth
         self.bits = bits
         self._lanes = LaneSerializer(parameters, bits=bits) if parameters.lanes > 1 else None
-        self._pairs = PairSerializer(parameters)
+        self._pairs = self.serializer()
         self.latency = 1 + self._pairs.latency + (self._lanes.latency if self._lanes else 0)
         self._looped = parameters.digest_bits is not None
-        loop = {
-            "candidates": Out(stream.Signature(lane_matches_layout(parameters, 1))),
-            "verified": In(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
-        }
         super().__init__(
             {
                 "matches_valid": In(1),
                 "matches": In(match_layout(parameters, bits)),
                 "room": Out(1),
                 "results": Out(stream.Signature(node_result(parameters, 0))),
-                **(loop if self._looped else {}),
+                **self.members(),
             }
         )
+
+    def serializer(self):
+        """Return what turns lanes into results."""
+        return PairSerializer(self.parameters)
+
+    def members(self):
+        """Return the members beside those that every queue has."""
+        if not self._looped:
+            return {}
+        probes = self.parameters.probes
+        return {
+            "candidates": Out(stream.Signature(lane_matches_layout(self.parameters, 1))),
+            "verified": In(stream.Signature(lane_matches_layout(self.parameters, probes))),
+        }
 
     def elaborate(self, platform):
         m = Module()

@@ -9,6 +9,7 @@ from amaranth.lib import data, enum
 from amaranth.utils import ceil_log2
 
 from .cells import cell_layout, digest_parts, has_cells
+from .match_values import stored_value_shape
 from .rounds import longest_round
 
 __all__ = [
@@ -103,10 +104,12 @@ def key_layout(parameters):
 def tuple_layout(parameters):
     """Return the layout of a tuple without its side.
 
-    ``timestamp`` is zero bits wide if the accelerator has no timestamps.
+    ``timestamp`` is zero bits wide if the accelerator has no timestamps. A join aggregate stores a
+    ``value`` beside the key of a tuple of S; that of a tuple of R has no meaning.
     """
+    value = {"value": stored_value_shape(parameters)} if parameters.is_aggregated else {}
     return data.StructLayout(
-        {"key": key_layout(parameters), "timestamp": unsigned(parameters.timestamp_bits)}
+        {"key": key_layout(parameters), "timestamp": unsigned(parameters.timestamp_bits), **value}
     )
 
 

@@ -13,6 +13,7 @@ from .inputs import (
     key_layout,
     limits_layout,
 )
+from .match_values import stored_value_shape
 from .rounds import rounds_shape
 
 __all__ = [
@@ -103,9 +104,10 @@ def prepared_layout(parameters):
     ``criterion`` is what the tuple, as a probe, compares stored keys with. ``key`` is what is
     stored of the tuple. Where the two are the same (:func:`is_own_criterion`), there is only
     ``key``. An index also needs the ``bucket`` in which the tuple is stored, and the ``cells`` that
-    it visits as a probe.
+    it visits as a probe. A join aggregate stores a ``value`` beside the key.
     """
     criterion = {"criterion": criterion_layout(parameters)}
+    value = {"value": stored_value_shape(parameters)} if parameters.is_aggregated else {}
     index = {}
     if parameters.engine == "index":
         index = {"bucket": unsigned(parameters.bucket_width), "cells": cells_layout(parameters)}
@@ -114,6 +116,7 @@ def prepared_layout(parameters):
             **({} if is_own_criterion(parameters) else criterion),
             "key": stored_layout(parameters),
             "timestamp": unsigned(parameters.timestamp_bits),
+            **value,
             **index,
         }
     )

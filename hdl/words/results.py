@@ -7,6 +7,7 @@ from amaranth.utils import ceil_log2
 
 from hdl.tree import tree_levels
 
+from .match_values import MatchKind, match_layout, root_level
 from .rounds import ROUND_BITS
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ordinals_layout",
     "pair_layout",
     "punctuation_layout",
+    "result_kinds",
     "result_layout",
     "result_word",
     "turns_shape",
@@ -87,8 +89,10 @@ def node_result(parameters, level):
     """Return the layout of a result word of one region side after ``level`` mergers.
 
     A region emits level 0. With rounds, a pair and the star of a round have the lowest bits of
-    their ``round`` (:mod:`hdl.words.rounds`).
+    their ``round`` (:mod:`hdl.words.rounds`). A join aggregate has a ``value`` in place of a pair.
     """
+    if parameters.is_aggregated:
+        return value_word(match_layout(parameters, level), punctuation_layout(parameters))
     core_bits = level * ceil_log2(parameters.fan_in)
     return data.StructLayout(
         {
@@ -107,6 +111,19 @@ def node_result(parameters, level):
             ),
         }
     )
+
+
+def value_word(value, punctuation):
+    """Return the layout of a result of a join aggregate, with these bodies."""
+    body = data.UnionLayout({"value": value, "punctuation": punctuation})
+    return data.StructLayout({"kind": MatchKind, "body": body})
+
+
+def result_kinds(parameters):
+    """Return the kinds of results: of one that is no punctuation, of a star, of a mark."""
+    if parameters.is_aggregated:
+        return MatchKind.VALUE, MatchKind.STAR, MatchKind.MARK
+    return ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK
 
 
 def turns_shape(parameters):
@@ -160,7 +177,13 @@ def result_layout(parameters):
     chain, which tuples match. A star or mark reports faults: ``overflow`` of the window of side R
     (bit 0) or S (bit 1), ``disorder`` if time went backwards, ``illegal`` if a word was illegal,
     and, if cores have gates, :func:`failure_members`.
+
+    All probes of a join aggregate are of side R, so its results name no side, and a ``value`` takes
+    the place of a pair (:func:`hdl.words.match_values.match_layout`).
     """
+    if parameters.is_aggregated:
+        value = match_layout(parameters, root_level(parameters))
+        return value_word(value, faults_layout(parameters))
     if parameters.is_chain:
         pair = ordinals_layout(parameters)
     else:

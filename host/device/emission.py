@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hold pairs until their group closes, then emit them in the order of the hardware."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -16,16 +17,20 @@ from host.reference.exact import UInt64s
 from host.reference.side import Side
 from host.words import WordCodec
 
-__all__ = ["Emission", "Pairs"]
+__all__ = ["Emission", "GroupEmission", "Pairs"]
 
 Int64s = npt.NDArray[np.int64]
 
 
 class Pairs(NamedTuple):
-    """Pairs of one side's probes with stored tuples of the other side."""
+    """Pairs of one side's probes with stored tuples of the other side.
+
+    A join aggregate also needs the ``value`` of each stored tuple.
+    """
 
     probe: Int64s
     stored: Int64s
+    value: Int64s | None = None
 
     @classmethod
     def empty(cls) -> "Pairs":
@@ -43,8 +48,8 @@ class _Side:
         self.pairs = Pairs.empty()  # pairs of open groups; probes count since opening
 
 
-class Emission:
-    """Turns pairs into result words, group by group.
+class GroupEmission(ABC):
+    """Turns what probes find into result words, group by group.
 
     Parameters
     ----------
@@ -57,16 +62,80 @@ class Emission:
         Where each side's tuples are stored.
     round_size : int
         Number of tuples of a core in a round; zero if results do not come in rounds.
+    none : array of uint64
+        No result.
     """
 
     def __init__(self, manifest: Manifest) -> None:
-        self._codec = WordCodec(manifest)
-        self._probes = 1 << manifest.probe_bits  # the index of a probe wraps at this number
         rule = StorageRule.of(manifest)
         self.segments = {side: StorageSegments(rule) for side in Side}
-        self._sides = {side: _Side() for side in Side}
-        self.none = np.zeros((0, self._codec.result.columns), np.uint64)
+        self.none = np.zeros((0, manifest.result.columns), np.uint64)
         self.round_size = 0
+
+    def see(self, side: Side, start: Int64s, before: Int64s, mute: npt.NDArray[np.bool_]) -> None:
+        """Note which stored tuples the next probes see; only if results come in rounds."""
+        raise NotImplementedError
+
+    def drop(self, core: int) -> None:
+        """Lose what open groups have found in ``core``; only if cores have gates."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def add(self, side: Side, probes: int, pairs: Pairs) -> None:
+        """Add the pairs of the next ``probes`` probes of ``side``, whose probes count from zero."""
+
+    @abstractmethod
+    def mark(
+        self,
+        overflowed: Mapping[Side, bool],
+        *,
+        disorder: bool,
+        illegal: bool,
+        failed: int | None = None,
+    ) -> UInt64s:
+        """Return a mark as a result word."""
+
+    @abstractmethod
+    def emit(
+        self,
+        closings: Closings,
+        overflow: npt.NDArray[np.bool_],
+        *,
+        disorder: bool,
+        illegal: bool,
+        failed: int | None = None,
+    ) -> tuple[UInt64s, int]:
+        """Return the words of closed groups and their stars, and the number of words but stars.
+
+        Parameters
+        ----------
+        closings : Closings
+            The closed groups.
+        overflow : array of bool
+            For each group, whether its star reports that the window its probes met has overflowed.
+        disorder : bool
+            Whether the stars report decreasing timestamps.
+        illegal : bool
+            Whether the stars report an illegal word.
+        failed : int, optional
+            Core that the stars report to have failed.
+        """
+
+
+class Emission(GroupEmission):
+    """Turns pairs into result words.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Manifest with the layout of the words and the storage rule.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        super().__init__(manifest)
+        self._codec = WordCodec(manifest)
+        self._probes = 1 << manifest.probe_bits  # the index of a probe wraps at this number
+        self._sides = {side: _Side() for side in Side}
         self._rounds = dict.fromkeys(Side, Rounds.empty())  # of probes that were added
 
     def see(self, side: Side, start: Int64s, before: Int64s, mute: npt.NDArray[np.bool_]) -> None:
@@ -117,21 +186,7 @@ class Emission:
         illegal: bool,
         failed: int | None = None,
     ) -> tuple[UInt64s, int]:
-        """Return the words of closed groups and their stars, and the number of pairs among them.
-
-        Parameters
-        ----------
-        closings : Closings
-            The closed groups.
-        overflow : array of bool
-            For each group, whether its star reports that the window its probes met has overflowed.
-        disorder : bool
-            Whether the stars report decreasing timestamps.
-        illegal : bool
-            Whether the stars report an illegal word.
-        failed : int, optional
-            Core that the stars report to have failed.
-        """
+        """See :meth:`GroupEmission.emit`."""
         if not len(closings.side):
             return self.none, 0
         ranks, index, cores, numbers, sides = [], [], [], [], []

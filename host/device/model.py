@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from host.device.emission import Emission, Pairs
+from host.device.emission import Emission, GroupEmission, Pairs
 from host.device.history import History
 from host.device.rounds import round_size
 from host.errors import DeviceError
@@ -54,7 +54,7 @@ class AcceleratorModel:
         self._custom = custom
         self._bounds = {key.name: Bounds() for key in manifest.keys}
         self._windows: dict[Side, Window] = dict.fromkeys(Side, CountWindow(manifest.capacity))
-        self._emission = Emission(manifest)
+        self._emission = self._make_emission()
         self._live = manifest.storage.cores  # number of cores that take turns
         self._listed: list[int] = []  # cores of the next segment
         self._drifted = dict.fromkeys(Side, False)  # windows that may hold tuples of two segments
@@ -291,6 +291,10 @@ class AcceleratorModel:
         full = (held >= self.manifest.storage.sub_window) & ~self._mute[core]
         self._full[side, core[full]] = True
         return int(mine[np.argmax(full)]) if full.any() else NEVER
+
+    def _make_emission(self) -> GroupEmission:
+        """Return what turns pairs into result words."""
+        return Emission(self.manifest)
 
     def _join(self, side: Side, keys: Keys, time: UInt64s, before: Int64s) -> Pairs:
         """Return the pairs that probes of ``side`` find."""

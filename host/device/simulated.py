@@ -14,7 +14,7 @@ from host.device.contract import Device, Exchange, Stamps, check_words
 from host.device.memory_pace import MemoryPace
 from host.device.simulator_library import Done, load_library
 from host.errors import DeviceError
-from host.manifest import AggregateManifest, BundleManifest, Manifest
+from host.manifest import AggregateManifest, BundleManifest, Manifest, load_join_manifest
 from host.reference.exact import UInt64s
 
 __all__ = ["SimulatedAggregate", "SimulatedDevice", "Simulation"]
@@ -194,12 +194,15 @@ class Simulation:
 
 
 class SimulatedDevice(Simulation, Device):
-    """Simulation of a bundle of joins; what a :class:`Simulation` takes besides a manifest."""
+    """Simulation of a bundle of joins; what a :class:`Simulation` takes besides a manifest.
+
+    That of a join aggregate has a :class:`~host.manifest.JoinAggregateManifest`.
+    """
 
     manifest: Manifest
 
     def __init__(self, bundle: str | Path, **options: Any) -> None:
-        super().__init__(bundle, Manifest.load(bundle), **options)
+        super().__init__(bundle, load_join_manifest(bundle), **options)
 
 
 class SimulatedAggregate(Simulation):

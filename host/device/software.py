@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from host.device.contract import Device, Exchange, Stamps, check_words
+from host.device.matches_model import MatchesModel
 from host.device.model import AcceleratorModel
 from host.errors import DeviceError, ForeignManifestError
-from host.manifest import Manifest
+from host.manifest import JoinAggregateManifest, Manifest, load_join_manifest
 from host.reference.exact import UInt64s
 from host.reference.predicate import load_predicate
-from host.words import WordCodec, unpack_field
+from host.words import codec_of, unpack_field
 
 __all__ = ["SOFTWARE_MANIFEST", "SoftwareDevice"]
 
@@ -50,7 +51,7 @@ class SoftwareDevice(Device):
         if isinstance(bundle, Manifest):
             self.manifest, place = bundle, bundle.path or ""
         else:
-            self.manifest, place = Manifest.load(bundle), bundle
+            self.manifest, place = load_join_manifest(bundle), bundle
         self.uri = f"software:{place}" if uri is None else uri
         if self.manifest.chain is not None:
             raise ForeignManifestError(
@@ -60,8 +61,9 @@ class SoftwareDevice(Device):
             )
         reference = self.manifest.predicate
         custom = None if reference is None else load_predicate(reference)
-        self._codec = WordCodec(self.manifest)
-        self._model = AcceleratorModel(self.manifest, custom)
+        self._codec = codec_of(self.manifest)
+        is_aggregate = isinstance(self.manifest, JoinAggregateManifest)
+        self._model = (MatchesModel if is_aggregate else AcceleratorModel)(self.manifest, custom)
         self._waiting = np.zeros((0, self.manifest.result_word.columns), np.uint64)
         self._batch = FEWEST
         self._closed = False

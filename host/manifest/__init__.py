@@ -5,7 +5,8 @@ from host.manifest.aggregate_manifest import AGGREGATE_FORMAT, AggregateManifest
 from host.manifest.bundle_manifest import BundleManifest, read_document
 from host.manifest.document import FORMAT, PORTS_FORMAT, Manifest
 from host.manifest.identity import digest
-from host.manifest.loading import load_manifest
+from host.manifest.join_aggregate_manifest import MATCHES_FORMAT, JoinAggregateManifest
+from host.manifest.loading import load_join_manifest, load_manifest
 from host.manifest.parts import (
     Chain,
     Counter,
@@ -20,6 +21,7 @@ from host.manifest.word_layout import SECOND, KeyField, Word, WordField
 __all__ = [
     "AGGREGATE_FORMAT",
     "FORMAT",
+    "MATCHES_FORMAT",
     "PORTS_FORMAT",
     "SECOND",
     "AggregateManifest",
@@ -29,6 +31,7 @@ __all__ = [
     "Digests",
     "ExternalMemory",
     "Index",
+    "JoinAggregateManifest",
     "KeyField",
     "Manifest",
     "RoutedClock",
@@ -36,6 +39,7 @@ __all__ = [
     "Word",
     "WordField",
     "digest",
+    "load_join_manifest",
     "load_manifest",
     "read_document",
 ]

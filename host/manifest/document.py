@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from host.errors import ForeignManifestError
 from host.manifest.bundle_manifest import BundleManifest, shared_parts
@@ -36,6 +36,9 @@ class Manifest(BundleManifest):
         Description of a handshake join; None if the accelerator is a SplitJoin.
     """
 
+    #: Format numbers that this class reads.
+    formats: ClassVar[tuple[int, ...]] = (FORMAT, PORTS_FORMAT)
+
     indices: Mapping[str, int]
     storage: Storage
     index: Index | None = None
@@ -53,11 +56,12 @@ class Manifest(BundleManifest):
         """
         if not isinstance(values, dict) or "format" not in values:
             raise ForeignManifestError(name, "has a manifest that is none of this kit")
-        if values["format"] not in (FORMAT, PORTS_FORMAT):
+        if values["format"] not in cls.formats:
+            known = " and ".join(map(str, cls.formats))
             raise ForeignManifestError(
                 name,
-                f"has a manifest of format {values['format']!r}, this kit reads {FORMAT} and "
-                f"{PORTS_FORMAT}; generate it again",
+                f"has a manifest of format {values['format']!r}, this kit reads {known} here; "
+                f"generate it again, or use a bundle of another kind",
             )
         try:
             return cls(

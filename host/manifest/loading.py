@@ -2,12 +2,20 @@
 """Reads the manifest of any bundle."""
 
 from pathlib import Path
+from typing import Any
 
 from host.manifest.aggregate_manifest import AGGREGATE_FORMAT, AggregateManifest
 from host.manifest.bundle_manifest import BundleManifest, read_document
 from host.manifest.document import Manifest
+from host.manifest.join_aggregate_manifest import MATCHES_FORMAT, JoinAggregateManifest
 
-__all__ = ["load_manifest"]
+__all__ = ["load_join_manifest", "load_manifest"]
+
+#: Kinds of manifests by their formats, but for those of joins.
+_KINDS: dict[Any, type[BundleManifest]] = {
+    AGGREGATE_FORMAT: AggregateManifest,
+    MATCHES_FORMAT: JoinAggregateManifest,
+}
 
 
 def load_manifest(path: str | Path) -> BundleManifest:
@@ -19,6 +27,18 @@ def load_manifest(path: str | Path) -> BundleManifest:
         If the bundle cannot be used.
     """
     values, _ = read_document(path)
-    is_aggregate = isinstance(values, dict) and values.get("format") == AGGREGATE_FORMAT
-    kind: type[BundleManifest] = AggregateManifest if is_aggregate else Manifest
-    return kind.load(path)
+    format_ = values.get("format") if isinstance(values, dict) else None
+    return _KINDS.get(format_, Manifest).load(path)
+
+
+def load_join_manifest(path: str | Path) -> Manifest:
+    """Return the manifest of a bundle that joins: one of pairs, or of aggregates of matches.
+
+    Raises
+    ------
+    ManifestError
+        If the bundle cannot be used.
+    """
+    values, _ = read_document(path)
+    is_aggregate = isinstance(values, dict) and values.get("format") == MATCHES_FORMAT
+    return (JoinAggregateManifest if is_aggregate else Manifest).load(path)

@@ -68,6 +68,7 @@ class InputCodec:
         side: npt.ArrayLike,
         keys: Mapping[str, npt.NDArray[Any]],
         timestamp: npt.NDArray[Any] | None = None,
+        value: npt.NDArray[Any] | None = None,
     ) -> UInt64s:
         """Return the input words of tuples.
 
@@ -79,6 +80,8 @@ class InputCodec:
             Values by key field; a missing field is sent as zero.
         timestamp : array of int64 or uint64, optional
             Timestamps; by default zero.
+        value : array of int64, optional
+            Values that a join aggregate stores beside the keys; by default zero.
 
         Returns
         -------
@@ -88,6 +91,8 @@ class InputCodec:
         fields = {f"key.{name}": np.asarray(column) for name, column in keys.items()}
         if timestamp is not None:
             fields["timestamp"] = np.asarray(timestamp)
+        if value is not None:
+            fields["value"] = np.asarray(value)
         sides = np.asarray(side)
         length = max((len(column) for column in fields.values()), default=sides.size)
         sides = np.broadcast_to(sides.reshape(-1), length)

@@ -8,7 +8,8 @@ import numpy as np
 from host.hardware.bucket_hash import SEED_BITS
 from host.hardware.buckets import Coordinate
 from host.hardware.cells import Cell
-from host.words import WordCodec
+from host.manifest import JoinAggregateManifest
+from host.words import codec_of
 
 from .scenario import Scenario
 
@@ -41,7 +42,8 @@ def packed(codec, sides, keys, times, generator):
     for begin, end in pairwise([0, *ends]):
         columns = {name: column[begin:end] for name, column in keys.items()}
         own = sides[begin:end].astype(np.uint8)
-        parts.append(codec.pack_tuples(own, columns, times[begin:end]))
+        values = random_values(codec.manifest, end - begin, generator)
+        parts.append(codec.pack_tuples(own, columns, times[begin:end], values))
     words = np.concatenate(parts)
     if codec.manifest.tuples_per_word == 2:  # in a word with one tuple, `first` has no meaning
         place = codec.manifest.input_word["first"]
@@ -49,6 +51,17 @@ def packed(codec, sides, keys, times, generator):
         bits = (alone & (generator.random(len(words)) < 0.5)).astype(np.uint64)
         words[:, place.offset // 64] ^= bits << np.uint64(place.offset % 64)
     return words
+
+
+def random_values(manifest, count, generator):
+    """Return values for the tuples of a join aggregate, some of them the extremes; else None."""
+    if not isinstance(manifest, JoinAggregateManifest):
+        return None
+    half = 1 << manifest.value_bits - 1
+    spread = min(half, int(generator.choice([1, 4, half])))
+    values = generator.integers(-spread, spread, count)
+    extreme = generator.choice([-half, half - 1], count)
+    return np.where(generator.random(count) < 0.1, extreme, values)
 
 
 class Writer:
@@ -72,7 +85,7 @@ class Writer:
         self.manifest = manifest
         self.overflow = overflow
         self.generator = np.random.default_rng(seed)
-        self.codec = WordCodec(manifest)
+        self.codec = codec_of(manifest)
         self.parts = []
         self.marks = 0
         self.fewest = 1  # fewest cores that take turns

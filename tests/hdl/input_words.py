@@ -28,9 +28,10 @@ def integer(layout, value):
     return layout.const(value).as_value().value
 
 
-def tuple_word(side, key, timestamp=0):
-    """A tuple of ``side``; ``key`` maps field names to values."""
-    return {"kind": InputKind(side), "body": {"tuple": {"key": key, "timestamp": timestamp}}}
+def tuple_word(side, key, timestamp=0, **value):
+    """A tuple of ``side``; ``key`` maps field names to values. ``value`` is a join aggregate's."""
+    body = {"tuple": {"key": key, "timestamp": timestamp, **value}}
+    return {"kind": InputKind(side), "body": body}
 
 
 def both_word(first, r, s, r_time=0, s_time=0):

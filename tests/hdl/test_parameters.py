@@ -80,6 +80,23 @@ from hdl.presets import PRESETS, TWINS
             {"probes": 5, "probe_bits": 2},
             "A group of 5 probes needs a probe index of 3 bits, not 2",
         ),
+        ({"value_bits": -1}, "Parameter 'value_bits' must be an integer of at least 0, not -1"),
+        (
+            {"value_bits": 55, "sub_window": 200, "cores": 3},
+            "at most 54, so that the sum of the 600 values of a window has 64 bits, not 55",
+        ),
+        (
+            {"value_bits": 4, "keys": (KeyField(name="value", bits=4),)},
+            "Key field name 'value' is taken by the value of a tuple",
+        ),
+        (
+            {"value_bits": 4, "engine": "index"},
+            r"A join aggregate \(value_bits=4\) needs parameter 'engine' to be 'scan', not 'index'",
+        ),
+        (
+            {"value_bits": 4, "tuples_per_word": 2},
+            "needs parameter 'tuples_per_word' to be 1, not 2: a scan takes one tuple after the",
+        ),
         ({"store": "disk"}, r"Parameter 'store' must be one of \('chip', 'external'\), not 'disk'"),
         ({"memory_width": 64}, "Parameter 'memory_width' is for windows in external memory"),
         (
