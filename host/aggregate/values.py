@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.encode.kinds import Kind, column_type, integer_view, validity
-from host.errors import KeyRangeError, UnsupportedTypeError
+from host.errors import AcceleratorLimitError, KeyRangeError, UnsupportedTypeError
 from host.query.aggregate_query import Aggregate
 from host.query.column_names import require_column
 from host.windowed.panes import COMBINES, Combine
@@ -89,6 +89,23 @@ class AggregateStates:
     def is_float(self, column: str) -> bool:
         """Return whether floats are aggregated."""
         return self._columns[column].kind is Kind.FLOAT
+
+    def integers(self, batch: pa.RecordBatch, name: str) -> tuple[Array, Array | None]:
+        """Return the values of a column, and which are not null (None if none is).
+
+        Values of a column that is only counted are zero.
+
+        Raises
+        ------
+        AcceleratorLimitError
+            If they are floats, which an accelerator does not add up exactly.
+        """
+        if self.is_float(name):
+            raise AcceleratorLimitError(
+                f"Column {name!r} holds floats, but the accelerator adds up integers",
+                "cast it to integers, count it only, or aggregate on 'software:'",
+            )
+        return self._read(batch, self._columns[name])
 
     def of_rows(self, batch: pa.RecordBatch) -> list[Array]:
         """Return what each row contributes to each state."""

@@ -4,13 +4,13 @@
 import numpy as np
 
 from host.encode import Arrangement
-from host.errors import CapacityError, WindowOverflowError
-from host.manifest import Manifest
+from host.errors import AcceleratorLimitError, CapacityError, WindowOverflowError
+from host.manifest import JoinAggregateManifest, Manifest
 from host.reference.exact import UInt64s
 from host.reference.side import Side
 from host.reference.window import CountWindow, Window
 
-__all__ = ["largest_window", "require_capacity", "require_room", "side_label"]
+__all__ = ["largest_window", "require_capacity", "require_pairs", "require_room", "side_label"]
 
 
 def largest_window(timestamps: UInt64s, lifespan: int, capacity: int) -> tuple[int, int | None]:
@@ -40,6 +40,23 @@ def largest_window(timestamps: UInt64s, lifespan: int, capacity: int) -> tuple[i
     held = np.arange(len(timestamps)) - begins
     full = held >= capacity
     return int(held.max()) + 1, int(np.argmax(full)) if full.any() else None
+
+
+def require_pairs(manifest: Manifest) -> None:
+    """Raise unless an accelerator sends the pairs of a join.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If it is a join aggregate.
+    """
+    if isinstance(manifest, JoinAggregateManifest):
+        raise AcceleratorLimitError(
+            "The accelerator is a join aggregate, which sends what the matches of each left row "
+            "are reduced to, and no pairs",
+            "ask for aggregates (`join_aggregate`), or use a bundle that was generated without "
+            "--value-bits",
+        )
 
 
 def require_capacity(window: Window, manifest: Manifest) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from host.device import Device
 from host.encode import Ranges, arrange, plan_tables
 from host.errors import UsageError
-from host.hardware.capacity import require_capacity, require_room
+from host.hardware.capacity import require_capacity, require_pairs, require_room
 from host.join.run import JoinResult, JoinRun, Latency
 from host.query.join_query import JoinQuery
 from host.query.tables import Input, Supply, as_table, is_stream, output_schema
@@ -200,6 +200,7 @@ def _tables_join(
 ) -> tuple[PreparedJoin, list[Supply]]:
     """Plan the join of whole tables; return the plan and the columns to send, in order."""
     manifest = device.manifest
+    require_pairs(manifest)
     left, right = left.combine_chunks(), right.combine_chunks()
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     plan = plan_tables(left, right, query, manifest)

@@ -13,10 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.aggregate.values import AggregateStates
+from host.aggregate.values import ROWS, AggregateStates, State
 from host.device import Device
+from host.encode.contiguous import contiguous
 from host.errors import UsageError
+from host.join.device_matches import DeviceMatches
 from host.join.driver import TableJoin
+from host.manifest import JoinAggregateManifest
 from host.query.aggregate_query import Aggregate
 from host.query.column_names import require_column
 from host.query.join_query import JoinQuery
@@ -42,6 +45,10 @@ def aggregate_matches(
 ) -> pa.Table:
     """Return every left row with aggregates of the right rows that it is joined with.
 
+    The device sends the pairs, which are reduced here. A device with a
+    :class:`~host.manifest.JoinAggregateManifest` reduces them itself, exactly or not at all: it
+    takes integers, times and the like, and terms that need no second look at a pair.
+
     Parameters
     ----------
     left, right : pa.Table
@@ -55,7 +62,7 @@ def aggregate_matches(
     device : Device
         An open device, which nobody else uses meanwhile; it stays open.
     options
-        As for :class:`~host.join.run.JoinRun`.
+        As for :class:`~host.join.run.JoinRun`; for a join aggregate, ``deadline`` only.
 
     Returns
     -------
@@ -85,6 +92,9 @@ def aggregate_matches(
         _numbered(right, [query.order[1], *(term.right for term in query.terms)]),
     )
     asked = replace(query, how=JoinType.INNER, ordering=Ordering.none(), suffix="_of_right")
+    if isinstance(device.manifest, JoinAggregateManifest):
+        matches = DeviceMatches(*sides, asked, device, **options)
+        return _with_aggregates(left, _reduced(matches, right, columns, states), states, chosen)
     join = TableJoin(*sides, asked, device, **options)
     places = (sides[0].num_columns - 1, sides[0].num_columns + sides[1].num_columns - 1)
     cells, values = Cells.none(len(states.states)), right.select(columns)
@@ -93,6 +103,27 @@ def aggregate_matches(
         piece = cells_of(rows, np.zeros_like(rows), states.of_rows(matches), states.combines)
         cells = merge_cells(cells, piece, states.combines)
     return _with_aggregates(left, cells, states, chosen)
+
+
+def _reduced(
+    matches: DeviceMatches, right: pa.Table, columns: Sequence[str], states: AggregateStates
+) -> Cells:
+    """Return the states of all left rows that have a match, as a device has reduced them."""
+    arrays = [contiguous(right.column(name)) for name in columns]
+    batch = pa.RecordBatch.from_arrays(arrays, names=list(columns))
+    found: dict[State, npt.NDArray[Any]] = {}
+    for name in columns:
+        values, valid = states.integers(batch, name)
+        reduced = matches.values(values, valid, name)
+        names = ("count", "sum", "min", "max")
+        parts = (reduced.count, reduced.total, reduced.least, reduced.most)
+        found |= {(function, name): part for function, part in zip(names, parts, strict=True)}
+        if valid is None:
+            found[ROWS] = reduced.count
+    if ROWS not in found:
+        found[ROWS] = matches.values(np.zeros(right.num_rows, np.int64), None, "*").count
+    rows = np.flatnonzero(found[ROWS])
+    return Cells(rows, np.zeros_like(rows), tuple(found[state][rows] for state in states.states))
 
 
 def _numbered(table: pa.Table, names: Sequence[str]) -> pa.Table:

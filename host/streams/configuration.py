@@ -15,7 +15,7 @@ from host.reference.exact import UInt64s
 from host.reference.predicate import OPEN, Bounds
 from host.reference.side import Side
 from host.reference.window import CountWindow, Window
-from host.words import WordCodec
+from host.words import WordCodec, codec_of
 
 __all__ = ["MARKS", "configuration", "coordinate_words"]
 
@@ -62,7 +62,7 @@ def configuration(
         its search at the first match, which is the newest one of a core. The other side's window
         holds one tuple, the least that it can.
     """
-    codec = WordCodec(manifest)
+    codec = codec_of(manifest)
     spreads = spreads or {}
     words = []
     for index, key in enumerate(manifest.keys):

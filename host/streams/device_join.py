@@ -10,7 +10,7 @@ import pyarrow as pa
 from host.device import Device
 from host.encode import EncodingPlan, Ranges, plan_streams
 from host.encode.recheck import Recheck
-from host.hardware.capacity import require_capacity
+from host.hardware.capacity import require_capacity, require_pairs
 from host.query.epochs import Epochs
 from host.query.join_query import JoinQuery
 from host.query.segments import SegmentSchedule
@@ -147,6 +147,7 @@ def prepare_join(
     UsageError
         If the query does not suit the streams or the device.
     """
+    require_pairs(device.manifest)
     plan = plan_streams(left, right, query, device.manifest, ranges=ranges)
     require_capacity(plan.window, device.manifest)
     schema = output_schema(left, right, query.suffix, query.how)
