@@ -8,6 +8,7 @@ import shlex
 
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
+from hdl.sibling_command import sibling_command
 
 from .devices import DEVICES, SPEEDS, find_device
 from .large_devices import LARGE_DEVICES
@@ -213,8 +214,8 @@ def add_commands(commands):
     )  # fmt: skip
     command.add_argument(
         "--measured", metavar="FILE",
-        help="what `python -m sim saturate` counted of the same parameters; without it, the report "
-        "has no rates",
+        help=f"what `{sibling_command(command, 'sim saturate')}` counted of the same parameters; "
+        "without it, the report has no rates",
     )  # fmt: skip
     command.add_argument(
         "--deadline", type=float, default=120.0, metavar="MINUTES",
@@ -228,7 +229,8 @@ def add_commands(commands):
     )
     command.add_argument(
         "--measured", action="append", default=[], metavar="FILE",
-        help="put what `python -m sim saturate` counted into the reports of the same parameters",
+        help=f"put what `{sibling_command(command, 'sim saturate')}` counted into the reports of "
+        "the same parameters",
     )  # fmt: skip
     add_output_option(command)
     command.set_defaults(run=reports)

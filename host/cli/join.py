@@ -80,12 +80,12 @@ def main(options: argparse.Namespace) -> int:
     wait = wait_of(options)
     format_of(options.output)
     require_outputs({"--output": options.output}, inputs_of(options))
+    running = _running(options)
     with Status("join") as status, ExitStack() as held:
         # A build reports its own progress, line by line.
         uri = options.device or default_device(query, build=options.build).uri
         with status.stage(f"opening {uri}"):
             device = held.enter_context(open_for_command(uri, command("host join"), wait))
-        running = _running(options)
         work = _streamed(options, query, device, status, running)
         work = work or _gathered(options, query, device, status, running)
         if options.explain:

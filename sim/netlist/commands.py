@@ -10,6 +10,7 @@ from hdl.fpga.opened_shell import SHELL
 from hdl.fpga.provenance import commit
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
+from hdl.sibling_command import sibling_command
 
 from .comparison import compare
 from .library import build_netlist_library, netlist_of
@@ -97,8 +98,11 @@ def add_command(commands, report):
     command = commands.add_parser(
         "netlist",
         help="compare the netlist that nextpnr gets with the software device",
-        description="Synthesize accelerators as `python -m hdl route` does, simulate their netlists"
-        " with models of the ECP5's cells, and compare each result with the software device.",
+    )
+    command.description = (
+        f"Synthesize accelerators as `{sibling_command(command, 'hdl route')}` does, simulate "
+        "their netlists with models of the ECP5's cells, and compare each result with the software "
+        "device."
     )
     add_parameter_options(command)
     command.add_argument("--all", action="store_true", help="all small shapes")

@@ -62,3 +62,11 @@ def test_changes_are_replayed(base, tmp_path, capsys):
 def test_options_that_make_no_sense_are_refused(base, capsys, more, message):
     assert main([*base, *more]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_options_are_refused_before_a_device_is_opened(base, tmp_path, capsys):
+    nowhere = ["--device", f"software:{tmp_path / 'nowhere'}"]
+    assert main([*base, *nowhere, "--pace", "0"]) == 2
+    assert "must be above 0" in capsys.readouterr().err
+    assert main([*base, *nowhere, "--elastic", "replay:/nowhere"]) == 2
+    assert "'/nowhere' cannot be read" in capsys.readouterr().err
