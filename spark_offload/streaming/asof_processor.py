@@ -18,6 +18,7 @@ from spark_offload.streaming.processor import new_rows, output_row
 from spark_offload.streaming.question import require_group, require_question
 from spark_offload.streaming.state_protocols import MapStore, Timers, ValueStore
 from spark_offload.streaming.task import AsofStreamTask
+from spark_offload.tasks.worker_memory import spare_modules
 
 __all__ = ["AsofGroups"]
 
@@ -64,7 +65,8 @@ class AsofGroups:
             yield from self._joined(empty, (0, 0), watermark_ms, fired=timer)
 
     def close(self) -> None:
-        """Do nothing: there is no device."""
+        """End the task; there is no device to let go of."""
+        spare_modules()
 
     def _joined(
         self,

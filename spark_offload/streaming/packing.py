@@ -17,6 +17,7 @@ from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY
 from spark_offload.streaming.task import GroupedTask
 from spark_offload.tasks.task import ArrowFunction, declared, task_function
+from spark_offload.tasks.worker_memory import spare_modules
 
 __all__ = ["INPUT_TYPES", "pack_function", "unpack_function"]
 
@@ -53,6 +54,7 @@ def unpack_function(task: GroupedTask, name: str) -> ArrowFunction:
             for blob in batch.column("pairs"):
                 if blob.is_valid:
                     yield from from_blob(blob.as_buffer(), task.output)
+        spare_modules()
 
     unpack.__name__ = unpack.__qualname__ = name
     return unpack

@@ -23,6 +23,7 @@ from spark_offload.session.progress import tuples_writer
 from spark_offload.tasks.gathered import gathered
 from spark_offload.tasks.handover import Handover
 from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
+from spark_offload.tasks.worker_memory import spare_modules
 
 __all__ = ["ArrowFunction", "JoinTask", "arrow_function", "declared", "task_function"]
 
@@ -200,6 +201,7 @@ def task_function(
             yield from work(batches, partition)
         except JoinError as error:
             raise in_partition(error, partition) from None
+        spare_modules()
 
     function.__name__ = function.__qualname__ = name
     return function

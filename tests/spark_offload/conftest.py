@@ -17,9 +17,12 @@ from tests.spark_offload.stream_folders import Folders
 @pytest.fixture(scope="session")
 def spark():
     """A quiet session with two cores; its shuffles are small."""
-    session = open_session(
-        "tests", master="local[2]", options={"spark.sql.shuffle.partitions": "2"}
-    )
+    options = {
+        "spark.sql.shuffle.partitions": "2",
+        # Where the machine is busy, a Python worker takes longer than 15 seconds to start.
+        "spark.python.authenticate.socketTimeout": "120s",
+    }
+    session = open_session("tests", master="local[2]", options=options)
     yield session
     session.stop()
 
