@@ -21,6 +21,9 @@ __all__ = ["PROVIDER", "ROCKSDB", "open_session", "use_this_python"]
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 """Option that names the store in which streaming queries keep their state."""
 
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+"""Option that lets a micro-batch write what it has changed, instead of all files of the store."""
+
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 """The only store of Spark that keeps maps and timers by key, as streaming joins need it."""
 
@@ -30,10 +33,10 @@ def open_session(
 ) -> SparkSession:
     """Return the running Spark session, or start one that needs nothing set by hand.
 
-    The Python workers run the interpreter that runs this function, the web interface is off,
-    timestamps with a zone are shown in UTC, and streaming queries keep their state in RocksDB,
-    which streaming joins need. What the Java process prints goes into a file, which is kept, and
-    named by the error, if Spark fails.
+    The Python workers run the interpreter that runs this function, the web interface is off, and
+    timestamps with a zone are shown in UTC. Streaming queries keep their state in RocksDB, which
+    streaming joins need, and write what a micro-batch has changed instead of whole files. What the
+    Java process prints goes into a file, which is kept, and named by the error, if Spark fails.
 
     Parameters
     ----------
@@ -68,6 +71,7 @@ def open_session(
         "spark.log.level": "OFF",
         "spark.sql.session.timeZone": "UTC",
         PROVIDER: ROCKSDB,
+        CHANGELOG: "true",
         **({"spark.driver.bindAddress": "127.0.0.1"} if master.startswith("local") else {}),
         **({"spark.driver.host": "127.0.0.1"} if master.startswith("local") else {}),
         **(options or {}),

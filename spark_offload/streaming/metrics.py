@@ -57,6 +57,8 @@ class MicroBatch:
     software_rows : int
         Rows that were joined in software, because a window outgrew the device; a kept row counts in
         each micro-batch in which it is joined.
+    read_rows : int
+        Kept rows that were read from the state store; workers hold the others already.
     waited_seconds : float
         Time that tasks have waited for a device that another one held.
     decisions : tuple of PoolDecision
@@ -79,6 +81,7 @@ class MicroBatch:
     seconds: float
     device_seconds: float
     software_rows: int = 0
+    read_rows: int = 0
     waited_seconds: float = 0.0
     decisions: tuple[PoolDecision, ...] = ()
 

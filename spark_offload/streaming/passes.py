@@ -20,6 +20,7 @@ from host.join.driver import TableJoin
 from host.reference.join_type import JoinType
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.streaming.blobs import microseconds
+from spark_offload.streaming.kept_parts import KeptPart
 from spark_offload.streaming.reduction import Reduction
 from spark_offload.streaming.task import StreamTask
 
@@ -36,19 +37,24 @@ class Rows:
 
     Parameters
     ----------
-    kept : Table
+    kept : list of KeptPart
         Those that came in earlier micro-batches.
     new : Table
         Those of this one.
     """
 
-    kept: pa.Table
+    kept: list[KeptPart]
     new: pa.Table
+
+    @property
+    def kept_count(self) -> int:
+        """How many rows were kept."""
+        return sum(part.rows.num_rows for part in self.kept)
 
     @property
     def count(self) -> int:
         """How many rows there are."""
-        return int(self.kept.num_rows + self.new.num_rows)
+        return self.kept_count + int(self.new.num_rows)
 
 
 def reach(table: pa.Table, order: str, width: int) -> Range | None:
@@ -111,20 +117,19 @@ class NewPairs:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the pairs of the answer: the left columns, then the right ones."""
         left, right = self._left, self._right
-        yield from self._pass(
-            _Part(left.new, left.kept.num_rows), _Part(pa.concat_tables([right.kept, right.new]), 0)
-        )
-        yield from self._pass(_Part(left.kept, 0), _Part(right.new, right.kept.num_rows))
+        new_left = _Part(KeptPart(left.new), left.kept_count)
+        new_right = _Part(KeptPart(right.new), right.kept_count)
+        yield from self._pass([new_left], [*_numbered(right.kept), new_right])
+        yield from self._pass(_numbered(left.kept), [new_right])
 
-    def _pass(self, left: "_Part", right: "_Part") -> Iterator[pa.RecordBatch]:
-        lefts, left_rows = self._within_reach(left, LEFT, right.rows, RIGHT)
-        rights, right_rows = self._within_reach(right, RIGHT, lefts, LEFT)
+    def _pass(self, left: list["_Part"], right: list["_Part"]) -> Iterator[pa.RecordBatch]:
         # The larger side first: the rows that are kept, by those that have come.
-        for side in (LEFT, RIGHT) if lefts.num_rows > rights.num_rows else (RIGHT, LEFT):
-            if side == LEFT:
-                lefts, left_rows = self._with_partners(lefts, left_rows, LEFT, rights)
-            else:
-                rights, right_rows = self._with_partners(rights, right_rows, RIGHT, lefts)
+        if _count(left) > _count(right):
+            lefts, left_rows = self._with_partners(left, LEFT, _table(right))
+            rights, right_rows = self._with_partners(right, RIGHT, lefts)
+        else:
+            rights, right_rows = self._with_partners(right, RIGHT, _table(left))
+            lefts, left_rows = self._with_partners(left, LEFT, rights)
         if not lefts.num_rows or not rights.num_rows:
             return
         join = self._join(lefts, rights)
@@ -150,31 +155,69 @@ class NewPairs:
         self.software_rows += left.num_rows + right.num_rows
         return TableJoin(left, right, self._query, self._software(), record=record)
 
+    def _with_partners(
+        self, parts: list["_Part"], side: int, others: pa.Table | None
+    ) -> tuple[pa.Table, Int64s]:
+        """Return the rows that can have a partner among those of the other side.
+
+        Returns
+        -------
+        rows : Table
+            These rows.
+        numbers : array of int
+            Their numbers among all rows of the side.
+        """
+        nothing = self._task.schema(side).empty_table(), np.zeros(0, np.int64)
+        if others is None or not others.num_rows:
+            return nothing
+        reached = self._reduction.reached(others, 1 - side)
+        tables, numbers = [], []
+        for part in parts:
+            table = part.held.rows
+            cells = None if reached is None else part.held.cells(self._reduction, side)
+            if reached is None or cells is None:
+                chosen = np.arange(table.num_rows)
+            else:
+                chosen = np.flatnonzero(reached.among(cells))
+                table = table if len(chosen) == table.num_rows else table.take(pa.array(chosen))
+            tables.append(table)
+            numbers.append(part.first + chosen)
+        if not tables:
+            return nothing
+        return self._within_reach(pa.concat_tables(tables), np.concatenate(numbers), side, others)
+
     def _within_reach(
-        self, part: "_Part", side: int, others: pa.Table, other_side: int
+        self, table: pa.Table, numbers: Int64s, side: int, others: pa.Table
     ) -> tuple[pa.Table, Int64s]:
         """Return the rows that are near enough to some row of the other side, and their numbers."""
-        table, numbers = part.rows, part.first + np.arange(part.rows.num_rows)
-        span = reach(others, self._task.order(other_side), self._task.width)
-        if span is None:
-            return table.slice(0, 0), numbers[:0]
+        span = reach(others, self._task.order(1 - side), self._task.width)
+        assert span is not None
         times = microseconds(table, self._task.order(side))
         near: Bools = (times >= span[0]) & (times <= span[1])
         return (table, numbers) if near.all() else (table.filter(pa.array(near)), numbers[near])
-
-    def _with_partners(
-        self, rows: pa.Table, numbers: Int64s, side: int, others: pa.Table
-    ) -> tuple[pa.Table, Int64s]:
-        """Return the rows that can have a partner among those of the other side."""
-        chosen = self._reduction.may_match(rows, side, others)
-        if chosen is None or chosen.all():
-            return rows, numbers
-        return rows.filter(pa.array(chosen)), numbers[chosen]
 
 
 @dataclass(frozen=True)
 class _Part:
     """Some rows of a side, and the number of the first one among all of them."""
 
-    rows: pa.Table
+    held: KeptPart
     first: int
+
+
+def _numbered(parts: list[KeptPart]) -> list[_Part]:
+    """Return parts that follow one another with the numbers of their first rows."""
+    found, first = [], 0
+    for part in parts:
+        found.append(_Part(part, first))
+        first += part.rows.num_rows
+    return found
+
+
+def _count(parts: list[_Part]) -> int:
+    return sum(part.held.rows.num_rows for part in parts)
+
+
+def _table(parts: list[_Part]) -> pa.Table | None:
+    """Return the rows of all parts; None if there are no parts."""
+    return pa.concat_tables([part.held.rows for part in parts]) if parts else None

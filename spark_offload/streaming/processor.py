@@ -12,17 +12,20 @@ import pyarrow.compute as pc
 
 from host import Device, JoinError, open_device
 from spark_offload.cluster.shipping import local_device_uri
+from spark_offload.devices.pool_share import MicroBatchTask
 from spark_offload.devices.task_device import TaskDevice, take_device
 from spark_offload.failures.translation import in_partition, task_partition
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.streaming.blobs import from_blob, to_blob, whole_table
 from spark_offload.streaming.groups import REGISTRY
+from spark_offload.streaming.kept_parts import HELD
 from spark_offload.streaming.lone_rows import as_results
 from spark_offload.streaming.passes import NewPairs, Rows, reach
 from spark_offload.streaming.question import require_group, require_question
 from spark_offload.streaming.state_protocols import MapStore, Timers, ValueStore
 from spark_offload.streaming.task import GroupedTask, StreamTask
 from spark_offload.streaming.window_state import WindowState
+from spark_offload.tasks.worker_memory import spare_modules
 
 __all__ = ["NUMBERS", "OUTPUT_TYPES", "GroupJoin", "new_rows", "output_row"]
 
@@ -35,6 +38,7 @@ NUMBERS = {
     "stored": "bigint",
     "expired": "bigint",
     "software_rows": "bigint",
+    "read_rows": "bigint",
     "cycles": "bigint",
     "seconds": "double",
     "device_seconds": "double",
@@ -107,18 +111,21 @@ class GroupJoin:
                 for _ in frames:
                     pass
                 return
-            yield from self._joined(frames, watermark_ms)
+            yield from self._joined(group, frames, watermark_ms)
 
     def timer_fired(self, group: int, timer: int, watermark_ms: int) -> Iterator[pd.DataFrame]:
         """Remove rows of a group that no row can meet any more; they may come alone."""
         with self._errors_told():
             require_group(group, self._task.groups)
-            state = self._state()
+            state = self._state(group)
             state.expire(watermark_ms * 1000)
             state.save(fired=timer)
+            HELD.trim()
             yield from self._alone(state)
             if state.expired:
-                yield output_row(expired=state.expired, results=_count(state))
+                yield output_row(
+                    expired=state.expired, results=_count(state), read_rows=state.read_rows
+                )
 
     def close(self, error: BaseException | None = None) -> None:
         """Let go of the device, if one was needed; ``error`` is what the task fails with."""
@@ -128,35 +135,40 @@ class GroupJoin:
             software.close()
         if taken is not None:
             taken.close(error)
+        if error is None:
+            spare_modules()
 
-    def _joined(self, frames: Iterable[pd.DataFrame], watermark_ms: int) -> Iterator[pd.DataFrame]:
+    def _joined(
+        self, group: int, frames: Iterable[pd.DataFrame], watermark_ms: int
+    ) -> Iterator[pd.DataFrame]:
         started = time.perf_counter()
         task = self._task
         new, late = new_rows(frames, task, watermark_ms)
-        state = self._state()
+        state = self._state(group)
         if watermark_ms > 0:
             state.expire(watermark_ms * 1000)
         kept = [
             state.near(side, reach(new[1 - side], task.order(1 - side), task.width))
             for side in (LEFT, RIGHT)
         ]
+        rows = Rows(kept[LEFT], new[LEFT]), Rows(kept[RIGHT], new[RIGHT])
         taken = self._open()
         pairs = NewPairs(
             task,
             taken.device,
-            Rows(kept[LEFT], new[LEFT]),
-            Rows(kept[RIGHT], new[RIGHT]),
+            *rows,
             self._open_software if task.software is not None else None,
         )
         for batch in pairs.batches():
             yield output_row(to_blob([batch], batch.schema))
         for side in (LEFT, RIGHT):
-            matched, before = pairs.matched[side], kept[side].num_rows
+            matched, before = pairs.matched[side], rows[side].kept_count
             state.mark(side, matched[:before])
             state.add(side, new[side], matched[before:])
         state.save()
+        HELD.trim()
         yield from self._alone(state)
-        taken.rows += sum(rows.num_rows for rows in new)
+        taken.rows += sum(side.num_rows for side in new)
         decision, waited = self._first_told(taken)
         yield output_row(
             decision=decision,
@@ -169,6 +181,7 @@ class GroupJoin:
             stored=state.stored,
             expired=state.expired,
             software_rows=pairs.software_rows,
+            read_rows=state.read_rows,
             cycles=pairs.cycles,
             seconds=time.perf_counter() - started,
             device_seconds=pairs.device_seconds,
@@ -180,8 +193,10 @@ class GroupJoin:
             for batch in as_results(self._task, side, rows):
                 yield output_row(to_blob([batch], batch.schema))
 
-    def _state(self) -> WindowState:
-        return WindowState(self._task, self._directory, self._rows, self._timers)
+    def _state(self, group: int) -> WindowState:
+        here = MicroBatchTask.here()
+        held = HELD.of("" if here is None else here.query, group)
+        return WindowState(self._task, self._directory, self._rows, self._timers, held)
 
     def _open(self) -> TaskDevice:
         if self._taken is None:

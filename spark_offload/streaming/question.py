@@ -30,7 +30,7 @@ __all__ = [
     "require_question",
 ]
 
-FORMAT = "2"
+FORMAT = "3"
 """Of the state."""
 
 _MARKS, _MOST_DIGITS = 6, 38

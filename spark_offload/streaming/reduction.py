@@ -25,7 +25,7 @@ from host.encode.kinds import column_type, integer_view, validity
 from host.encode.scale import common_tick
 from host.query.join_query import JoinQuery
 
-__all__ = ["Reduction"]
+__all__ = ["Cells", "ReachedCells", "Reduction"]
 
 Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
@@ -102,41 +102,76 @@ class Reduction:
                 fields.append(_Field(types, factors, bounds.low, bounds.high))
         self._fields = fields[: len(_FACTORS)]
 
-    def may_match(self, rows: pa.Table, side: int, others: pa.Table) -> Bools | None:
-        """Return which of ``rows`` can have a partner among ``others``; None if nothing is known.
-
-        Parameters
-        ----------
-        rows, others : Table
-            Rows of a side, and of the other one.
-        side : int
-            Of ``rows``.
-        """
-        if not self._fields or not rows.num_rows or not others.num_rows:
+    def cells(self, rows: pa.Table, side: int) -> "Cells | None":
+        """Return the cells that rows of a side lie in; None if nothing is known of them."""
+        if not self._fields:
             return None
         own = [field.values(rows, side) for field in self._fields]
-        met = [field.values(others, 1 - side) for field in self._fields]
-        cells, marks = [], []
-        for field, mine, theirs in zip(self._fields, own, met, strict=True):
-            if mine is None or theirs is None:
+        cells, valid = [], []
+        for field, values in zip(self._fields, own, strict=True):
+            if values is None:
                 return None
-            marks.append(field.reached(theirs[0], 1 - side))
-            cells.append(mine[0] // field.width)
-        size = max(10, (_CELLS * len(marks[0][0]) << len(marks)).bit_length())
-        marked = np.zeros(1 << size, np.bool_)
-        for reached in product(*marks):
-            marked[_places(reached, size)] = True
-        found: Bools = marked[_places(cells, size)]
-        for _, valid in filter(None, own):
-            if valid is not None:
-                found &= valid
-        return found
+            cells.append(values[0] // field.width)
+            if values[1] is not None:
+                valid.append(values[1])
+        known = np.logical_and.reduce(valid) if valid else None
+        return Cells((_hashes(cells) >> np.uint64(32)).astype(np.uint32), known)
+
+    def reached(self, rows: pa.Table, side: int) -> "ReachedCells | None":
+        """Return the cells in which partners of rows of a side lie; None if nothing is known."""
+        if not self._fields:
+            return None
+        met = [field.values(rows, side) for field in self._fields]
+        marks = []
+        for field, values in zip(self._fields, met, strict=True):
+            if values is None:
+                return None
+            marks.append(field.reached(values[0], side))
+        return ReachedCells(marks)
 
 
-def _places(cells: Sequence[Int64s], size: int) -> npt.NDArray[np.uint64]:
-    """Return the places of cells in a table of ``2 ** size`` bits."""
+@dataclass(frozen=True)
+class Cells:
+    """The cells that some rows lie in.
+
+    Parameters
+    ----------
+    hashes : array of uint32
+        Of the cell of each row.
+    known : array of bool, or None
+        Rows that compare no null; None: all of them.
+    """
+
+    hashes: npt.NDArray[np.uint32]
+    known: Bools | None
+
+
+class ReachedCells:
+    """A table of bits of the cells in which some rows have partners.
+
+    Parameters
+    ----------
+    marks : sequence of tuple of array
+        For each field the cells, one or two for each row, that it reaches.
+    """
+
+    def __init__(self, marks: Sequence[tuple[Int64s, ...]]) -> None:
+        bits = max(10, (_CELLS * len(marks[0][0]) << len(marks)).bit_length())
+        self._shift = 32 - min(bits, 32)
+        self._marked = np.zeros(1 << 32 - self._shift, np.bool_)
+        for cells in product(*marks):
+            self._marked[_hashes(cells) >> np.uint64(32 + self._shift)] = True
+
+    def among(self, cells: Cells) -> Bools:
+        """Return which of the rows with these cells can have a partner."""
+        found: Bools = self._marked[cells.hashes >> np.uint32(self._shift)]
+        return found if cells.known is None else found & cells.known
+
+
+def _hashes(cells: Sequence[Int64s]) -> npt.NDArray[np.uint64]:
+    """Return a hash for each cell, of which the first bits are the best."""
     mixed = np.zeros(len(cells[0]), np.uint64)
     for cell, factor in zip(cells, _FACTORS, strict=False):
         mixed = (mixed ^ cell.view(np.uint64)) * factor
         mixed ^= mixed >> np.uint64(29)
-    return (mixed * _FACTORS[0]) >> np.uint64(64 - size)
+    return mixed * _FACTORS[0]

@@ -4,11 +4,12 @@
 A micro-batch reads the slices that its rows can meet, appends its rows to the slices that they fall
 into, and removes the slices that no row can meet any more; the others are not touched. A slice has
 parts, a blob each. Rows are appended as a new part, unless the last part is small: that one is
-rewritten, so that small micro-batches do not leave many small blobs. Where rows come alone, a slice
-is read again when it goes.
+rewritten, so that small micro-batches do not leave many small blobs. Where rows come alone, the
+rows of a slice are needed again when it goes. Parts that the worker holds are not read
+(:mod:`~spark_offload.streaming.kept_parts`).
 """
 
-from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from host.reference.side import Side
 from spark_offload.streaming.blobs import from_blob, microseconds, to_blob, whole_table
+from spark_offload.streaming.kept_parts import GroupParts, KeptPart, identity_of
 from spark_offload.streaming.matched import MatchedBits
 from spark_offload.streaming.state_protocols import MapStore, Timers, ValueStore
 from spark_offload.streaming.task import StreamTask
@@ -29,6 +31,13 @@ PART_ROWS = 4096
 """Rows of a part from which on it is not rewritten any more."""
 
 
+class _Listed(NamedTuple):
+    """What the directory tells of a part."""
+
+    rows: int
+    identity: int
+
+
 class WindowState:
     """The kept rows of the group that Spark is calling for; to be made anew for every call.
 
@@ -38,28 +47,39 @@ class WindowState:
         What is joined.
     directory : ValueStore
         ``length, timer, slices``: microseconds of a slice, the timer that is set (0: none), and
-        side, number of the slice and rows of every part, the parts of a slice in their order.
+        side, number of the slice, rows and identity of every part, the parts of a slice in their
+        order.
     rows : MapStore
         The blobs by side, number of the slice and number of the part.
     timers : Timers
         Where the timer is set that removes rows although none come.
+    held : GroupParts, optional
+        Parts that the worker holds; those of this state are added, and others are removed.
 
     Attributes
     ----------
     stored, expired : int
         Rows added and removed so far.
+    read_rows : int
+        Rows read from the store so far.
     alone : list of (int, Table)
         Side and rows, removed so far, that come alone by the type of the join.
     """
 
     def __init__(
-        self, task: StreamTask, directory: ValueStore, rows: MapStore, timers: Timers
+        self,
+        task: StreamTask,
+        directory: ValueStore,
+        rows: MapStore,
+        timers: Timers,
+        held: GroupParts | None = None,
     ) -> None:
         self._task = task
         self._directory = directory
         self._rows = rows
         self._timers = timers
-        self._slices: dict[Slice, list[int]] = {}  # rows of each part
+        self._held = {} if held is None else held
+        self._slices: dict[Slice, list[_Listed]] = {}
         self._length, self._timer = task.slice_length, 0
         found = directory.get()
         if found is not None:
@@ -68,27 +88,25 @@ class WindowState:
             assert isinstance(timer, int)
             assert isinstance(slices, (bytes, bytearray))
             self._length, self._timer = length, timer
-            for side, number, count in np.frombuffer(slices, np.int64).reshape(-1, 3).tolist():
-                self._slices.setdefault((side, number), []).append(count)
+            for side, number, *listed in np.frombuffer(slices, np.int64).reshape(-1, 4).tolist():
+                self._slices.setdefault((side, number), []).append(_Listed(*listed))
         self._bits = MatchedBits(rows)
         self._near: dict[int, list[Slice]] = {}
         self.stored = 0
         self.expired = 0
+        self.read_rows = 0
         self.alone: list[tuple[int, pa.Table]] = []
 
-    def near(self, side: int, span: tuple[int, int] | None) -> pa.Table:
-        """Return the rows of all slices that overlap a span of microseconds."""
-        schema = self._task.schema(side)
-        batches: list[pa.RecordBatch] = []
+    def near(self, side: int, span: tuple[int, int] | None) -> list[KeptPart]:
+        """Return the parts of all slices that overlap a span of microseconds."""
         near: list[Slice] = []
         self._near[side] = near
         if span is not None:
             first, last = span[0] // self._length, span[1] // self._length
             for of_side, number in sorted(self._slices):
                 if of_side == side and first <= number <= last:
-                    batches.extend(self._read((side, number)))
                     near.append((side, number))
-        return whole_table(batches, schema)
+        return [part for place in near for part in self._parts(place)]
 
     def mark(self, side: int, matched: Bools) -> None:
         """Of the rows that :meth:`near` returned, some have matched."""
@@ -96,7 +114,7 @@ class WindowState:
             return
         begin = 0
         for place in self._near[side]:
-            end = begin + sum(self._slices[place])
+            end = begin + self._count(place)
             self._bits.mark(place, matched[begin:end])
             begin = end
 
@@ -104,7 +122,6 @@ class WindowState:
         """Keep rows of one side, of which some have matched."""
         if not rows.num_rows:
             return
-        schema = self._task.schema(side)
         numbers = microseconds(rows, self._task.order(side)) // self._length
         order = np.argsort(numbers, kind="stable")
         rows, matched = rows.take(pa.array(order)).combine_chunks(), matched[order]
@@ -114,16 +131,22 @@ class WindowState:
             place = (side, number)
             parts = self._slices.setdefault(place, [])
             if self._tracks(side):
-                self._bits.add(place, sum(parts), matched[begin:end])
-            old: list[pa.RecordBatch] = []
-            if parts and parts[-1] < PART_ROWS:
-                old.extend(self._read_part(place, len(parts) - 1))
-                parts[-1] += end - begin
-            else:
-                parts.append(end - begin)
-            blob = to_blob([*old, *rows.slice(begin, end - begin).to_batches()], schema)
-            self._rows.updateValue((*place, len(parts) - 1), (blob,))
+                self._bits.add(place, self._count(place), matched[begin:end])
+            added = rows.slice(begin, end - begin)
+            if parts and parts[-1].rows < PART_ROWS:
+                added = pa.concat_tables([self._part(place, len(parts) - 1).rows, added])
+                parts.pop()
+            self._append(place, added.combine_chunks())
         self.stored += rows.num_rows
+
+    def _append(self, place: Slice, rows: pa.Table) -> None:
+        """Write rows as the last part of a slice."""
+        parts = self._slices[place]
+        blob = to_blob(rows.to_batches(), self._task.schema(place[0]))
+        self._rows.updateValue((*place, len(parts)), (blob,))
+        parts.append(_Listed(rows.num_rows, identity_of(blob)))
+        # From the bytes: a slice of the rows would keep all rows of the micro-batch.
+        self._hold(place[0], parts[-1], blob)
 
     def expire(self, watermark: int) -> None:
         """Remove the slices whose rows are all older than ``watermark - width``, microseconds."""
@@ -134,18 +157,17 @@ class WindowState:
             for part in range(len(parts)):
                 self._rows.removeKey((*place, part))
             del self._slices[place]
-            self.expired += sum(parts)
+            self.expired += sum(part.rows for part in parts)
 
     def _tracks(self, side: int) -> bool:
         return self._task.query.how.tracks(Side(side))
 
     def _leave(self, place: Slice) -> None:
         """Find the rows of a slice that come alone, now that nothing can match them."""
-        count = sum(self._slices[place])
-        wanted = self._bits.of(place, count) == self._task.query.how.wants_matched
+        wanted = self._bits.of(place, self._count(place)) == self._task.query.how.wants_matched
         self._bits.remove(place)
         if wanted.any():
-            rows = whole_table(self._read(place), self._task.schema(place[0]))
+            rows = pa.concat_tables([part.rows for part in self._parts(place)])
             self.alone.append((place[0], rows.filter(pa.array(wanted))))
 
     def save(self, fired: int | None = None) -> None:
@@ -168,26 +190,48 @@ class WindowState:
                 self._timers.registerTimer(timer)
         if self._slices:
             table = [
-                [*place, count] for place, parts in sorted(self._slices.items()) for count in parts
+                [*place, *part] for place, parts in sorted(self._slices.items()) for part in parts
             ]
             slices = np.array(table, np.int64).tobytes()
             self._directory.update((self._length, timer, slices))
         else:
             self._directory.clear()
         self._timer = timer
+        listed = {
+            (side, part.identity) for (side, _), parts in self._slices.items() for part in parts
+        }
+        for key in self._held.keys() - listed:
+            del self._held[key]
 
     def _end(self, place: Slice) -> int:
         """Return the watermark from which on no row can meet one of this slice."""
         return (place[1] + 1) * self._length + self._task.width
 
-    def _read(self, place: Slice) -> Iterator[pa.RecordBatch]:
-        for part in range(len(self._slices[place])):
-            yield from self._read_part(place, part)
+    def _count(self, place: Slice) -> int:
+        return sum(part.rows for part in self._slices[place])
 
-    def _read_part(self, place: Slice, part: int) -> Iterator[pa.RecordBatch]:
-        value = self._rows.getValue((*place, part))
+    def _parts(self, place: Slice) -> list[KeptPart]:
+        return [self._part(place, number) for number in range(len(self._slices[place]))]
+
+    def _part(self, place: Slice, number: int) -> KeptPart:
+        """Return a part, read from the store unless the worker holds it."""
+        side, listed = place[0], self._slices[place][number]
+        held = self._held.get((side, listed.identity))
+        if held is not None:
+            return held
+        value = self._rows.getValue((*place, number))
         if value is None:
-            raise RuntimeError(f"The state store has lost part {part} of slice {place} of a group")
+            raise RuntimeError(
+                f"The state store has lost part {number} of slice {place} of a group"
+            )
         blob = value[0]
         assert isinstance(blob, (bytes, bytearray))
-        yield from from_blob(bytes(blob), self._task.schema(place[0]))
+        self.read_rows += listed.rows
+        return self._hold(side, listed, bytes(blob))
+
+    def _hold(self, side: int, listed: _Listed, blob: bytes) -> KeptPart:
+        """Return the rows of a part, which the worker holds from now on."""
+        schema = self._task.schema(side)
+        part = KeptPart(whole_table(from_blob(blob, schema), schema))
+        self._held[side, listed.identity] = part
+        return part

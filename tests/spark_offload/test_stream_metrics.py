@@ -17,7 +17,7 @@ POOL = (
 )
 
 NAMES = [*NUMBERS, DECISIONS]
-VALUES = [50, 40, 3, 2, 232, 100, 7, 60, 9000, 4.5, 0.25, 1.25, "\n".join(p.text for p in POOL)]
+VALUES = [50, 40, 3, 2, 232, 100, 7, 60, 80, 9000, 4.5, 0.25, 1.25, "\n".join(p.text for p in POOL)]
 
 # Of a session with a context, and of Spark Connect.
 ROWS = [
@@ -39,7 +39,7 @@ def test_the_numbers_of_a_micro_batch_are_found_by_name(row):
     assert batch.rows == 90
     assert batch.late_rows == 5
     assert (batch.results, batch.stored, batch.expired, batch.cycles) == (232, 100, 7, 9000)
-    assert batch.software_rows == 60
+    assert (batch.software_rows, batch.read_rows) == (60, 80)
     assert (batch.seconds, batch.device_seconds, batch.waited_seconds) == (4.5, 0.25, 1.25)
     assert batch.decisions == POOL
     assert batch.active_devices == 2

@@ -2,6 +2,7 @@
 """Every new pair once: of two new rows, and of a new row with a kept one."""
 
 from datetime import timedelta
+from itertools import pairwise
 import random
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from host.errors import WindowOverflowError
 from host.join.driver import TableJoin
 from host.reference.join_type import JoinType
 from spark_offload.streaming import passes
+from spark_offload.streaming.kept_parts import KeptPart
 from spark_offload.streaming.passes import NewPairs, Rows, reach
 from tests.spark_offload.stream_model import SCHEMA, holds, stream_task
 
@@ -39,6 +41,15 @@ def table(rows, first=0):
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
+def side(kept, new):
+    """Return kept and new rows of a side, the kept ones in three parts."""
+    cuts = [0, len(kept) // 3, len(kept) // 2, len(kept)]
+    parts = [
+        KeptPart(table(kept[begin:end], begin)) for begin, end in pairwise(cuts) if begin < end
+    ]
+    return Rows(parts, table(new, first=len(kept)))
+
+
 def random_rows(rng, most):
     """Return up to ``most`` rows ``(t, k, x)``."""
     return [
@@ -53,10 +64,7 @@ def test_pairs_with_a_new_row_come_once_and_tell_who_has_matched(device, how, eq
     rng = random.Random(seed)
     kept_left, new_left, kept_right, new_right = (random_rows(rng, 9) for _ in range(4))
     now = task(how, equal)
-    sides = [
-        Rows(table(kept), table(new, first=len(kept)))
-        for kept, new in ((kept_left, new_left), (kept_right, new_right))
-    ]
+    sides = [side(kept_left, new_left), side(kept_right, new_right)]
     pairs = NewPairs(now, device, *sides)
     batches = list(pairs.batches())
     left, right = [*kept_left, *new_left], [*kept_right, *new_right]
@@ -84,17 +92,17 @@ def test_pairs_with_a_new_row_come_once_and_tell_who_has_matched(device, how, eq
         assert batches == []
         assert pairs.results == 0
     if now.query.how is not JoinType.INNER:
-        for side, rows in enumerate((left, right)):
-            matched = {pair[side] for pair in want}
-            assert pairs.matched[side].tolist() == [row in matched for row in range(len(rows))]
+        for own, rows in enumerate((left, right)):
+            matched = {pair[own] for pair in want}
+            assert pairs.matched[own].tolist() == [row in matched for row in range(len(rows))]
     assert pairs.software_rows == 0
     assert pairs.cycles == 0
     assert [flags.dtype for flags in pairs.matched] == [bool, bool]
 
 
 def test_a_device_is_not_asked_where_no_rows_can_meet():
-    far = Rows(table([(900, 0, 0)]), table([(901, 0, 0)]))
-    pairs = NewPairs(task("full"), None, Rows(table([]), table([(3, 0, 0)])), far)
+    far = side([(900, 0, 0)], [(901, 0, 0)])
+    pairs = NewPairs(task("full"), None, side([], [(3, 0, 0)]), far)
     assert list(pairs.batches()) == []
     assert (pairs.results, pairs.cycles, pairs.device_seconds) == (0, 0, 0.0)
     assert [flags.tolist() for flags in pairs.matched] == [[False], [False, False]]
@@ -108,7 +116,7 @@ def test_what_both_passes_take_is_added_up(monkeypatch, device):
         device_seconds = property(lambda self: 2.0, lambda self, seconds: None)
 
     monkeypatch.setattr(passes, "TableJoin", Timed)
-    sides = [Rows(table([(3, 0, 0)]), table([(3, 0, 0)], 1)) for _ in range(2)]
+    sides = [side([(3, 0, 0)], [(3, 0, 0)]) for _ in range(2)]
     pairs = NewPairs(task(), device, *sides)
     assert sum(batch.num_rows for batch in pairs.batches()) == 3
     assert (pairs.cycles, pairs.device_seconds, pairs.software_rows) == (10, 4.0, 0)
@@ -130,8 +138,7 @@ def test_a_pass_whose_window_outgrows_the_device_is_joined_in_software(software_
 
     def join(device, *fallback):
         kept = [(n // 10, 0, n % 4) for n in range(70)]
-        left = Rows(table(kept), table(crowd, 70))
-        sides = left, Rows(table([(2, 0, 1)]), table([(3, 0, 2)], 1))
+        sides = side(kept, crowd), side([(2, 0, 1)], [(3, 0, 2)])
         pairs = NewPairs(task(how), device, *sides, *fallback)
         ids = [
             pair

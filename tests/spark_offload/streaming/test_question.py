@@ -29,7 +29,7 @@ QUERY = JoinQuery(
 def test_everything_that_the_kept_rows_depend_on_is_part_of_the_question():
     question = question_of(QUERY, "t timestamp", "s timestamp") | question_of_groups(8)
     assert question == {
-        "format": "2",
+        "format": "3",
         "how": "inner",
         "terms": " and ".join(sorted(map(str, QUERY.terms))),
         "order": "t, s",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kept rows of a group are those that no watermark has passed, whatever has happened."""
 
+import copy
 from dataclasses import replace
 from datetime import timedelta
 
@@ -111,13 +112,20 @@ def test_rows_are_appended_and_a_small_last_part_is_filled_up(monkeypatch):
 
 
 def keep(how, length, rng):
-    """Keep random rows, and compare them with a list."""
+    """Keep random rows, and compare them with a list.
+
+    Micro-batches are those of two workers, each with the parts that it holds; some attempts fail.
+    """
     state, model, count = GroupState(), Model(how, length), 0
+    workers = [{}, {}]
     for _ in range(6):
+        worker = workers[rng.integers(2)]
+        if rng.random() < 0.3:
+            fail(task(how, slice_length=length), copy.deepcopy(state), worker, rng)
         times_of, span, watermark, has_fired = random_step(rng)
         # Slices stay as long as they were when the first row was kept.
         now = task(how, slice_length=length if not model.rows else length + 3)
-        window = WindowState(now, state.directory, state.rows, state)
+        window = WindowState(now, state.directory, state.rows, state, worker)
         gone, alone = model.expire(watermark)
         window.expire(watermark)
         assert window.expired == gone
@@ -129,8 +137,8 @@ def keep(how, length, rng):
         for side in (0, 1):
             near = window.near(side, span)
             want = model.near(side, span)
-            assert near.schema == now.schema(side)
-            assert near.column("id").to_pylist() == [row[2] for row in want]
+            assert all(part.rows.schema == now.schema(side) for part in near)
+            assert ids(near) == [row[2] for row in want]
             matched = rng.random(len(want)) < 0.3
             window.mark(side, matched)
             for row, flag in zip(want, matched.tolist(), strict=True):
@@ -158,10 +166,81 @@ def keep(how, length, rng):
             model.length = length
 
 
+def fail(task, state, worker, rng):
+    """Change a state that nobody will see, as an attempt that fails before or behind its end."""
+    window = WindowState(task, state.directory, state.rows, state, worker)
+    window.expire(int(rng.integers(-150, 250)))
+    window.near(0, (-200, 200))
+    times = rng.integers(-200, 200, 5).tolist()
+    window.add(0, table(times, 10_000), np.zeros(5, np.bool_))
+    if rng.random() < 0.5:
+        window.save()
+
+
 def kept(state, side, how="inner"):
     """Return the numbers of all kept rows of a side."""
     window = WindowState(task(how), state.directory, state.rows, state)
-    return window.near(side, (-(10**9), 10**9)).column("id").to_pylist()
+    return ids(window.near(side, (-(10**9), 10**9)))
+
+
+def ids(parts):
+    """Return the numbers of the rows of parts."""
+    return [number for part in parts for number in part.rows.column("id").to_pylist()]
+
+
+def step(state, worker, times, first):
+    """Keep rows in a worker; return the numbers of all rows, and how many were read."""
+    window = WindowState(task(), state.directory, state.rows, state, worker)
+    found = ids(window.near(0, (-(10**9), 10**9)))
+    window.add(0, table(times, first), np.zeros(len(times), np.bool_))
+    window.save()
+    return found, window.read_rows
+
+
+def test_a_worker_reads_only_what_it_does_not_hold(monkeypatch):
+    monkeypatch.setattr(module, "PART_ROWS", 1)
+    state, here, there = GroupState(), {}, {}
+    assert step(state, here, [5, 6], 0) == ([], 0)
+    assert step(state, here, [25, 7, 8], 2) == ([0, 1], 0)
+    assert len(here) == 3
+    # The task moves to a worker that holds nothing, and back to one that misses a part.
+    assert step(state, there, [46], 5) == ([0, 1, 3, 4, 2], 5)
+    assert step(state, here, [], 6) == ([0, 1, 3, 4, 2, 5], 1)
+    # What has expired is not held any more.
+    window = WindowState(task(), state.directory, state.rows, state, here)
+    window.expire(20 + WIDTH)
+    window.save()
+    assert ids(window.near(0, (0, 99))) == [2, 5]
+    assert len(here) == 2
+    assert window.read_rows == 0
+
+
+def test_parts_of_another_version_of_the_state_are_not_believed(monkeypatch):
+    monkeypatch.setattr(module, "PART_ROWS", 3)
+    state, worker = GroupState(), {}
+    step(state, worker, [5, 6], 0)
+    before = copy.deepcopy(state)
+    # The attempt fills up the part of before, and fails behind its end.
+    step(state, worker, [7], 2)
+    assert step(state, worker, [], 3)[0] == [0, 1, 2]
+    # The same place in the store, the same number of rows: another version.
+    assert step(before, worker, [8], 7) == ([0, 1], 2)
+    assert step(before, worker, [], 8) == ([0, 1, 7], 0)
+    assert kept(before, 0) == [0, 1, 7]
+
+
+def test_rows_that_are_the_same_on_both_sides_are_held_for_each():
+    """Their cells differ, because each side has columns and factors of its own."""
+    state, worker = GroupState(), {}
+    now = replace(task(), right=SCHEMA)
+    window = WindowState(now, state.directory, state.rows, state, worker)
+    for side in (0, 1):
+        window.add(side, table([5]), np.zeros(1, np.bool_))
+    window.save()
+    (left,), (right,) = (window.near(side, (0, 9)) for side in (0, 1))
+    assert left.rows == right.rows
+    assert left is not right
+    assert len(worker) == 2
 
 
 def test_only_the_slices_that_change_are_written():
