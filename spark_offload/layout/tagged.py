@@ -117,7 +117,7 @@ def tagged_frame(
     )
     keys = [f"k{index}" for index in range(len(key_types))]
     placed = tagged.coalesce(1) if direct else tagged.repartition(partitions, *keys)
-    rows = placed.sortWithinPartitions("order", "side", "row")
+    rows = _by_arrival(placed)
     return rows.drop(*keys) if keys else rows
 
 
@@ -178,8 +178,7 @@ def tagged_ranges(
         *([f"part = leaves AS {ALONE_COLUMN}"] if alone else []),
     ]
     placed = rows.selectExpr(*TAG_COLUMNS, *payload, *behind)
-    placed = placed.repartitionById(partitions, F.col("part"))
-    return placed.sortWithinPartitions("order", "side", "row")
+    return _by_arrival(placed.repartitionById(partitions, F.col("part")))
 
 
 def order_frame(left: TaggedInput, right: TaggedInput, order_type: DataType) -> DataFrame:
@@ -194,6 +193,12 @@ def order_frame(left: TaggedInput, right: TaggedInput, order_type: DataType) -> 
         for side, own in enumerate((left, right))
     ]
     return sides[LEFT].unionAll(sides[RIGHT])
+
+
+def _by_arrival(placed: DataFrame) -> DataFrame:
+    """Return a frame with each partition in the order of arrival."""
+    # A column that is asked of the frame takes a trip to the JVM, one by its name fifteen.
+    return placed.sortWithinPartitions(*(placed[name] for name in ("order", "side", "row")))
 
 
 def _letters(left: TaggedInput, right: TaggedInput) -> tuple[str, str]:

@@ -47,8 +47,9 @@ def is_plain_read(frame: DataFrame) -> bool:
     """
     if is_connect(frame):
         return False
-    # A frame keeps the plan that it was first used with, and may have been cached since.
-    node = _optimized(frame.select("*"))
+    # A frame keeps the plan that it was first used with, and may have been cached since; under
+    # another name it gets a plan anew.
+    node = _optimized(frame.alias("now"))
     while kind_of(node) == "Project":
         node = node.child()
     return kind_of(node) in SOURCES
