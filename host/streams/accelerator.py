@@ -9,7 +9,16 @@ from host.errors import EpochError, UsageError
 from host.query.epochs import Epoch
 from host.query.segments import Segment
 from host.reference.join_type import JoinType
-from host.runtime import Columns, ConfluenceExecStream, GraphError, Quantum, StreamResult
+from host.runtime import (
+    BUFFER_BYTES,
+    Columns,
+    ConfluenceExecStream,
+    GraphError,
+    Quantity,
+    Quantum,
+    Requirements,
+    StreamResult,
+)
 from host.streams.accelerator_params import AcceleratorJoinParams, Progress
 from host.streams.completion import Completion
 from host.streams.counters import StagingCounters
@@ -17,7 +26,7 @@ from host.streams.elastic_cores import ROWS
 from host.streams.elastic_record import ElasticRecord
 from host.streams.epoch_changes import EpochChanges
 from host.streams.epoch_rules import require_epochs
-from host.streams.execution import Execution
+from host.streams.execution import ROOMS, Execution
 from host.streams.failure_record import FailureRecord
 from host.streams.hash_choice import HashWatch
 from host.streams.intake import Intake
@@ -34,6 +43,10 @@ from host.streams.watch import DeviceWatch
 __all__ = ["AcceleratorJoin", "AcceleratorJoinParams", "Progress"]
 
 
+LEAST_RESULT_WORDS = 1 << 12
+"""Result words of an exchange for which no buffer has to be granted."""
+
+
 class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
     """Stream that feeds and drains a device, and prepares and decodes words while the device works.
 
@@ -42,7 +55,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     device is offered. The output has the columns ``left`` and ``right``; with a trace, it also has
     ``emitted`` and ``latency`` (the visiting latency in cycles). For a row that comes alone, all
     columns except its own row number are -1. Result words are decoded as they arrive; only the
-    window and the open groups are kept.
+    window and the open groups are kept. The governor is asked for the rooms that result words
+    arrive in; with fewer buffers an exchange moves fewer of them.
 
     Attributes
     ----------
@@ -107,6 +121,25 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         super().prepare(params)
         self._params = params
 
+    def requirements(self) -> Requirements:
+        params = self._params
+        assert params is not None
+        wanted = -(-params.result_words * self._bytes_of_a_result // BUFFER_BYTES)
+        return Requirements(optimum=Quantity(buffers=wanted))
+
+    @property
+    def _bytes_of_a_result(self) -> int:
+        """Bytes in all rooms for a result word."""
+        assert self._params is not None
+        return ROOMS * 8 * self._params.device.manifest.result_word.columns
+
+    @property
+    def result_words(self) -> int:
+        """Most result words of an exchange, by the buffers that were granted."""
+        assert self._params is not None
+        granted = self.allocation.buffers * BUFFER_BYTES // self._bytes_of_a_result
+        return min(self._params.result_words, max(LEAST_RESULT_WORDS, granted))
+
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._abandon()
@@ -118,7 +151,7 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         if params.how is not JoinType.INNER:
             completion = Completion(params.how, params.plan.window)
         intake = self._intake(params, completion)
-        self._run = run = Execution(params, intake, completion)
+        self._run = run = Execution(params, intake, completion, self.result_words)
         self.watch, self.trace, self.hashing = run.watch, run.trace, run.hashing
         steering = run.steering
         self.precision = None if steering.adaptive is None else steering.adaptive.record

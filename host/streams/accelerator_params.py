@@ -75,7 +75,8 @@ class AcceleratorJoinParams(ConfluenceParams):
         See :class:`~host.streams.device_join.JoinOptions`.
     result_words, chunk_cycles, low_water : int
         Largest number of result words and of clock cycles in one exchange, and the number of
-        waiting words below which more input is staged.
+        waiting words below which more input is staged. Fewer result words if the governor grants
+        fewer buffers.
     """
 
     device: Device

@@ -36,7 +36,10 @@ from host.streams.turns import all_cores, segment_words
 from host.streams.watch import DeviceWatch
 from host.words import Blocks, WordCodec
 
-__all__ = ["Execution"]
+__all__ = ["ROOMS", "Execution"]
+
+ROOMS = 2
+"""Rooms for result words: one is decoded while the device fills the other."""
 
 
 class Execution:
@@ -50,6 +53,8 @@ class Execution:
         Where the tuples come from.
     completion : Completion or None
         What finds the rows that come alone; None if only pairs are asked for.
+    result_words : int
+        Largest number of result words in one exchange.
 
     Attributes
     ----------
@@ -74,7 +79,11 @@ class Execution:
     """
 
     def __init__(
-        self, params: AcceleratorJoinParams, intake: Intake, completion: Completion | None
+        self,
+        params: AcceleratorJoinParams,
+        intake: Intake,
+        completion: Completion | None,
+        result_words: int,
     ) -> None:
         device = params.device
         self._params, self._intake, self._completion = params, intake, completion
@@ -108,10 +117,9 @@ class Execution:
         self.watch = DeviceWatch(device, params.deadline)
         self._memory = MemoryWatch(device)
         self._thread = DeviceThread(device)
-        # One buffer is decoded while the device fills the other.
         self._rooms = [
-            np.zeros((params.result_words, device.manifest.result_word.columns), np.uint64)
-            for _ in range(2)
+            np.zeros((result_words, device.manifest.result_word.columns), np.uint64)
+            for _ in range(ROOMS)
         ]
         self._flushed = False
         self._fitted = False  # whether the cells of an index suit the first tuples
