@@ -15,6 +15,7 @@ from host.bundles.cache import library_folder, prepare_folder
 from host.errors import JoinError
 
 from .board.commands import add_command as add_board
+from .epochs.commands import add_command as add_epochs
 from .experiments.commands import add_command as add_experiments
 from .netlist.commands import add_command as add_netlist
 
@@ -193,6 +194,7 @@ def parser(prog="python -m sim"):
     add_board(commands, say)
     add_netlist(commands, say)
     add_experiments(commands)
+    add_epochs(commands, say)
 
     command = commands.add_parser(
         "calibrate", help="print how fast this machine is, beside the reference of timed figures"

@@ -77,7 +77,7 @@ def design():
     return digest.hexdigest()
 
 
-def prepare(name, folder, report):
+def prepare(name, folder, report, accelerators=ACCELERATORS):
     """Generate the bundle of an accelerator and build its library, unless they are there.
 
     A bundle is generated again when a source of the hardware has changed since.
@@ -85,18 +85,19 @@ def prepare(name, folder, report):
     Parameters
     ----------
     name : str
-        Name in :data:`ACCELERATORS`.
+        Name in ``accelerators``.
     folder : Path
         Where the bundles are.
     report : callable
         Receives lines about the progress.
+    accelerators : dict of str to JoinParameters
 
     Returns
     -------
     Manifest
         The manifest; its path is the bundle.
     """
-    parameters, bundle = ACCELERATORS[name], Path(folder) / name
+    parameters, bundle = accelerators[name], Path(folder) / name
     source = bundle.with_suffix(".design")  # a bundle's folder holds nothing else
     try:
         same = source.read_text(encoding="utf-8") == design()

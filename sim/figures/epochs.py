@@ -5,12 +5,11 @@ from functools import cache
 from pathlib import Path
 
 from hdl.bundle import write_bundle
-from hdl.parameters import JoinParameters, KeyField
-from host.reference.window import CountWindow, TimeWindow
+from sim.epochs.joins import compare
+from sim.epochs.loads import ENGINES, WINDOWS
 from sim.verilated.library import build_library
 
 from .epoch_broadcast import EpochRun
-from .epoch_joins import compare
 from .registry import Result, figure
 
 __all__ = []
@@ -22,18 +21,6 @@ STEPS = [
 ]  # fmt: skip
 #: Tuples and epochs of each of the joins.
 TUPLES, EPOCHS = 250_000, 2_500
-FIELDS = (KeyField(name="x", bits=16),)
-#: Accelerators of the joins. A window of 24 tuples fits one core, whatever epochs came before.
-ENGINES = {
-    "scan": JoinParameters(
-        cores=4, sub_window=32, lanes=2, probes=4, keys=FIELDS, timestamp_bits=32, probe_bits=4
-    ),
-    "index": JoinParameters(
-        engine="index", cores=3, sub_window=32, probes=4, keys=FIELDS, timestamp_bits=32,
-        probe_bits=4, bucket_bits=4, comparator="equality",
-    ),
-}  # fmt: skip
-WINDOWS = {"count-based": CountWindow(24), "time-based": TimeWindow(40)}
 
 
 @cache
