@@ -161,7 +161,7 @@ class DeviceMatches:
         window = TimeWindow(chosen.lifespan)
         setting = configuration(self._manifest, self._join.bounds, window, Ordering.none())
         words = np.concatenate([setting, words, self._codec.pack_control("FLUSH")])
-        results = self._codec.unpack(self._exchanged(words, MARKS + 1))
+        results = self._codec.unpack_results(self._exchanged(words, MARKS + 1))
         if results.overflow.any() or results.disorder.any() or results.illegal.any():
             raise DeviceError(
                 f"Device {self._device.uri!r} reports a fault of a pass that was checked before "

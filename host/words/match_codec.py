@@ -91,7 +91,7 @@ class MatchCodec(InputCodec):
         marks: npt.NDArray[np.bool_] = unpack_field(words, self._result["kind"]) == self.mark
         return marks
 
-    def unpack(self, words: UInt64s) -> MatchResults:
+    def unpack_results(self, words: UInt64s) -> MatchResults:
         """Return the fields of result words."""
         names = ("kind", "value.probe", "overflow", "disorder", "illegal")
         kind, probe, overflow, disorder, illegal = (

@@ -9,8 +9,8 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 
-from host.manifest import Manifest
-from host.words import WordCodec, merge_ports
+from host.manifest import load_join_manifest
+from host.words import codec_of, merge_ports
 from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
 from sim.scenarios import (
     Cases,
@@ -27,7 +27,7 @@ __all__ = []
 
 #: Settings from :mod:`sim.benches.runner`; without them, this module has no scenarios to run.
 SETTINGS = json.loads(os.environ.get("SPLITJOIN_BENCH", "null"))
-MANIFEST = Manifest.load(SETTINGS["bundle"]) if SETTINGS else None
+MANIFEST = load_join_manifest(SETTINGS["bundle"]) if SETTINGS else None
 SCENARIOS = names(MANIFEST) if MANIFEST else []
 #: How many scenarios so far have met each case.
 CASES = Cases(MANIFEST) if MANIFEST else None
@@ -56,7 +56,7 @@ def last_of(marks):
 
 def joined(ports):
     """Return the results of all ports, one per row; ``ports`` are the words of each."""
-    codec = WordCodec(MANIFEST)
+    codec = codec_of(MANIFEST)
     results = [codec.split_words(rows(words, MANIFEST.result_word.columns))[0] for words in ports]
     return results[0] if len(results) == 1 else merge_ports(codec, *results)
 

@@ -15,7 +15,7 @@ from hdl.memory.axi4 import memory_port
 from hdl.verilog.conversion import TOP
 from host.bundles.cache import cache_folder
 from host.errors import BuildError, FailureError
-from host.manifest import Manifest
+from host.manifest import load_join_manifest
 from sim.verilated.toolchain import find_toolchain
 
 __all__ = [
@@ -156,7 +156,7 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
     waves, seed = chosen(waves, seed)
     bundle, build, _ = write_bench(parameters, name=name, folder=folder, waves=waves, seed=seed)
     runner = BenchRunner()
-    manifest = Manifest.load(bundle)
+    manifest = load_join_manifest(bundle)
     ports = {TOP: [*stream_ports(manifest.result_ports), *memory_ports(parameters, manifest)]}
     build_bench(runner, name, build, waves, sources=[bundle / VERILOG], ports=ports)
     coverage = build / "coverage.json"

@@ -77,6 +77,10 @@ SHAPES = {
         cores=2, sub_window=24, keys=XY, timestamp_bits=16, probes=3, engine="index",
         comparator="equality", tuples_per_word=2,
     ),
+    "a join aggregate": JoinParameters(
+        cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=2, lanes=2, fan_in=2,
+        value_bits=12,
+    ),
     "a handshake join": JoinParameters(
         cores=3, sub_window=8, keys=XY, timestamp_bits=16, fan_in=2, architecture="handshake",
     ),

@@ -7,7 +7,8 @@ that no longer meets the case it was written for.
 
 from dataclasses import dataclass
 
-from host.words import WordCodec, unpack_field
+from host.manifest import JoinAggregateManifest
+from host.words import codec_of, unpack_field
 
 from .stretches import taken_apart
 from .tuple_cases import OF_TUPLES, always, timed
@@ -60,10 +61,25 @@ OF_WORDS = {
     "two tuples in a word, R first": (paired, first_of(0)),
     "two tuples in a word, S first": (paired, first_of(1)),
 }
+
+
+def stores_both(manifest):
+    """Return whether tuples of R are stored in a window of time, unlike those of an aggregate."""
+    return timed(manifest) and not isinstance(manifest, JoinAggregateManifest)
+
+
+def matches(manifest, results):
+    """Return whether there is a pair, or a value of at least one match."""
+    if isinstance(manifest, JoinAggregateManifest):
+        is_value = results.kind == manifest.result_kinds["VALUE"]
+        return (is_value & (results.values["count"] > 0)).any()
+    return (results.kind == manifest.result_kinds["PAIR"]).any()
+
+
 #: Cases of results.
 OF_RESULTS = {
-    "a pair": (always, lambda manifest, of: (of.kind == manifest.result_kinds["PAIR"]).any()),
-    "overflow of R": (timed, lambda _, of: (of.overflow & 1).any()),
+    "a pair": (always, matches),
+    "overflow of R": (stores_both, lambda _, of: (of.overflow & 1).any()),
     "overflow of S": (timed, lambda _, of: (of.overflow & 2).any()),
     "disorder": (timed, lambda _, of: of.disorder.any()),
     "an illegal word is told": (always, lambda _, of: of.illegal.any()),
@@ -112,7 +128,7 @@ class Cases:
         """
         manifest = self.manifest
         seen = taken_apart(manifest, scenario.words)
-        fields = WordCodec(manifest).unpack_results(results)
+        fields = codec_of(manifest).unpack_results(results)
         kinds = [
             (OF_TUPLES, [some for some in seen.stretches if len(some.sides) >= TUPLES]),
             (OF_WORDS, seen.words),

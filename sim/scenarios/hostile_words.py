@@ -5,7 +5,7 @@ from itertools import cycle
 
 import numpy as np
 
-from host.words import WordCodec
+from host.words import codec_of
 
 from .illegal import illegal_word
 from .random_words import MARKED, random_scenario
@@ -35,7 +35,7 @@ class Intruders:
         self.manifest = manifest
         self.generator = generator
         self.overflow = overflow
-        self.codec = WordCodec(manifest)
+        self.codec = codec_of(manifest)
         # With fewer cores, a window of any size may overflow, and after an overflow rounds mean
         # nothing.
         left_out = ("INNER",) if overflow else ("CORE", "SEGMENT")

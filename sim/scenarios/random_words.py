@@ -13,7 +13,7 @@ from host.words import codec_of
 
 from .scenario import Scenario
 
-__all__ = ["MARKED", "random_scenario"]
+__all__ = ["MARKED", "random_scenario", "random_values"]
 
 #: Patterns in which the sides of tuples follow one another.
 SHAPES = ("random", "alternating", "bursts", "only_r", "only_s", "empty")

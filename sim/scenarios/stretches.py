@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from host.reference.exact import places
-from host.words import WordCodec, unpack_field
+from host.words import codec_of, unpack_field
 
 __all__ = ["Met", "Stretch", "taken_apart"]
 
@@ -72,7 +72,7 @@ class Met:
 
 def taken_apart(manifest, words):
     """Return input words decoded as a :class:`Met`."""
-    codec = WordCodec(manifest)
+    codec = codec_of(manifest)
     legal = codec.legal(words)
     kinds = unpack_field(words, manifest.input_word["kind"])
     alone = ~legal | (kinds == manifest.input_kinds["CONTROL"])
@@ -83,7 +83,8 @@ def taken_apart(manifest, words):
     for begin, end in pairwise([0, *ends.tolist(), len(words)]):
         if not alone[begin]:
             some = words[begin:end]
-            sides, keys, times = codec.unpack_tuples(some)
+            sides, columns, times = codec.unpack_tuples(some)
+            keys = {key.name: columns[key.name] for key in manifest.keys}
             met.stretches.append(
                 Stretch(
                     sides, keys, times, dict(windows), dict(operands), period, rounds, dict(stored)

@@ -10,12 +10,12 @@ from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow, TimeWindow
 from host.streams.configuration import MARKS, configuration
-from host.words import WordCodec
+from host.words import codec_of
 
 from .collisions import colliding
 from .hostile_words import hostile_scenario
 from .illegal import illegal_word
-from .random_words import random_scenario
+from .random_words import random_scenario, random_values
 from .scenario import Scenario
 
 __all__ = ["BURST", "STRIDE", "make_scenario", "names"]
@@ -145,7 +145,7 @@ def workload(manifest, load, count, generator):
     """Return the scenario of a workload with ``count`` tuples."""
     if load.sides == "bursts":
         count *= 2
-    codec = WordCodec(manifest)
+    codec = codec_of(manifest)
     width = 0 if manifest.comparator == "equality" else load.width
     bounds = {key.name: Bounds(-width, width) for key in manifest.keys}
     window = window_of(manifest, load)
@@ -153,7 +153,7 @@ def workload(manifest, load, count, generator):
     sides = sides_of(load, count, generator)
     keys = keys_of(manifest, load.keys, bounds, sides, generator)
     times = times_of(manifest, load.times, count, window, generator)
-    words = codec.pack_tuples(sides, keys, times)
+    words = codec.pack_tuples(sides, keys, times, random_values(manifest, count, generator))
     if load.illegal:
         words = with_illegal(manifest, words, generator)
     ordering = Ordering(period)

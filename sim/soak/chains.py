@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from .aggregates import AggregateModel
 from .history import History
 from .model import Answer, Model
 from .results import MARK, Results, pack, pack_match
@@ -15,6 +16,8 @@ R, S = 0, 1
 
 def model_of(manifest):
     """Return the model of the accelerator that a manifest describes."""
+    if "value" in manifest["input_word"]["fields"]:
+        return AggregateModel(manifest)
     return (ChainModel if "chain" in manifest else Model)(manifest)
 
 

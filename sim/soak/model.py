@@ -96,12 +96,16 @@ class Model:
         results, loose = self.in_order(tuples, controls, faults, stars, body)
         return Answer(
             results,
-            controls.free(),
+            self.free_orders(controls),
             loose,
             self.void_probes(tuples, faults, stars),
             count,
             {**controls.counts, "(illegal)": len(controls.illegal)},
         )
+
+    def free_orders(self, controls):
+        """Return for every mark whether the order of the results before it is free."""
+        return controls.free()
 
     def read(self, words):
         """Return the tuples in order, the control words and the faults of a program."""
@@ -123,10 +127,10 @@ class Model:
     def pairs_against(self, stored_side, tuples, controls, faults, turns, masks):
         """Return the pairs of the probes that meet tuples of one side, until that overflows.
 
-        They come as four arrays: the number of the probe's tuple, the core of the stored tuple, its
-        number in that core, and whether the pair may be missing. Then come, as three rows of an
-        array, all the probes, the ordinals of the first tuples that they see, and those behind the
-        last ones.
+        They come as five arrays: the number of the probe's tuple, the core of the stored tuple, its
+        number in that core, whether the pair may be missing, and the number of the stored tuple.
+        Then come, as three rows of an array, all the probes, the ordinals of the first tuples that
+        they see, and those behind the last ones.
         """
         windows = controls.windows(stored_side)
         bits = self.parameters["timestamp_bits"]
@@ -151,7 +155,7 @@ class Model:
         seen = np.stack([probes, low - begins, high - begins])
         core = places.core[place]
         kept = ~masks.of(tuples.moment[probes[probe]], core)
-        pairs = (probes[probe], core, places.local[place], loose)
+        pairs = (probes[probe], core, places.local[place], loose, history.stored[place])
         return *(column[kept] for column in pairs), seen
 
     def grouped(self, tuples, turns, masks, stars, sizes, pairs, spans):
@@ -160,7 +164,7 @@ class Model:
         They are in the order of the groups, and in their order within a group. ``sizes`` are the
         sizes of the rounds, by tuple.
         """
-        probe, core, local, loose = pairs
+        probe, core, local, loose, _ = pairs
         lanes = self.storage["lanes"]
         row = (local // lanes) % self.storage["ring_rows"]
         codes = pack_pair(core, row, local % lanes, stars.probe[probe])

@@ -17,11 +17,13 @@ __all__ = [
     "OVERFLOW",
     "PAIR",
     "STAR",
+    "VALUE",
     "Results",
     "describe",
     "pack",
     "pack_match",
     "pack_pair",
+    "pack_value",
     "read_results",
 ]
 
@@ -29,6 +31,8 @@ __all__ = [
 PAIR, STAR, MARK, MATCH = 0, 1, 2, 3
 #: A star that ends a round.
 INNER = 4
+#: What the matches of a tuple of R are reduced to, by a join aggregate.
+VALUE = 5
 #: Where the parts of a code begin. Codes of a group's pairs are ordered by their cores.
 KIND, CORE, ROW, LANE = 60, 44, 24, 16
 #: Where they begin in the code of a star or mark, above ``illegal`` and ``disorder``.
@@ -45,6 +49,23 @@ def pack_pair(core, row, lane, probe):
 def pack_match(r, s):
     """Return the codes of pairs of a chain."""
     return MATCH << KIND | r << ORDINAL | s
+
+
+def pack_value(probe, parts):
+    """Return the codes of values: the number of the probe below a digest of all that was reduced.
+
+    Parameters
+    ----------
+    probe : int64 array
+    parts : iterable of (int64 array, int)
+        What was reduced, as signed or unsigned numbers, and the bits of each in a result.
+    """
+    digest = np.zeros(len(probe), np.uint64)
+    for part, bits in parts:
+        low = part.astype(np.uint64) & np.uint64((1 << bits) - 1)
+        digest = (digest ^ low) * np.uint64(0x9E3779B97F4A7C15)
+        digest ^= digest >> np.uint64(29)
+    return VALUE << KIND | (digest >> np.uint64(64 - KIND + 16)).astype(np.int64) << 16 | probe
 
 
 def pack(kind, overflow, disorder, illegal):
@@ -75,13 +96,13 @@ class Results:
 
     @property
     def kind(self):
-        """PAIR, STAR, MARK, MATCH or INNER of each."""
+        """PAIR, STAR, MARK, MATCH, INNER or VALUE of each."""
         return self.code >> KIND
 
     @property
     def is_pair(self):
-        """Whether each is a pair, of whichever architecture."""
-        return np.isin(self.kind, (PAIR, MATCH))
+        """Whether each is a pair, of whichever architecture, or a value in its place."""
+        return np.isin(self.kind, (PAIR, MATCH, VALUE))
 
     @property
     def core(self):
@@ -112,8 +133,8 @@ class Results:
 
         Where there are rounds, every probe has a star, so its index is zero.
         """
-        probe = np.where(self.kind == PAIR, self.code & 0xFFFF, 0)
-        of_probe = np.isin(self.kind, (PAIR, INNER))
+        probe = np.where(np.isin(self.kind, (PAIR, VALUE)), self.code & 0xFFFF, 0)
+        of_probe = np.isin(self.kind, (PAIR, INNER, VALUE))
         return np.where(of_probe, identity(self.side, self.own_stars_before(), probe), -1)
 
 
@@ -131,6 +152,8 @@ def describe(side, code):
     if kind == MATCH:
         every = (1 << ORDINAL) - 1
         return f"PAIR r={code >> ORDINAL & every} s={code & every}"
+    if kind == VALUE:
+        return f"VALUE {name} probe={code & 0xFFFF} digest={code >> 16 & (1 << KIND - 16) - 1:#x}"
     if kind == INNER:
         return f"STAR {name} of a round" + (" with faults" if code != INNER << KIND else "")
     faults = f"overflow={code >> OVERFLOW & 3} disorder={code >> 1 & 1} illegal={code & 1}"
@@ -147,6 +170,7 @@ class Reader:
         self.kinds = manifest["result_kinds"]
         self.gather = manifest["storage"]["gather"]
         self.is_chain = "chain" in manifest
+        self.datum = "VALUE" if "VALUE" in self.kinds else "PAIR"
         self.places = ["", "two."] if "two.kind" in self.layout.fields else [""]
 
     def core(self, digits):
@@ -161,6 +185,10 @@ class Reader:
         """Return the codes of words as those of pairs; ``get`` returns a field of all words."""
         if self.is_chain:
             return pack_match(get("r"), get("s"))
+        if self.datum == "VALUE":
+            names = [f"value.{name}" for name in ("count", "total", "least", "most")]
+            bits = [self.layout.fields[name]["bits"] for name in names]
+            return pack_value(get("value.probe"), zip(map(get, names), bits, strict=True))
         return pack_pair(self.core(get("core")), get("row"), get("lane"), get("probe"))
 
     def place(self, words, prefix):
@@ -171,6 +199,7 @@ class Reader:
 
         kind, faults = get("kind"), map(get, ("overflow", "disorder", "illegal"))
         pair, no_side = self.pair(get), self.is_chain
+        side = get("side") if "side" in self.layout.fields else np.zeros_like(kind)
         is_mark = kind == self.kinds["MARK"]
         stop = np.where(is_mark, MARK, STAR)
         if "inner" in self.layout.fields:
@@ -181,15 +210,15 @@ class Reader:
         if "failed" in self.layout.fields:
             failed = get("failed")
             stops |= failed << FAILED | failed * self.core(get("failed_core")) << FAILED_CORE
-        code = np.where(kind == self.kinds["PAIR"], pair, stops)
-        return kind, np.where(is_mark | no_side, 0, get("side")), code
+        code = np.where(kind == self.kinds[self.datum], pair, stops)
+        return kind, np.where(is_mark | no_side, 0, side), code
 
 
 def read_results(manifest, words):
     """Return the :class:`Results` of result words, and what is wrong with the words, or None."""
     reader = Reader(manifest)
     kinds, sides, codes = zip(*(reader.place(words, p) for p in reader.places), strict=True)
-    known = [reader.kinds[name] for name in ("PAIR", "STAR", "MARK")]
+    known = [reader.kinds[name] for name in (reader.datum, "STAR", "MARK")]
     wrong = None
     if not np.isin(kinds[0], known).all():
         wrong = "the first place of a result word is empty"

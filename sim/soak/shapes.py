@@ -12,7 +12,8 @@ __all__ = ["KINDS", "engine_of", "random_shape", "shape_facts"]
 
 CHAINS = ("handshake", "low-latency-handshake")
 #: Engines, or architectures of a chain, and comparators, in turn: so a run of a few shapes has met
-#: all of them. An external engine is a scan whose windows are in external memory.
+#: all of them. An external engine is a scan whose windows are in external memory, an aggregate one
+#: that reduces the matches of each tuple of R.
 KINDS = (
     ("index", "equality"),
     ("scan", "band"),
@@ -32,6 +33,9 @@ KINDS = (
     ("low-latency-handshake", "custom"),
     ("handshake", "custom"),
     ("external", "custom"),
+    ("aggregate", "band"),
+    ("aggregate", "equality"),
+    ("aggregate", "custom"),
 )
 
 
@@ -80,6 +84,20 @@ def random_chain(random, architecture, comparator, fields):
     )  # fmt: skip
 
 
+def random_aggregate(random, comparator, fields):
+    """Return the parameters of a join aggregate."""
+    cores, probes = choose(random, [1, 2, 2, 3, 4, 5, 7]), choose(random, [1, 1, 2, 3, 4, 8])
+    return JoinParameters(
+        comparator=comparator, keys=fields, predicate=random_predicate(random, comparator),
+        cores=cores, probes=probes, lanes=choose(random, [1, 1, 2, 3, 4, 5]),
+        sub_window=int((300 if cores < 3 else 60) ** random.random()),
+        timestamp_bits=random_timestamp_bits(random),
+        fan_out=choose(random, [2, 2, 3, 4, 5]), fan_in=choose(random, [2, 2, 3, 4, 5]),
+        probe_bits=max((probes - 1).bit_length(), choose(random, [0, 1, 3, 6, 10])),
+        value_bits=choose(random, [1, 2, 7, 16, 32, 40]),
+    )  # fmt: skip
+
+
 def in_memory(random, parameters):
     """Return an accelerator with its windows in external memory; larger ones, most of the time."""
     row = max(8, parameters.lanes * parameters.key_bits)
@@ -99,6 +117,8 @@ def random_shape(seed, number):
     fields = random_fields(random, comparator)
     if engine in CHAINS:
         return random_chain(random, engine, comparator, fields)
+    if engine == "aggregate":
+        return random_aggregate(random, comparator, fields)
     digest = None
     if comparator == "band digest":
         comparator = "band"
@@ -139,6 +159,8 @@ def engine_of(parameters):
     """Return the engine, or the architecture of a chain, as it is in :data:`KINDS`."""
     if parameters.is_chain:
         return parameters.architecture
+    if parameters.is_aggregated:
+        return "aggregate"
     return "external" if parameters.is_external else parameters.engine
 
 
@@ -160,6 +182,8 @@ def shape_facts(parameters):
         yield "result streams", parameters.result_streams
     if parameters.is_chain:
         yield "ordinal bits", parameters.ordinal_bits
+    if parameters.is_aggregated:
+        yield "value bits", parameters.value_bits
     if parameters.is_external:
         for name in ("memory_width", "memory_burst", "memory_latency"):
             yield name.replace("_", " "), getattr(parameters, name)

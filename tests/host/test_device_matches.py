@@ -38,7 +38,7 @@ def answers(device, words, marks):
         received.append(results[: done.produced].copy())
         marks -= int(codec.marks(received[-1]).sum())
         assert done.accepted or done.produced
-    return codec.unpack(np.concatenate(received))
+    return codec.unpack_results(np.concatenate(received))
 
 
 TUPLES = st.lists(

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 import numpy as np
 
 from host.device.software import SoftwareDevice
+from sim.soak.chains import model_of
 from sim.soak.compare import difference
 from sim.soak.model import Model
 from sim.soak.programs import Programmer
-from sim.soak.results import MARK, PAIR, STAR, read_results
-from sim.soak.shapes import random_shape
+from sim.soak.results import MARK, PAIR, STAR, VALUE, read_results
+from sim.soak.shapes import KINDS, random_shape
 from sim.soak.words import WordLayout, as_numbers
 from tests.host.small_bundles import write_manifest
 
@@ -59,6 +60,24 @@ def test_agrees_with_the_software_device(seed, number, tmp_path_factory):
         results, wrong = read_results(manifest, software_results(folder, words))
         assert wrong is None
         assert difference(Model(manifest).answer(words), results, parameters.engine) is None
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1 << 31), kind=st.sampled_from(["band", "equality", "custom"]))
+def test_agrees_with_the_software_device_on_join_aggregates(seed, kind, tmp_path_factory):
+    parameters = random_shape(seed, KINDS.index(("aggregate", kind)))
+    folder = tmp_path_factory.mktemp("bundle")
+    manifest = manifest_in(folder, parameters)
+    model = model_of(manifest)
+    for which in range(3):
+        random = np.random.default_rng([seed, which])
+        program = Programmer(manifest, effort=EFFORT).program(random)
+        words = with_flush(manifest, program.words)
+        results, wrong = read_results(manifest, software_results(folder, words))
+        assert wrong is None
+        answer = model.answer(words)
+        assert int((answer.results.kind == VALUE).sum()) == answer.tuples[0]
+        assert difference(answer, results, parameters.engine) is None
 
 
 def example(tmp_path):

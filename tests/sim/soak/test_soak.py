@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from hdl.presets import PRESETS
 from sim.failures.trials import SHAPES as GATED
 from sim.soak import commands
 from sim.soak import soak as soaking
@@ -35,13 +36,14 @@ SHAPES = {
     "windows in memory": EXTERNAL["tiny"],
     "large windows in memory": LARGE,
     "windows in memory, two in a word, two ports": EXTERNAL["groups"],
+    "join aggregate": PRESETS["tiny-join-aggregate"],
     **CHAINS,
 }
 #: No other default test compiles these. What is special about them is in other shapes, or, of the
 #: chains, in tests.hdl.baselines.
 LONG = (
     "scan, two in a word", "scan in rounds", "scan with gates and rounds", *CHAINS,
-    "large windows in memory", "windows in memory, two in a word, two ports",
+    "large windows in memory", "windows in memory, two in a word, two ports", "join aggregate",
 )  # fmt: skip
 PROGRAMS, EFFORT = 25, 20_000
 #: Windows that do not fit on the chip take more cycles to fill.
