@@ -119,7 +119,7 @@ class MatchEmission(GroupEmission):
 
 
 class MatchesModel(AcceleratorModel):
-    """State of a join aggregate between two input words.
+    """State of a join aggregate between two input words, as that of an ``AcceleratorModel``.
 
     Parameters
     ----------
@@ -127,8 +127,6 @@ class MatchesModel(AcceleratorModel):
         Manifest of the accelerator.
     custom : function, optional
         Predicate of a custom comparator.
-
-    See :class:`~host.device.model.AcceleratorModel`.
     """
 
     manifest: JoinAggregateManifest

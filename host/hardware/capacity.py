@@ -54,7 +54,7 @@ def require_pairs(manifest: Manifest) -> None:
         raise AcceleratorLimitError(
             "The accelerator is a join aggregate, which sends what the matches of each left row "
             "are reduced to, and no pairs",
-            "ask for aggregates (`join_aggregate`), or use a bundle that was generated without "
+            "ask `aggregate_matches` for aggregates, or use a bundle that was generated without "
             "--value-bits",
         )
 

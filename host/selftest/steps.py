@@ -16,6 +16,7 @@ from host.device.shell_registers import (
     VERSION,
 )
 from host.errors import JoinError, LinkMismatchError, LinkSilentError, UsageError
+from host.hardware.capacity import require_pairs
 from host.installation import command
 from host.selftest.comparison import answer, difference, small_join
 from host.selftest.finding import Finding, Outcome, StepFailedError
@@ -154,6 +155,7 @@ class _SelfTest:
         began = time.monotonic()
         self._device = self._opener()
         manifest = self._device.manifest
+        require_pairs(manifest)
         text = f"{manifest.storage.cores} cores, {manifest.capacity} tuples a side"
         if self._linked is not None:
             greeting = self._linked.greeting

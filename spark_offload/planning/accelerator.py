@@ -11,7 +11,7 @@ from host import CountWindow, Manifest, UsageError
 from host.bundles.default_device import default_device
 from host.device.software import SOFTWARE_MANIFEST
 from host.encode import plan_streams
-from host.hardware.capacity import require_capacity
+from host.hardware.capacity import require_capacity, require_pairs
 from host.query.join_query import JoinQuery
 from spark_offload.devices.sources import Devices, DeviceSource, device_source
 from spark_offload.devices.survey import survey
@@ -138,6 +138,7 @@ def check_query(
     UsageError
         If the accelerator cannot serve the query, or columns cannot be compared.
     """
+    require_pairs(choice.manifest)
     if isinstance(query.window, CountWindow) and choice.has_limits:
         require_capacity(query.window, choice.manifest)
     plan = plan_streams(left, right, query, choice.manifest)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Aggregates of matches on devices that send one word per left row, against the reference join."""
 
+from contextlib import nullcontext
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import pyarrow as pa
@@ -16,6 +18,7 @@ from host.join.verification import reference_pairs
 from host.pipeline import Pipeline
 from host.query.join_query import JoinQuery, Term
 from host.reference.window import CountWindow, TimeWindow
+from host.selftest import self_test
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
 
@@ -174,7 +177,9 @@ def test_a_join_of_pairs_is_refused(modelled):
     query = JoinQuery(terms=TERMS, order=("t", "t"), window=TimeWindow(9))
     with pytest.raises(AcceleratorLimitError, match="is a join aggregate, which sends what the"):
         join_tables(right_rows(0), right_rows(0), query, modelled)
-    with pytest.raises(AcceleratorLimitError, match="and no pairs; ask for aggregates"):
+    with pytest.raises(AcceleratorLimitError, match="and no pairs; ask `aggregate_matches`"):
         Pipeline.of_table(right_rows(0)).join(
             Pipeline.of_table(right_rows(0)), query, modelled
         ).collect()
+    with pytest.raises(AcceleratorLimitError, match="use a bundle that was generated without"):
+        list(self_test(lambda: nullcontext(modelled)))
