@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from host import JoinError
-from spark_offload import explain, metrics, stream_join, stream_metrics, task_error
+from spark_offload import asof_join, explain, metrics, stream_join, stream_metrics, task_error
 from spark_offload.session.spark_session import PROVIDER, ROCKSDB
 from tests.spark_offload.other_operations import run_operations
 
@@ -74,8 +74,8 @@ def batch_joins(spark, device):
     return answer
 
 
-def stream(spark, device, folder):
-    """Join two streams of two files each."""
+def streams(spark, folder):
+    """Return two streams of two files each."""
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     spark.conf.set(PROVIDER, ROCKSDB)
     frames = []
@@ -96,7 +96,11 @@ def stream(spark, device, folder):
             os.utime(place / f"{number}.parquet", (1_600_000_000 + number,) * 2)
         rows = spark.readStream.schema("t timestamp, k int, id int").option("maxFilesPerTrigger", 1)
         frames.append(rows.parquet(str(place)).withWatermark("t", "1 second"))
-    joined = stream_join(*frames, on="k", order="t", within="7s", device=device, partitions=2)
+    return frames
+
+
+def written(spark, joined, folder):
+    """Write a stream to its end; return the query, and the identities of its rows."""
     query = (
         joined.writeStream.format("parquet")
         .option("path", str(Path(folder, "out")))
@@ -106,11 +110,30 @@ def stream(spark, device, folder):
     )
     query.awaitTermination()
     rows = spark.read.parquet(str(Path(folder, "out"))).select("id", "id_right").collect()
+    return query, sorted(tuple(row) for row in rows)
+
+
+def stream(spark, device, frames, folder):
+    """Join two streams over a window."""
+    joined = stream_join(*frames, on="k", order="t", within="7s", device=device, partitions=2)
+    query, pairs = written(spark, joined, folder)
     return {
-        "pairs": sorted(tuple(row) for row in rows),
+        "pairs": pairs,
         "watermark": explain(joined).watermark,
         "results": sum(batch.results for batch in stream_metrics(query)),
         "cycles": sum(batch.cycles for batch in stream_metrics(query)),
+    }
+
+
+def asof_stream(spark, frames, folder):
+    """Join each row of a stream with the one before it of another stream."""
+    joined = asof_join(*frames, on="t", by="k", allow_exact_matches=False, partitions=2)
+    query, pairs = written(spark, joined, folder)
+    batches = stream_metrics(query)
+    return {
+        "pairs": pairs,
+        "results": sum(batch.results for batch in batches),
+        "stored": sum(batch.stored for batch in batches),
     }
 
 
@@ -130,7 +153,10 @@ def main(device, folder, page):
     spark = SparkSession.builder.remote(MASTER).getOrCreate()
     answer = batch_joins(spark, device)
     answer["operations"] = run_operations(spark, device)
-    answer |= {"page": page_code(page), "stream": stream(spark, device, folder)}
+    answer["page"] = page_code(page)
+    frames = streams(spark, folder)
+    answer["stream"] = stream(spark, device, frames, Path(folder, "window"))
+    answer["asof_stream"] = asof_stream(spark, frames, Path(folder, "asof"))
     spark.stop()
     print()
     print(json.dumps(answer))

@@ -52,6 +52,17 @@ def test_other_joins_and_aggregates_have_the_same_rows(answer):
     assert answer["operations"] == expected_rows()
 
 
+def test_streams_are_joined_with_the_closest_time(answer):
+    stream = answer["asof_stream"]
+    # The last second has no watermark behind it.
+    found = [l for l, _ in stream["pairs"]]
+    assert found == list(range(len(found)))
+    assert 90 <= len(found) < 100
+    assert stream["pairs"] == [[l, l - 3 if l >= 3 else None] for l in found]
+    assert stream["results"] == len(found)
+    assert stream["stored"] == 200
+
+
 def test_executors_import_the_artifacts(answer):
     for file in answer["files"]:
         assert ".zip" in file
