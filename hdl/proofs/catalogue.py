@@ -25,6 +25,7 @@ from . import (
     merging,
     orders,
     parity,
+    reducing,
     resets,
     round_parts,
     rounds,
@@ -47,7 +48,7 @@ MODULES = (
     told_window, window, storage_turns, epochs, time, groups, facts, words, comparisons,
     serializers, engine_queues, cells, chain_parts, flow, handshake_link, expedited_link, failures,
     core_gates, parity, resets, rounds, round_parts, axi, scalegate, external_reads,
-    external_rows, external_writes,
+    external_rows, external_writes, reducing,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}

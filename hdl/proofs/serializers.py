@@ -16,7 +16,7 @@ from .proof import Proof
 from .small import scan_parameters
 from .stream_rules import answers_within, keeps_sequence, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = ["PROOFS", "keeps_up"]
 
 
 class Numbering:
