@@ -7,6 +7,7 @@ from amaranth.hdl import Value
 import numpy as np
 import pytest
 
+from hdl.__main__ import main
 from hdl.join_aggregate import JoinAggregateAccelerator
 from hdl.matches import engine
 from hdl.words.inputs import input_word
@@ -168,3 +169,17 @@ def test_a_group_takes_as_long_as_its_pass_however_many_match():
     assert values_of(results) == [(24, 24)] * 80
     passes = pairwise(taken[9::4])  # the first groups were collected while tuples were stored
     assert {after - before for before, after in passes} == {12}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["package"], "This command knows joins that send pairs only; of a join aggregate"),
+        (["generate", "--shell", "axi"], "An aggregate accelerator has no shell yet"),
+        (["generate", "--engine", "index"], "needs parameter 'engine' to be 'scan', not 'index'"),
+    ],
+)
+def test_what_it_lacks_is_told(arguments, message, tmp_path, capsys):
+    options = ["--preset", "tiny-join-aggregate", "--output", str(tmp_path / "bundle")]
+    assert main([*arguments, *options]) == 2
+    assert message in capsys.readouterr().err
