@@ -27,7 +27,7 @@ def cost(options):
     device = find_device(options.device)
     parameters = parameters_from(options, aggregates=True)
     from .cost import cost_report, cost_table
-    from .routing_report import design_name
+    from .design_name import design_name
 
     folder = Path("build/cost") / design_name(parameters, options.preset)
     report = cost_report(parameters, device, folder=folder, preset=options.preset)
@@ -38,8 +38,8 @@ def cost(options):
 def print_estimate(options, device):
     """Print how large an accelerator can be on a large device."""
     parameters = parameters_from(options)
+    from .design_name import design_name
     from .large_estimate import estimate, estimate_text
-    from .routing_report import design_name
 
     folder = Path("build/estimate") / design_name(parameters, options.preset)
     report = estimate(
@@ -54,7 +54,7 @@ def depth(options):
     device = find_device(options.device)
     parameters = parameters_from(options, aggregates=True)
     from .depth import depth_report, depth_table
-    from .routing_report import design_name
+    from .design_name import design_name
 
     folder = Path("build/depth") / design_name(parameters, options.preset)
     report = depth_report(parameters, device, folder=folder, preset=options.preset)
@@ -85,9 +85,10 @@ def route(options):
         raise ValueError(f"Option --seeds must be at least 1, not {options.seeds}")
     if options.jobs < 1:
         raise ValueError(f"Option --jobs must be at least 1, not {options.jobs}")
+    from .design_name import design_name
     from .published import of_parameters
     from .route import route as run
-    from .routing_report import design_name, write_report
+    from .routing_report import write_report
 
     inputs = f"-{options.inputs}-inputs" if options.inputs > 1 else ""
     name = f"{design_name(parameters, options.preset)}{inputs}-{device.name}-grade{options.speed}"

@@ -9,6 +9,7 @@ from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.parameters import JoinParameters
 from hdl.presets import PRESETS
 
+from .design_name import design_name
 from .devices import find_device
 from .provenance import design_hash, routed_verilog
 
@@ -49,6 +50,15 @@ def routed_parameters(report):
         return None
 
 
+def is_named_alike(report, parameters):
+    """Return whether the preset of a report is still the one that was routed, changes included."""
+    preset = report["preset"]
+    if preset is not None and preset not in PRESETS | AGGREGATE_PRESETS:
+        return False
+    named = report.get("design_name") or preset
+    return preset is None or design_name(parameters, preset) == named
+
+
 def earlier_design(report):
     """Return the earlier design that a report belongs to, or None if the design is the current one.
 
@@ -63,10 +73,7 @@ def earlier_design(report):
         The commit that was routed, if known, and the hash of the Verilog.
     """
     parameters = routed_parameters(report)
-    preset = report["preset"]
-    if parameters is not None and (
-        preset is None or (PRESETS | AGGREGATE_PRESETS).get(preset) == parameters
-    ):
+    if parameters is not None and is_named_alike(report, parameters):
         verilog = routed_verilog(parameters, find_device(report["device"]), report.get("inputs", 1))
         if design_hash(verilog) == report["design"]:
             return None

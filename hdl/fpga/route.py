@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from .critical_path import critical_path, fmax_mhz, slow_registers, utilization
+from .design_name import design_name
 from .floorplan import lay_out
 from .hierarchy import Hierarchy
 from .provenance import commit, design_hash, identify, routed_verilog
@@ -168,6 +169,7 @@ def route(
         **routed,
         "commit": commit(),
         "preset": preset,
+        "design_name": design_name(parameters, preset),
         "parameters": parameters.to_dict(),
         "inputs": inputs,
         **what_it_computes(parameters),

@@ -5,32 +5,12 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-from hdl.aggregate.presets import AGGREGATE_PRESETS
-from hdl.presets import PRESETS
-
 from .rates import describe, per_second
 
-__all__ = ["design_name", "routing_markdown", "write_report"]
-
+__all__ = ["routing_markdown", "write_report"]
 
 #: Entries of a report that say what the accelerator computes.
 COMPUTES = ("predicate", "comparators", "aggregate")
-
-
-def design_name(parameters, preset):
-    """Return a name for ``parameters``: that of the preset, with every value that differs."""
-    base = (PRESETS | AGGREGATE_PRESETS)[preset].to_dict() if preset else {}
-    parts = [preset or "custom"]
-    for name, value in parameters.to_dict().items():
-        if name == "operator":
-            text = value["name"]
-        elif name == "keys" and not isinstance(value, int):
-            text = "_".join(f"{key['name']}{key['bits']}" for key in value)
-        else:
-            text = f"{name.replace('_', '')}{value}"
-        if base.get(name) != value and value not in (None, "scan"):
-            parts.append(text if name != "comparator" else value)
-    return "-".join(parts)
 
 
 def table(heads, rows):
@@ -133,7 +113,8 @@ def routing_markdown(report, earlier=None):
     runs = [
         (run["seed"], run["program"], run["fmax_mhz"], run["seconds"]) for run in report["runs"]
     ]
-    title = f"{report['preset'] or 'custom'}, {report['device']}, grade {report['speed']}"
+    name = report.get("design_name") or report["preset"] or "custom"
+    title = f"{name}, {report['device']}, grade {report['speed']}"
     lines = [
         f"# Routing: {title}", "", *notes(report, earlier), *table(["", ""], facts), "",
         report["method"], "",

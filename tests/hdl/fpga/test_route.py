@@ -7,11 +7,11 @@ import pytest
 from hdl.__main__ import main
 from hdl.fpga import published
 from hdl.fpga import route as flow
+from hdl.fpga.design_name import design_name
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.provenance import Program, design_hash
 from hdl.fpga.rates import comparators, counted, describe, rate_name
 from hdl.fpga.route import nextpnr_command
-from hdl.fpga.routing_report import design_name
 from hdl.fpga.shell import SHELL, RoutingShell
 from hdl.presets import PRESETS
 from hdl.verilog.conversion import to_verilog
@@ -47,6 +47,7 @@ def test_a_design_is_named_by_its_preset_and_what_differs():
     assert design_name(paper, "paper") == "paper"
     changed = paper.with_(cores=100, probes=4, comparator="equality")
     assert design_name(changed, "paper") == "paper-cores100-equality-probes4"
+    assert design_name(paper.with_(architecture="handshake"), "paper") == "paper-handshake"
 
 
 def package(name, version, release):
