@@ -39,13 +39,13 @@ class ScaleGate(wiring.Component):
     LEAVE when no source is left. So a gate can be a source of another gate.
 
     A source *stalls* in a cycle in which the output is empty, some tuple waits, and this source is
-    what it waits for; ``stalls`` counts these cycles, up to ``levels + 2`` cycles late. A source is
+    what it waits for; ``stalls`` counts these cycles, up to :attr:`levels` cycles late. A source is
     excluded, as if it had said LEAVE, by its bit of ``exclude``, or when it has stalled for
     ``deadline`` cycles on end. A source whose word has come meanwhile is not excluded.
 
     A reset lasts two cycles at least.
 
-    Latency: :attr:`latency` cycles, ``3 + 2 * levels``, from the word that makes a tuple ready to
+    Latency: :attr:`latency` cycles, ``2 + 2 * levels``, from the word that makes a tuple ready to
     the tuple. Throughput: 1 tuple or barrier per cycle, also with random gaps in the sources, if
     their queues are deep enough.
 
@@ -103,7 +103,7 @@ class ScaleGate(wiring.Component):
         self.depth = depth
         self.present = present
         self.levels = len(tree_levels(sources, 2))
-        self.latency = 3 + 2 * self.levels
+        self.latency = 2 + 2 * self.levels
         self._source_word = source_word(time_bits, shape)
         self._gate_word = gate_word(time_bits, shape, sources=sources)
         super().__init__(
@@ -127,7 +127,9 @@ class ScaleGate(wiring.Component):
         merges = self.elaborate_tree(m, entries)
         root = merges[-1]
         connect(m, root.o, flipped(self.o))
-        m.d.sync += self.waits.eq(Cat(part.waits for part in (*entries, *merges)).any())
+        m.d.sync += self.waits.eq(
+            Cat(*(entry.o.valid for entry in entries), *(merge.waits for merge in merges)).any()
+        )
         m.d.comb += root.starving.eq(self.waits & ~root.o.valid)
         self.elaborate_records(m, merges)
         return m
