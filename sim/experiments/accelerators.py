@@ -77,7 +77,7 @@ def design():
     return digest.hexdigest()
 
 
-def prepare(name, folder, report, accelerators=ACCELERATORS):
+def prepare(name, folder, report, accelerators=None):
     """Generate the bundle of an accelerator and build its library, unless they are there.
 
     A bundle is generated again when a source of the hardware has changed since.
@@ -90,14 +90,16 @@ def prepare(name, folder, report, accelerators=ACCELERATORS):
         Where the bundles are.
     report : callable
         Receives lines about the progress.
-    accelerators : dict of str to JoinParameters
+    accelerators : dict of str to JoinParameters, optional
+        By default :data:`ACCELERATORS`.
 
     Returns
     -------
     Manifest
         The manifest; its path is the bundle.
     """
-    parameters, bundle = accelerators[name], Path(folder) / name
+    parameters = (ACCELERATORS if accelerators is None else accelerators)[name]
+    bundle = Path(folder) / name
     source = bundle.with_suffix(".design")  # a bundle's folder holds nothing else
     try:
         same = source.read_text(encoding="utf-8") == design()
