@@ -17,7 +17,7 @@ from host.reference.exact import UInt64s
 from host.reference.side import Side
 from host.words import WordCodec
 
-__all__ = ["Emission", "GroupEmission", "Pairs"]
+__all__ = ["Emission", "GroupEmission", "Pairs", "with_stars"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -46,6 +46,24 @@ class _Side:
         self.grouped = 0  # number of probes in closed groups
         self.starred = 0  # number of probes before the last star
         self.pairs = Pairs.empty()  # pairs of open groups; probes count since opening
+
+
+def with_stars(words: UInt64s, stars: UInt64s, after: Int64s) -> UInt64s:
+    """Return words with a star behind the first ``after[n]`` of them, for each star ``n``.
+
+    Parameters
+    ----------
+    words, stars : array of uint64
+        Result words, one in each row.
+    after : array of int64
+        For each star, the number of words before it; never less than for the star before.
+    """
+    merged = np.empty((len(words) + len(stars), words.shape[1]), np.uint64)
+    is_star = np.zeros(len(merged), np.bool_)
+    is_star[after + np.arange(len(stars))] = True
+    merged[~is_star] = words
+    merged[is_star] = stars
+    return merged
 
 
 class GroupEmission(ABC):
@@ -218,12 +236,8 @@ class Emission(GroupEmission):
         )
         if size:
             return self._in_rounds(closings, (rank, round_, pairs), (stars, ends)), len(rank)
-        words = np.empty((len(rank) + len(stars), self.none.shape[1]), np.uint64)
-        is_star = np.zeros(len(words), np.bool_)
-        is_star[np.searchsorted(rank, stars, side="right") + np.arange(len(stars))] = True
-        words[~is_star] = pairs
-        words[is_star] = ends
-        return words, len(rank)
+        after = np.searchsorted(rank, stars, side="right")
+        return with_stars(pairs, ends, after), len(rank)
 
     def _in_rounds(
         self,

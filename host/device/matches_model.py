@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from host.device.emission import GroupEmission, Pairs
+from host.device.emission import GroupEmission, Pairs, with_stars
 from host.device.model import NEVER, AcceleratorModel
 from host.hardware.punctuation import Closings
 from host.manifest import JoinAggregateManifest
@@ -96,26 +96,25 @@ class MatchEmission(GroupEmission):
         failed: int | None = None,
     ) -> tuple[UInt64s, int]:
         """See :meth:`~host.device.emission.GroupEmission.emit`; only groups of R have results."""
-        words, values = [self.none], 0
-        for n in np.flatnonzero(closings.side == Side.R):
-            count = int(closings.probes[n])
-            leaving = {name: column[:count] for name, column in self._held.items()}
-            self._held = {name: column[count:] for name, column in self._held.items()}
-            numbers = (self._number + np.arange(count)) % self._longest
-            words.append(self._codec.pack_values(numbers, leaving))
-            self._number += count
-            values += count
-            if closings.star[n]:
-                self._number = 0
-                words.append(
-                    self._codec.pack_punctuation(
-                        self._codec.star,
-                        int(overflow[n]) << Side.S,
-                        disorder=disorder,
-                        illegal=illegal,
-                    )
-                )
-        return np.concatenate(words), values
+        groups = np.flatnonzero(closings.side == Side.R)
+        counts, has_star = closings.probes[groups], closings.star[groups]
+        ends = np.cumsum(counts)
+        values = int(counts.sum())
+        leaving = {name: column[:values] for name, column in self._held.items()}
+        self._held = {name: column[values:] for name, column in self._held.items()}
+        # Where the numbers of probes began to count from zero, before each group and behind all.
+        zeros = np.where(has_star, ends, -self._number)
+        zeros = np.maximum.accumulate(np.concatenate([[-self._number], zeros]))
+        numbers = (np.arange(values) - np.repeat(zeros[:-1], counts)) % self._longest
+        self._number = values - int(zeros[-1])
+        stars = self._codec.pack_punctuation(
+            self._codec.star,
+            overflow[groups[has_star]].astype(np.int64) << Side.S,
+            disorder=disorder,
+            illegal=illegal,
+        )
+        words = self._codec.pack_values(numbers, leaving)
+        return with_stars(words, stars, ends[has_star]), values
 
 
 class MatchesModel(AcceleratorModel):
