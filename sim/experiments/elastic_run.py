@@ -33,8 +33,8 @@ HELD = 0.9
 #: Rates over time, by the name of a load.
 LOADS = {"q5": phases, "market": market, "hedge": market}
 CONTROLLERS = ("fixed", "threshold", "predictive", "energy")
-#: Values of a field, and half the width of the band.
-VALUES, WIDTH = 10_000, 10
+#: Values of a field.
+VALUES = 10_000
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,9 @@ class ElasticPoint:
         Name in :data:`sim.experiments.accelerators.ACCELERATORS`.
     seed : int
         Of the load and of the rows.
+    width : int
+        Half the width of the band of two fields with 10,000 values. By default a tuple has a fifth
+        of a match in a window that is full, so that answers say something and their words are few.
     """
 
     load: str
@@ -63,6 +66,7 @@ class ElasticPoint:
     seconds: int = 1_200
     accelerator: str = ACCELERATOR
     seed: int = 0
+    width: int = 100
 
     @property
     def rates(self):
@@ -112,7 +116,7 @@ def question_of(point):
     """Return what makes the rows of a side from their times, and the terms of the join."""
     if point.load == "hedge":
         return trades, TERMS
-    return uniform, [Term(name, name, -WIDTH, WIDTH) for name in "xy"]
+    return uniform, [Term(name, name, -point.width, point.width) for name in "xy"]
 
 
 def measure_elastic(manifest, point):
