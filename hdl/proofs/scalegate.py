@@ -7,6 +7,7 @@ from amaranth import *
 
 from hdl.scalegate.entry import SourceEntry
 from hdl.scalegate.gate import ScaleGate
+from hdl.scalegate.late import LateCheck
 from hdl.scalegate.merge import TimestampMerge
 from hdl.scalegate.port import MergePort
 from hdl.scalegate.words import GateKind, gate_word, source_word
@@ -52,7 +53,6 @@ class Progress:
         self.shown = bench.register(TIME_BITS, "shown")
         self.ended = bench.register(range(most + 1), "ended")
         self.time = bench.wire(Mux(word.time < self.shown, self.shown, word.time))
-        self.is_late = bench.wire(word.time < self.shown)
         is_barrier = word.kind == GateKind.BARRIER
         bench.next(
             self.shown.eq(Mux(put, Mux(is_barrier, 0, self.time), self.shown)),
@@ -84,22 +84,34 @@ def outputs(bench, word, got, *, silent=0):
     )
     bench.claim("times do not fall within an epoch", ~timed | (word.time >= reached))
     bench.claim("a watermark says something new", ~is_mark | silent | (word.time > reached))
+    is_last = got & (word.kind == GateKind.LEAVE)
+    bench.claim("that no source is left is said once", ~is_last | ~silent)
+    bench.claim("a watermark that leaves is not marked as late", ~is_mark | ~word.late)
     return SimpleNamespace(
         tuple=is_tuple, barrier=is_barrier, mark=is_mark, reached=reached, silent=silent
     )
 
 
-def in_order(bench, number, i, put, progress, o, leaves, *, most):
+def in_order(bench, number, i, put, progress, late, o, leaves, *, most):
     """Claim that the words of a source leave once, in order, at their times, if they may."""
     mine = leaves.barrier | (leaves.tuple & (o.payload.source == number))
-    enters = identity(i.payload, progress.time, progress.is_late)
+    enters = identity(i.payload, progress.time, late)
     seen = identity(o.payload, o.payload.time, o.payload.late)
     words = f"source {number}"
     return keeps_order(bench, words, put & is_stored(i.payload), enters, mine, seen, most=most)
 
 
+def assume_rising(bench, i, number, shown):
+    """Assume that an input of a merge shows no less than before, as its contract says."""
+    word = i.payload
+    is_mark, is_barrier = word.kind == GateKind.WATERMARK, word.kind == GateKind.BARRIER
+    bench.assume(word.source == number)
+    bench.assume(Mux(is_barrier, word.time == 0, word.time >= shown))
+    bench.assume(~is_mark | (word.late == (word.time == shown)))
+
+
 def merge_staying():
-    """Two inputs that never leave, but may go back in time and end epochs."""
+    """Two inputs that never leave, but may end epochs."""
     bench = Bench()
     layout = gate_word(TIME_BITS, BODY_BITS, sources=2)
     dut = bench.add(TimestampMerge(layout))
@@ -111,9 +123,10 @@ def merge_staying():
     for n, i in enumerate(dut.i):
         put = offer(bench, i)
         bench.assume(i.payload.kind != GateKind.LEAVE)
-        bench.assume((i.payload.source == n) & ~i.payload.late)
         sources.append(Progress(bench, put, i.payload, leaves.barrier, most=4))
-        queues.append(in_order(bench, n, i, put, sources[n], dut.o, leaves, most=4))
+        assume_rising(bench, i, n, sources[n].shown)
+        late = i.payload.late
+        queues.append(in_order(bench, n, i, put, sources[n], late, dut.o, leaves, most=3))
         refused = i.valid & ~i.ready & (queues[n].level == 0)
         answers_within(bench, f"source {n} is taken while none of its words waits", refused, 1)
     bench.claim("nobody says that a source has left", ~got | (word.kind != GateKind.LEAVE))
@@ -166,13 +179,19 @@ def merge_leaving():
     for n, i in enumerate(dut.i):
         put = offer(bench, i)
         bench.assume(i.payload.kind != GateKind.BARRIER)
-        bench.assume((i.payload.source == n) & ~i.payload.late)
+        bench.assume((i.payload.kind != GateKind.TUPLE) | ~i.payload.late)
+        shown = bench.register(TIME_BITS, "shown")
+        is_leave = i.payload.kind == GateKind.LEAVE
+        bench.next(shown.eq(Mux(put, Mux(is_leave, 0, i.payload.time), shown)))
+        assume_rising(bench, i, n, shown)
         # The body of a tuple is its own time, and a bit.
         bench.assume(i.payload.body[:TIME_BITS] == i.payload.time)
         queue = keeps_order(
             bench, f"source {n}", put & (i.payload.kind == GateKind.TUPLE), i.payload.body,
-            leaves.tuple & (word.source == n), word.body, most=4,
+            leaves.tuple & (word.source == n), word.body, most=3,
         )  # fmt: skip
+        stuck = i.valid & ~i.ready & (queue.level == 0) & (dut.o.ready | ~dut.o.valid)
+        answers_within(bench, f"source {n} is taken while none of its tuples waits", stuck, 7)
         left = bench.register(1, "left", init=1)
         bench.next(left.eq(Mux(put, i.payload.kind == GateKind.LEAVE, left)))
         inside.append(queue.level)
@@ -191,14 +210,14 @@ def merge_leaving():
         idle & gone[0] & gone[1] & ~leaves.silent, SOON,
     )  # fmt: skip
     bench.cover("a source comes back late", leaves.tuple & word.late & (word.source == 1))
-    bench.cover("a tuple leaves after everybody had left", leaves.tuple & bench.past(leaves.silent))
+    bench.cover("a watermark says that a source is back", leaves.mark & bench.past(leaves.silent))
     return bench
 
 
 def source_entry():
-    """A queue of four places and a register, and an exclusion or a deadline at any time."""
+    """A queue of four places and registers, and an exclusion or a deadline at any time."""
     bench = Bench()
-    layouts = source_word(1, 1), gate_word(1, 1, sources=2)
+    layouts = source_word(TIME_BITS, 1), gate_word(TIME_BITS, 1, sources=2)
     dut = bench.add(SourceEntry(*layouts, number=1, depth=4))
     put, got = offer(bench, dut.i), take(bench, dut.o, "output")
     blamed, exclude, forget = (bench.any(1, name) for name in ("blamed", "exclude", "forget"))
@@ -210,9 +229,16 @@ def source_entry():
     bench.assume(own.kind != GateKind.LEAVE)  # so that the entry's own LEAVE is told apart
     is_own = word.kind == GateKind.LEAVE
     bench.claim("a word has the number of its source", ~dut.o.valid | (word.source == 1))
+    begins = Signal(name=bench.name("begins"))  # the source is excluded, before a word at the input
+    told = bench.register(TIME_BITS, "told")
+    shown = bench.wire(Mux(begins, 0, told))
+    is_barrier, is_mark = own.kind == GateKind.BARRIER, own.kind == GateKind.WATERMARK
+    less = bench.wire((own.time < shown) | (is_mark & (own.time == shown)))
+    time = bench.wire(Mux(is_barrier, 0, Mux(less, shown, own.time)))
+    bench.next(told.eq(Mux(put, time, shown)))
     queue = keeps_order(
-        bench, "entry", put, Cat(own.kind, own.time, own.body),
-        got & ~is_own, Cat(word.kind, word.time, word.body), most=6,
+        bench, "entry", put, Cat(own.kind, less & ~is_barrier, time, own.body),
+        got & ~is_own, Cat(word.kind, word.late, word.time, word.body), most=7,
     )  # fmt: skip
     offers = bench.wire(dut.o.valid & is_own)
     owed = bench.register(1, "owed")  # a LEAVE of the entry has not left yet
@@ -223,22 +249,23 @@ def source_entry():
     run = bench.register(2, "run")
     expires = counts & (deadline != 0) & (run == deadline - 1)
     bench.next(run.eq(Mux(counts & ~expires, run + 1, 0)))
-    begins = bench.wire(empty & (exclude | expires))
+    bench.set(begins, empty & (exclude | bench.past(expires)))
     bench.next(owed.eq(begins | (owed & ~(got & is_own))))
     bench.claim(
         "the source is excluded when it is asked for or has stalled too long, and at no other time",
-        offers == (owed & bench.past(owed)),
+        offers == (owed & bench.past(owed & bench.past(owed))),
     )
     excluded = bench.register(1, "excluded")
     bench.next(excluded.eq(begins | (excluded & ~forget)))
     bench.claim("an exclusion is remembered", dut.excluded == excluded)
     stalls = bench.register(4, "stalls")
-    bench.next(stalls.eq(stalls + stalled))
+    bench.next(stalls.eq(stalls + bench.past(stalled)))
     bench.claim("stalls are counted", dut.stalls[:4] == stalls)
     waits = ~dut.o.valid & (queue.level != 0)
-    answers_within(bench, "words pass while there are any", waits, 1)
+    answers_within(bench, "words pass while there are any", waits, 2)
     answers_within(bench, "a queue that is empty takes words", ~dut.i.ready & (queue.level == 0), 2)
     bench.cover("a source is excluded by its deadline", offers & ~bench.past(exclude))
+    bench.cover("two tuples on end are late", got & word.late & bench.past(got & word.late))
     return bench
 
 
@@ -256,7 +283,8 @@ def scale_gate():
         put = offer(bench, i)
         bench.assume(i.payload.kind.as_value() < GateKind.LEAVE.value)
         sources.append(Progress(bench, put, i.payload, leaves.barrier, most=8))
-        queues.append(in_order(bench, n, i, put, sources[n], dut.o, leaves, most=8))
+        late = bench.wire(i.payload.time < sources[n].shown)
+        queues.append(in_order(bench, n, i, put, sources[n], late, dut.o, leaves, most=9))
     live(bench, dut.o, got, sources, queues, soon=dut.latency)
     bench.claim(
         "late tuples are remembered", ~bench.past(leaves.tuple & word.late) | dut.late.any()
@@ -265,6 +293,13 @@ def scale_gate():
     return bench
 
 
+#: What chooses, offers and moves words in a merge.
+MERGE = (
+    TimestampMerge.elaborate_choice,
+    TimestampMerge.elaborate_output,
+    TimestampMerge.elaborate_moves,
+)
+
 PROOFS = [
     Proof(
         name="timestamp-merge",
@@ -272,31 +307,39 @@ PROOFS = [
         component="TimestampMerge, times of 2 bits, inputs that stay",
         build=merge_staying,
         depth=11,
-        mutate=(TimestampMerge.elaborate_choice, TimestampMerge.elaborate_output, MergePort),
+        mutate=(
+            *MERGE,
+            MergePort.elaborate_input,
+            MergePort.elaborate_head,
+        ),
         spared={
             **dict.fromkeys(
                 (
-                    "gone",
-                    "~port.present -> ",
-                    "~port.filled",
-                    "settles & ~ports[1].settles -> ",
-                    "without port.floor.eq(told)",
-                    "silent.eq(",
-                    "~silent",
-                    "present, GateKind",
+                    "without quiet.eq(",
+                    "ports[0].settles",
+                    "without leaves.eq(",
+                    "elaborate_output: self.o.valid & self.o.ready ->",
+                    "elaborate_output: If(leaves)",
+                    "is_last",
+                    "silent.eq(silent)",
+                    "without floor.eq(",
+                    "without port.floor.eq(",
+                    "without port.blocked.eq(",
+                    "untold & joined -> ",
                 ),
                 "all inputs of this bench are present: timestamp-merge-leaving",
             ),
             **dict.fromkeys(
                 (
-                    "present.eq(",
-                    "self.present | self.i.valid",
-                    "without self.settles.eq(",
-                    "without joined.eq(",
                     "rises.eq(self.floor)",
-                    "If(~self.filled)",
-                    "~self.filled -> ",
-                    "word.kind != GateKind.LEAVE",
+                    "without o.payload.late.eq(",
+                    "~self.silent -> ",
+                    "fresh.eq(0) (1)",
+                    "fresh.eq(0) -> fresh.eq(1) (1)",
+                    "without self.next_place.gone.eq(",
+                    "without self.place.gone.eq(",
+                    "without gone.eq(",
+                    "~i.valid -> i.valid (3)",
                 ),
                 "all inputs of this bench are present: tests of the port",
             ),
@@ -307,15 +350,15 @@ PROOFS = [
         says="nothing is lost or out of order while inputs come and go, and nobody waits for them",
         component="TimestampMerge, times of 2 bits, inputs that leave and return",
         build=merge_leaving,
-        depth=10,
-        mutate=(TimestampMerge.elaborate_choice, TimestampMerge.elaborate_output),
+        depth=13,
+        mutate=(*MERGE, MergePort.elaborate_return),
         spared={
-            **dict.fromkeys(
-                ("told.eq(0)", "~ends[1]", "ends[0]"),
-                "there is no barrier in this bench: timestamp-merge",
-            ),
-            "silent | (port.head.time != told) -> silent &": (
+            "told[n] & ~quiet -> told[n] | ~quiet": (
                 "timestamp-merge, where watermarks must be told"
+            ),
+            "without behind.eq(late)": "costs time only: tests of the port",
+            "and behind.eq(late) -> exchanged": (
+                "an input is gone behind each of its words: tests of the port"
             ),
         },
     ),
@@ -324,15 +367,15 @@ PROOFS = [
         says="words pass in order; a source is excluded on demand, or when it stalls too long",
         component="SourceEntry, 4 places, deadlines up to 3 cycles",
         build=source_entry,
-        depth=9,
-        mutate=(SourceEntry,),
+        depth=10,
+        mutate=(SourceEntry, LateCheck),
     ),
     Proof(
         name="scale-gate",
         says="words of three sources leave once, sorted, through a tree of merges",
         component="ScaleGate, 3 sources",
         build=scale_gate,
-        depth=10,
+        depth=11,
         mutate=(ScaleGate.elaborate_tree,),
         spared={"blamed": "stalls are in the tests of the gate"},
     ),

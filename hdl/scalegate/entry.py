@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.streams.registers import StreamRegister
 
+from .late import LateCheck
 from .words import GateKind
 
 __all__ = ["COUNTER_BITS", "DEADLINE_BITS", "SourceEntry"]
@@ -23,9 +24,10 @@ class SourceEntry(wiring.Component):
     A source that is excluded gets a LEAVE: it holds nobody back until its next word. Only a source
     that has no word here is excluded; otherwise ``exclude`` has no effect.
 
-    ``o`` comes from a register, because what reads the queue is slow.
+    The words also learn here whether they are late (:class:`hdl.scalegate.late.LateCheck`). A
+    register stands between the queue and this check, because what reads the queue is slow.
 
-    Latency: 2 cycles. Throughput: 1 word per cycle.
+    Latency: 3 cycles. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -48,13 +50,16 @@ class SourceEntry(wiring.Component):
     exclude : In(1)
         Exclude the source now.
     deadline : In(DEADLINE_BITS)
-        Exclude the source after this many stalled cycles on end; never if zero.
+        Exclude the source after this many stalled cycles on end, in the cycle after the last one if
+        it has no word by then; never if zero.
     stalls : Out(COUNTER_BITS)
-        Cycles in which the source was blamed and had no word.
+        Cycles in which the source was blamed and had no word, a cycle late.
     excluded : Out(1)
         The source was excluded since reset or ``forget``.
     forget : In(1)
         Forget that the source was excluded.
+    waits : Out(1)
+        A word is in the entry.
     """
 
     def __init__(self, i_layout, o_layout, *, number, depth):
@@ -62,7 +67,7 @@ class SourceEntry(wiring.Component):
         self.o_layout = o_layout
         self.number = number
         self.depth = depth
-        self.latency = 2
+        self.latency = 3
         super().__init__(
             {
                 "i": In(stream.Signature(i_layout)),
@@ -73,22 +78,25 @@ class SourceEntry(wiring.Component):
                 "stalls": Out(COUNTER_BITS),
                 "excluded": Out(1),
                 "forget": In(1),
+                "waits": Out(1),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.queue = queue = PointerQueue(self.i_layout, depth=self.depth, reserve=1)
-        m.submodules.output = output = StreamRegister(self.o_layout)
-        connect(m, output.o, flipped(self.o))
+        m.submodules.first = first = StreamRegister(self.o_layout, early=["kind", "time"])
+        m.submodules.check = check = LateCheck(self.o_layout)
+        connect(m, first.o, check.i)
+        connect(m, check.o, flipped(self.o))
         leaves = Signal()  # a LEAVE goes out, before what comes meanwhile
-        word = output.i.payload
+        word = first.i.payload
         m.d.comb += [
             self.i.ready.eq(queue.room),
             queue.add.eq(self.i.valid & queue.room),
             queue.last.eq(self.i.payload),
-            queue.take.eq(queue.filled & output.i.ready & ~leaves),
-            output.i.valid.eq(queue.filled | leaves),
+            queue.take.eq(queue.filled & first.i.ready & ~leaves),
+            first.i.valid.eq(queue.filled | leaves),
             word.source.eq(self.number),
         ]
         with m.If(leaves):
@@ -100,16 +108,20 @@ class SourceEntry(wiring.Component):
                 word.body.eq(queue.first.body),
             ]
         left = Signal(DEADLINE_BITS)  # cycles up to the deadline
-        empty, stalled = Signal(), Signal()
+        stalled = Signal()
+        counted = Signal()  # the carry chain of the counter begins at a register
         m.d.comb += [
-            empty.eq(~queue.filled & ~leaves & ~output.o.valid),
-            stalled.eq(self.blamed & empty),
+            self.waits.eq(queue.filled | leaves | first.o.valid | check.o.valid),
+            stalled.eq(self.blamed & ~self.waits),
         ]
-        begins = empty & (self.exclude | (stalled & (left == 1)))
+        expired = Signal()  # the deadline has passed in the last cycle
+        begins = ~self.waits & (self.exclude | expired)
         m.d.sync += [
             left.eq(Mux(stalled & (left != 0), left - 1, self.deadline)),
-            self.stalls.eq(self.stalls + stalled),
-            leaves.eq(begins | (leaves & ~output.i.ready)),
+            expired.eq(stalled & (left == 1)),
+            counted.eq(stalled),
+            self.stalls.eq(self.stalls + counted),
+            leaves.eq(begins | (leaves & ~first.i.ready)),
             self.excluded.eq(begins | (self.excluded & ~self.forget)),
         ]
         return m

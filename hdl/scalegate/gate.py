@@ -28,8 +28,10 @@ class ScaleGate(wiring.Component):
 
     What a source says of its progress is its latest time, of a tuple or of a WATERMARK. A source
     that says LEAVE holds nobody back. Its next word, of any kind, adds it again, from the time on
-    that has been reached there. A barrier leaves when every present source has sent one, behind all
-    tuples before it; times start again at zero behind it.
+    that has been reached there. While the output takes words, that is at most
+    :attr:`return_latency` cycles after the word has come; what others send before may leave before
+    it. A barrier leaves when every present source has sent one, behind all tuples before it; times
+    start again at zero behind it.
 
     A tuple that is older than what its source has shown before, or than what was reached when the
     source was added, is *late*. It is not lost: it leaves at the place that has been reached, with
@@ -39,13 +41,13 @@ class ScaleGate(wiring.Component):
     LEAVE when no source is left. So a gate can be a source of another gate.
 
     A source *stalls* in a cycle in which the output is empty, some tuple waits, and this source is
-    what it waits for; ``stalls`` counts these cycles, up to :attr:`levels` cycles late. A source is
+    what it waits for; ``stalls`` counts these cycles, up to ``levels + 2`` cycles late. A source is
     excluded, as if it had said LEAVE, by its bit of ``exclude``, or when it has stalled for
     ``deadline`` cycles on end. A source whose word has come meanwhile is not excluded.
 
     A reset lasts two cycles at least.
 
-    Latency: :attr:`latency` cycles, ``2 + 2 * levels``, from the word that makes a tuple ready to
+    Latency: :attr:`latency` cycles, ``3 + 2 * levels``, from the word that makes a tuple ready to
     the tuple. Throughput: 1 tuple or barrier per cycle, also with random gaps in the sources, if
     their queues are deep enough.
 
@@ -66,6 +68,8 @@ class ScaleGate(wiring.Component):
     ----------
     levels : int
         Number of merges between a source and the output, at the most.
+    return_latency : int
+        ``3 + 5 * levels``: 3 cycles in a merge, and 2 while a neighbour comes back too.
 
     Members
     -------
@@ -103,7 +107,8 @@ class ScaleGate(wiring.Component):
         self.depth = depth
         self.present = present
         self.levels = len(tree_levels(sources, 2))
-        self.latency = 2 + 2 * self.levels
+        self.latency = 3 + 2 * self.levels
+        self.return_latency = 3 + 5 * self.levels
         self._source_word = source_word(time_bits, shape)
         self._gate_word = gate_word(time_bits, shape, sources=sources)
         super().__init__(
@@ -127,9 +132,7 @@ class ScaleGate(wiring.Component):
         merges = self.elaborate_tree(m, entries)
         root = merges[-1]
         connect(m, root.o, flipped(self.o))
-        m.d.sync += self.waits.eq(
-            Cat(*(entry.o.valid for entry in entries), *(merge.waits for merge in merges)).any()
-        )
+        m.d.sync += self.waits.eq(Cat(part.waits for part in (*entries, *merges)).any())
         m.d.comb += root.starving.eq(self.waits & ~root.o.valid)
         self.elaborate_records(m, merges)
         return m

@@ -6,7 +6,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.comparison.order import is_below
-from hdl.streams.registers import StreamRegister
 
 from .port import MergePort
 from .words import GateKind
@@ -17,14 +16,16 @@ __all__ = ["TimestampMerge"]
 class TimestampMerge(wiring.Component):
     """Merge two inputs, whose times do not fall, into one output whose times do not fall.
 
-    An input shows its oldest tuple or, while it has none, its watermark. The merge compares what
-    both show. If the lesser one is a tuple, the tuple is *ready* and leaves. If the lesser one is a
-    watermark, nothing can leave, and the output gets this watermark, once. On a tie, port 0 goes
-    first. The order of tuples is therefore that of (time, port), whatever the timing.
+    An input shows its oldest tuple or, while it has none, its watermark. The merge knows which of
+    the two is less. If the lesser one is a tuple, the tuple is *ready* and leaves. If the lesser
+    one is a watermark, nothing can leave, and the output gets this watermark, once. On a tie, port
+    0 goes first. The order of tuples is therefore that of (time, port), whatever the timing.
 
     A barrier counts as greater than every time, and an input that has left as greater than a
     barrier. So a barrier leaves when every present port shows one; it has the body of the lowest of
     these ports. When both inputs have left, the output gets LEAVE.
+
+    ``o`` depends on registers alone, by way of one choice.
 
     Latency: 2 cycles. Throughput: 1 tuple or barrier per cycle.
 
@@ -38,6 +39,7 @@ class TimestampMerge(wiring.Component):
     Members
     -------
     i : In(stream.Signature(layout)).array(2)
+        What is asked of each is in :class:`hdl.scalegate.port.MergePort`.
     o : Out(stream.Signature(layout))
     waits : Out(1)
         A tuple or a barrier is at one of the ports.
@@ -70,71 +72,81 @@ class TimestampMerge(wiring.Component):
         for n, (port, i) in enumerate(zip(ports, self.i, strict=True)):
             m.submodules[f"port_{n}"] = port
             connect(m, flipped(i), port.i)
-        m.submodules.output = output = StreamRegister(self.layout)
-        connect(m, output.o, flipped(self.o))
-        ends = [port.filled & (port.head.kind == GateKind.BARRIER) for port in ports]
-        second = Signal()  # port 1 shows less than port 0
-        m.d.comb += second.eq(self.elaborate_choice(m, ports, ends))
-        self.elaborate_output(m, ports, ends, second, output.i)
-        self.elaborate_reports(m, ports, ends, second, output.o.valid)
+        second = self.elaborate_choice(m, ports)
+        quiet = self.elaborate_output(m, ports, second)
+        self.elaborate_moves(m, ports, second, quiet)
+        self.elaborate_reports(m, ports, second)
         return m
 
-    def elaborate_choice(self, m, ports, ends):
-        """Return whether port 1 shows less than port 0.
+    def elaborate_choice(self, m, ports):
+        """Return the register that says whether port 1 shows less than port 0.
 
-        What a port shows comes from registers, so the comparison is all that takes long. Whatever
-        depends on the choice is computed for both ports beside it.
+        What each port will show is compared with what the other one shows, and with what that one
+        will show. The moves of this cycle select the comparison that holds in the next one.
         """
-        gone = [~port.filled & ~port.present for port in ports]
-        below = is_below(m, ports[1].head.time, ports[0].head.time)
-        return ~gone[1] & (gone[0] | (~ends[1] & (ends[0] | below)))
+        second = Signal(init=not self.present[0] and self.present[1])
+        here = [Value.cast(port.place) for port in ports]
+        ahead = [Value.cast(port.next_place) for port in ports]
+        first_moves = Mux(
+            ports[1].move, is_below(m, ahead[1], ahead[0]), is_below(m, here[1], ahead[0])
+        )
+        first_stays = Mux(ports[1].move, is_below(m, ahead[1], here[0]), second)
+        m.d.sync += second.eq(Mux(ports[0].move, first_moves, first_stays))
+        return second
 
-    def elaborate_output(self, m, ports, ends, second, o):
-        """Offer the tuple, barrier or watermark of the lesser port."""
-        told = Signal.like(ports[0].floor)  # the latest time at the output
+    def elaborate_output(self, m, ports, second):
+        """Offer what the lesser port shows; return the register that forbids it.
+
+        The output is quiet while a port settles, and in the cycle after it has fallen silent or has
+        spoken again, in which the ports learn of that.
+        """
         silent = Signal(init=not any(self.present))  # the latest word was LEAVE
-        settled = Signal()
-        m.d.comb += settled.eq(~ports[0].settles & ~ports[1].settles)
-        shown, offered = [], []
-        for port in ports:
-            news = silent | (port.head.time != told)
-            word = Signal(self.layout)
-            m.d.comb += [port.floor.eq(told), word.eq(port.head)]
-            with m.If(~port.filled):
-                m.d.comb += word.kind.eq(Mux(port.present, GateKind.WATERMARK, GateKind.LEAVE))
-            shown.append(word)
-            offered.append(port.filled | Mux(port.present, news, ~silent))
-        # An offer to the output register may change while the register is full: a watermark becomes
-        # a tuple when one has come.
-        offers = Mux(second, offered[1], offered[0])
-        free = o.ready & settled
+        floor = Signal.like(ports[0].floor)  # the latest time at the output
+        quiet, leaves, is_last = Signal(), Signal(), Signal()
         m.d.comb += [
-            o.payload.eq(Mux(second, Value.cast(shown[1]), Value.cast(shown[0]))),
-            o.valid.eq(offers & settled),
-            ports[0].take.eq(free & ports[0].filled & ~second),
-            # If port 0 shows a barrier and is chosen, port 1 shows one too, or has left.
-            ports[1].take.eq(free & ports[1].filled & (second | ends[0])),
+            self.o.payload.eq(Mux(second, Value.cast(ports[1].head), Value.cast(ports[0].head))),
+            self.o.valid.eq(Mux(second, ports[1].offers, ports[0].offers) & ~quiet),
+            leaves.eq(self.o.valid & self.o.ready),
+            is_last.eq(self.o.payload.kind == GateKind.LEAVE),
         ]
-        with m.If(free & offers):
-            m.d.sync += silent.eq(o.payload.kind == GateKind.LEAVE)
-            with m.Switch(o.payload.kind):
-                with m.Case(GateKind.TUPLE, GateKind.WATERMARK):
-                    m.d.sync += told.eq(o.payload.time)
-                with m.Case(GateKind.BARRIER):
-                    m.d.sync += told.eq(0)
+        changes = leaves & (silent | is_last)
+        m.d.sync += quiet.eq(ports[0].settles | ports[1].settles | changes)
+        with m.If(leaves):
+            m.d.sync += silent.eq(is_last)
+            with m.If(~is_last):
+                m.d.sync += floor.eq(self.o.payload.time)
+        for port in ports:
+            m.d.comb += [port.silent.eq(silent), port.floor.eq(floor)]
+        return quiet
 
-    def elaborate_reports(self, m, ports, ends, second, waiting):
+    def elaborate_moves(self, m, ports, second, quiet):
+        """Move on a head that leaves, and one that is no tuple unless the output has to wait."""
+        # If port 0 shows a barrier and is chosen, port 1 shows one too, or has left.
+        taken = ~second, second | ports[0].place.ends
+        # What is offered is told, sooner or later. If port 1 shows less, port 0 is not told by it.
+        told = ~second, second | (ports[0].place.time == ports[1].place.time)
+        blocked = self.o.valid & ~self.o.ready
+        for n, port in enumerate(ports):
+            leaves = self.o.ready & ~quiet & taken[n]
+            m.d.comb += [
+                port.move.eq(Mux(port.filled, leaves, ~blocked)),
+                port.told.eq(told[n] & ~quiet),
+                port.blocked.eq(blocked),
+            ]
+
+    def elaborate_reports(self, m, ports, second):
         """Tell which port is waited for, and whether a barrier is made of different ones.
 
-        ``waiting`` says that a word is at the output.
+        A head shows a word two cycles after it was at the input. Until then nobody waits for it.
         """
-        starved = [
-            chosen & port.present & ~port.filled & ~waiting & self.starving
-            for port, chosen in zip(ports, (~second, second), strict=True)
-        ]
+        arrives, arrived = Cat(i.valid for i in self.i), Signal(2)
+        empty = Cat(~port.filled & ~port.next_filled & ~port.place.gone for port in ports)
+        lacks = empty & ~arrives & ~arrived
         different = ports[0].head.body != ports[1].head.body
-        m.d.comb += self.waits.eq(ports[0].filled | ports[1].filled)
+        both = ports[0].place.ends & ports[1].place.ends
+        m.d.comb += self.waits.eq(Cat((port.filled, port.next_filled) for port in ports).any())
         m.d.sync += [
-            self.starved_by.eq(Cat(starved)),
-            self.differ.eq(ends[0] & ends[1] & ports[0].take & different),
+            arrived.eq(arrives),
+            self.starved_by.eq(Mux(self.starving & ~self.o.valid, lacks & Cat(~second, second), 0)),
+            self.differ.eq(both & ports[0].move & different),
         ]

@@ -39,6 +39,7 @@ def gate_word(time_bits, shape, *, sources):
     """Return the layout of a word inside and behind a ScaleGate of so many ``sources``.
 
     ``late``, of a tuple: it came too late. Its ``time`` is then not its own, but that of its place.
+    Of a WATERMARK in front of a merge: it says nothing new. ``time``, of a BARRIER: zero.
     ``source``, of a tuple: number of its source.
     """
     return data.StructLayout(

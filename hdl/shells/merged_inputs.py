@@ -27,8 +27,8 @@ class MergedInputs(wiring.Component):
 
     A reset lasts two cycles at least.
 
-    Latency: that of the gate, 4 cycles with two inputs and 8 with eight; an order to exclude an
-    input takes one cycle to the gate. Throughput: 1 word per cycle.
+    Latency: that of the gate, 5 cycles with two inputs and 9 with eight; an order to exclude an
+    input takes two cycles to the gate. Throughput: 1 word per cycle.
 
     Parameters
     ----------
@@ -98,9 +98,14 @@ class MergedInputs(wiring.Component):
             m.submodules[f"words_{number}"] = source
             connect(m, flipped(i), source.i)
             connect(m, source.o, gate.i[number])
-        # Orders of all inputs meet at the entry of each, so a register stands between them.
-        ordered = Signal.like(self.exclude)
-        m.d.sync += ordered.eq(reduce(or_, (source.exclude for source in words)))
+        # What the words of all inputs say meets here, so it is in registers before it does.
+        orders = [Signal.like(self.exclude, name=f"orders_{n}") for n in range(len(words))]
+        ordered, wrong = Signal.like(self.exclude), Signal(len(words))
+        m.d.sync += [
+            *(mine.eq(source.exclude) for mine, source in zip(orders, words, strict=True)),
+            ordered.eq(reduce(or_, orders)),
+            wrong.eq(Cat(source.wrong for source in words)),
+        ]
         m.d.comb += [
             gate.exclude.eq(self.exclude | ordered),
             gate.deadline.eq(self.deadline),
@@ -109,7 +114,7 @@ class MergedInputs(wiring.Component):
             self.excluded.eq(gate.excluded),
             self.differ.eq(gate.differ),
             self.waits.eq(gate.waits),
-            self.wrong.eq(Cat(source.wrong for source in words).any()),
+            self.wrong.eq(wrong.any()),
             *(mine.eq(theirs) for mine, theirs in zip(self.stalls, gate.stalls, strict=True)),
         ]
         merged = gate.o.payload

@@ -58,8 +58,10 @@ def test_a_stalled_source_leaves_when_its_deadline_has_passed():
             cycles += 1
             assert cycles < 20
             await ctx.tick()
-        assert ctx.get(dut.stalls) == 5
-        assert cycles == 5 + dut.latency - 1
+        assert (
+            ctx.get(dut.stalls) == 5 + 1
+        )  # the source is excluded in the cycle after its deadline
+        assert cycles == 5 + dut.latency
         assert ctx.get(dut.o.payload.kind) == GateKind.LEAVE
         assert ctx.get(dut.excluded)
         ctx.set(dut.o.ready, 1)
@@ -91,6 +93,8 @@ def test_a_source_without_a_deadline_is_waited_for():
     async def process(ctx, dut):
         ctx.set(dut.blamed, 1)
         await ctx.tick().repeat(50)
+        ctx.set(dut.blamed, 0)
+        await ctx.tick()
         assert not ctx.get(dut.o.valid)
         assert ctx.get(dut.stalls) == 50
 
@@ -126,7 +130,7 @@ def test_a_word_that_comes_with_the_exclusion_follows_it():
         await ctx.tick()
         ctx.set(dut.i.valid, 0)
         ctx.set(dut.exclude, 0)
-        await ctx.tick()
+        await ctx.tick().repeat(dut.latency - 1)
         assert ctx.get(dut.o.payload.kind) == GateKind.LEAVE
         ctx.set(dut.o.ready, 1)
         await ctx.tick()

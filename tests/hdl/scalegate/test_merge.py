@@ -11,8 +11,8 @@ LAYOUT = gate_word(6, 4, sources=2)
 TUPLE, WATERMARK, LEAVE, BARRIER = GateKind
 
 
-def word(kind, time=0, body=0, source=0):
-    return LAYOUT.const({"kind": kind, "time": time, "body": body, "source": source})
+def word(kind, time=0, late=0, source=0):
+    return LAYOUT.const({"kind": kind, "time": time, "late": late, "source": source})
 
 
 def merge(ports, count, *, stalls=0.0, stamps=None, sent=None, **options):
@@ -47,7 +47,7 @@ def test_a_tuple_waits_for_the_watermark_of_the_other_port():
 
 
 def test_the_output_gets_the_lesser_watermark_once():
-    found = merge([[(WATERMARK, 9)], [(WATERMARK, 5), (WATERMARK, 5), (WATERMARK, 7)]], 2)
+    found = merge([[(WATERMARK, 9)], [(WATERMARK, 5), (WATERMARK, 5, 1), (WATERMARK, 7)]], 2)
     assert found[-1] == (WATERMARK, 7, found[-1][2])
     times = [time for _, time, _ in found]
     assert times == sorted(set(times))

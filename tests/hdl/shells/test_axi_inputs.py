@@ -176,7 +176,7 @@ def test_what_cannot_be_merged_is_refused(parameters, options, message):
 
 def test_of_several_inputs_each_is_named_counted_and_excluded():
     shell = Shell(PARAMETERS, options=AxiOptions(inputs=3, r_inputs=1))
-    r, _, s1 = shell.inputs
+    r, s0, s1 = shell.inputs
     flush = shell.word(control_word("FLUSH"))
 
     async def program(ctx):
@@ -196,9 +196,11 @@ def test_of_several_inputs_each_is_named_counted_and_excluded():
         await shell.write(ctx, "EXCLUDE_INPUTS_0", 0b001)
         await shell.bench.tick(ctx).repeat(20)
         assert await shell.read(ctx, "EXCLUDED_INPUTS_0") == 0b011
-        # R comes back with a tuple that is too old, and all bring a control word.
-        for n, axis in enumerate(shell.inputs):
-            await shell.send(ctx, [*(words(shell, 0, 2) if n == 0 else []), flush], axis=axis)
+        # R comes back with a tuple that is too old. When R is there, all bring a control word.
+        await shell.send(ctx, [*words(shell, 0, 2), flush], axis=r)
+        await shell.bench.tick(ctx).repeat(13)
+        for axis in (s0, s1):
+            await shell.send(ctx, [flush], axis=axis)
         await shell.take(ctx, 1)
         assert await shell.read(ctx, "LATE_INPUTS_0") == 0b001
         assert await shell.field(ctx, "ERRORS", "LATE_R") == 1
