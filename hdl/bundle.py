@@ -147,11 +147,6 @@ def write_bundle(parameters, output, *, shells=(), axi=None):
         The manifest.
     """
     check_shells(shells)
-    if shells and (isinstance(parameters, AggregateParameters) or parameters.is_aggregated):
-        raise ValueError(
-            f"An aggregate accelerator has no shell yet, and --shell asks for {', '.join(shells)}; "
-            f"leave it out, and connect the accelerator's own ports"
-        )
     axi = AxiOptions() if axi is None else axi
     if shells:
         axi.check(parameters)

@@ -2,20 +2,20 @@
 """A whole aggregate accelerator: ingress, trees and cores."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import wiring
+from amaranth.lib.wiring import connect, flipped
 
-from hdl.counters import COUNTER_BITS
 from hdl.local_reset import reset_tree_within
 from hdl.streams.registers import StreamRegister
 from hdl.trees.distribution import DistributionTree
 from hdl.verilog.literal import literal
 
-from .aggregate_counters import ADDRESS_BITS, AggregateCounters
+from .aggregate_counters import AggregateCounters
 from .aggregate_ingress import AggregateIngress
+from .aggregate_ports import aggregate_ports
 from .core import AggregateCore
 from .value_merger import ValueTree
-from .words import CoreKind, ValueKind, aggregate_word, core_word, value_result
+from .words import CoreKind, ValueKind, core_word, value_result
 
 __all__ = ["AggregateAccelerator"]
 
@@ -67,14 +67,7 @@ class AggregateAccelerator(wiring.Component):
             + self.gathering.latency
             + 1
         )
-        super().__init__(
-            {
-                "i": In(stream.Signature(aggregate_word(parameters))),
-                "o": Out(stream.Signature(value_result(parameters))),
-                "counter_addr": In(ADDRESS_BITS),
-                "counter_data": Out(COUNTER_BITS),
-            }
-        )
+        super().__init__(aggregate_ports(parameters))
 
     def elaborate(self, platform):
         m = Module()

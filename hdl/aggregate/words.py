@@ -10,6 +10,7 @@ __all__ = [
     "AggregateControl",
     "AggregateKind",
     "CoreKind",
+    "SourceControl",
     "ValueKind",
     "aggregate_word",
     "core_tuple",
@@ -49,6 +50,15 @@ class AggregateControl(enum.Enum, shape=3):
     SIZE = 4
     #: Windows begin every ``value`` panes, from the next CLEAR on.
     ADVANCE = 5
+
+
+class SourceControl(enum.Enum, shape=3):
+    """Operation of a control word that the merge of a shell's inputs takes, and no accelerator."""
+
+    #: This input leaves, and comes back with its next word.
+    LEAVE = 6
+    #: The input with the number ``value`` is excluded if it stalls.
+    EXCLUDE = 7
 
 
 class CoreKind(enum.Enum, shape=2):

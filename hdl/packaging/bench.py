@@ -211,7 +211,7 @@ def bench_text(parameters, manifest, names, shell, ports, axi):
         "hash": manifest["hash"],
         "inputs": len(input_streams(ports)),
         "ports": len(result_streams(ports)),
-        "to": input_of(axi.merged) if is_merged else "'1",
+        "to": input_of(axi.merged(parameters)) if is_merged else "'1",
         "tuples": tuples,
         "cycles": 10_000 + 8 * tuples * (parameters.ring_rows + 64),
         "instance": instance(ports, names, shell, axi),

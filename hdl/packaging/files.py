@@ -80,7 +80,9 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
         check_bench(parameters)
     manifest, _ = describe_bundle(parameters)
     verilog, ports = one_file(parameters, manifest, names, shell, axi)
-    table = shell and replace(shell_table(parameters, merged=axi.merged), name=names.name)
+    table = shell and replace(
+        shell_table(parameters, merged=axi.merged(parameters)), name=names.name
+    )
     texts = {
         f"{names.name}.v": verilog,
         f"{names.name}.vlt": WAIVERS.read_text(encoding="utf-8"),

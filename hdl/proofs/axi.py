@@ -130,7 +130,7 @@ def axi_input():
 def axi_output():
     """Words of 11 bits in two bytes; the output is closed at any time."""
     bench = Bench()
-    dut = bench.add(AxiStreamOutput(data.StructLayout({"kind": 2, "rest": 9})))
+    dut = bench.add(AxiStreamOutput(data.StructLayout({"kind": ResultKind, "rest": 9})))
     put = offer(bench, dut.i)
     closed = bench.any(1, "closed")
     bench.set(dut.closed, closed)

@@ -20,17 +20,14 @@ def register_words(cores):
     return -(-cores // DATA_BITS)
 
 
-def core_activity(parameters):
-    """Return the registers, which are there with ``clock_requests`` only.
+def core_activity(cores):
+    """Return the registers of an accelerator with so many cores and with clock requests.
 
     Raises
     ------
     ValueError
-        If there are more than :data:`MOST_CORES` cores with clock requests.
+        If there are more than :data:`MOST_CORES` cores.
     """
-    if not parameters.clock_requests:
-        return []
-    cores = parameters.cores
     if cores > MOST_CORES:
         raise ValueError(
             f"Registers of a shell tell of the clock requests of at most {MOST_CORES} cores, not "

@@ -3,14 +3,16 @@
 
 from .table import Field, Register
 
-__all__ = ["MASK_BITS", "exclusions", "mask_names", "merge_errors", "merge_registers"]
+__all__ = ["MASK_BITS", "TWO_SIDES", "exclusions", "mask_names", "merge_registers"]
 
+#: Names of two inputs, one for each side of a join, which CONTROL excludes.
+TWO_SIDES = ("R", "S")
 #: Inputs that a register with a bit for each input has room for.
 MASK_BITS = 32
-#: Addresses of the counters of stalled cycles: of two inputs, and of the first of more.
+#: Addresses of the counters of stalled cycles: of two sides, and of the first of other inputs.
 STALLS_OF_TWO = (0x058, 0x05C)
 STALLS_OF_MORE = 0x400
-#: Registers with a bit for each of more than two inputs: name, address, access and description.
+#: Registers with a bit for each of other inputs: name, address, access and description.
 MASKS = (
     ("EXCLUDE_INPUTS", 0x060, "wo", "Exclude these inputs, if they have no word, until they have."),
     ("LATE_INPUTS", 0x068, "w1c", "These inputs sent a tuple older than what had been reached."),
@@ -23,33 +25,13 @@ def mask_names(mask, merged):
     return [f"{mask}_{n}" for n in range(-(-len(merged) // MASK_BITS))]
 
 
-def whose(side, merged):
-    """Return what to call the inputs of a side in a sentence."""
-    return f"{side}'s input" if side in merged else f"An input of {side}"
-
-
-def merge_errors(merged):
-    """Return the fields of ERRORS about the merge, in order: name and description."""
-    if not merged:
-        return []
-    r, s = (whose(side, merged) for side in "RS")
-    return [
-        ("LATE_R", f"{r} sent a tuple that is older than what had been reached."),
-        ("LATE_S", f"{s} sent a tuple that is older than what had been reached."),
-        ("EXCLUDED_R", f"{r} stalled and was excluded."),
-        ("EXCLUDED_S", f"{s} stalled and was excluded."),
-        ("DIFFERENT", "Inputs brought different control words in the same place."),
-        ("SIDE", "An input brought a tuple of the other side, or an order that does not exist."),
-    ]  # fmt: skip
-
-
 def exclusions(merged):
     """Return the fields of CONTROL that exclude one of two inputs."""
     return [
         Field(name=f"EXCLUDE_{side}", offset=offset, access="wo",
               description=f"Exclude {side}'s input, if it has no word, until its next word.")
         for side, offset in (("R", 2), ("S", 3))
-        if len(merged) == 2
+        if tuple(merged) == TWO_SIDES
     ]  # fmt: skip
 
 
@@ -59,11 +41,11 @@ def merge_registers(merged):
     Parameters
     ----------
     merged : sequence of str
-        Names of the inputs (:func:`hdl.shells.input_names.input_names`).
+        Names of the inputs (:meth:`hdl.families.family.Family.inputs`).
     """
     if not merged:
         return []
-    two = len(merged) == 2
+    two = tuple(merged) == TWO_SIDES
     waits = "that the other one waits for" if two else "that the others wait for"
     addresses = STALLS_OF_TWO if two else range(STALLS_OF_MORE, STALLS_OF_MORE + 4 * len(merged), 4)
     return [
@@ -91,7 +73,7 @@ def merge_registers(merged):
 
 
 def masks(merged):
-    """Return the registers with a bit for each of more than two inputs."""
+    """Return the registers with a bit for each input."""
     return [
         Register(
             name=name, address=address + 4 * n, description=description,

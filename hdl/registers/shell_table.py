@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registers of every shell around an accelerator."""
 
-from hdl.counters import counters_of
-from hdl.result_ports import result_ports
-from hdl.words.inputs import input_word
-from hdl.words.results import result_word
+from hdl.families.choice import family_of
+from hdl.families.family import Fault
 
 from .core_activity import core_activity
-from .merge_table import exclusions, merge_errors, merge_registers
+from .merge_table import exclusions, merge_registers
 from .table import Field, Register, RegisterTable
 
 __all__ = ["COUNTERS_ADDRESS", "HASH_WORDS", "MAGIC", "VERSION", "shell_table", "word_bytes"]
@@ -21,6 +19,8 @@ VERSION = (1, 2)
 HASH_WORDS = 8
 #: Address of the lower half of counter 0. Every counter takes eight bytes.
 COUNTERS_ADDRESS = 0x100
+#: The fault that a shell finds by itself.
+TORN = Fault("INPUT", 6, "An input word came without all of its bytes, and was dropped.")
 
 
 def word_bytes(layout):
@@ -51,19 +51,19 @@ def identity():
     ]  # fmt: skip
 
 
-def capabilities(parameters, merged):
+def capabilities(family, merged):
     """Return the registers that say what kind of accelerator this is."""
     return [
         Register(
             name="WORDS", address=0x008, description="Words at the pins.",
             fields=(
-                constant("INPUT_BYTES", 0, 8, word_bytes(input_word(parameters)),
+                constant("INPUT_BYTES", 0, 8, word_bytes(family.input_word),
                          "Bytes of an input word."),
-                constant("RESULT_BYTES", 8, 8, word_bytes(result_word(parameters)),
+                constant("RESULT_BYTES", 8, 8, word_bytes(family.result_word),
                          "Bytes of a result word."),
-                constant("TUPLES", 16, 4, parameters.tuples_per_word,
+                constant("TUPLES", 16, 4, family.most_tuples,
                          "Most tuples in an input word, and most results in a result word."),
-                constant("RESULT_PORTS", 20, 4, len(result_ports(parameters)),
+                constant("RESULT_PORTS", 20, 4, len(family.result_ports),
                          "Ports that results leave by."),
                 constant("INPUT_PORTS", 24, 8, max(1, len(merged)),
                          "Ports that input words come by."),
@@ -71,20 +71,9 @@ def capabilities(parameters, merged):
         ),
         Register(
             name="ENGINE", address=0x00C, description="What was generated.",
-            fields=(
-                constant("CORES", 0, 16, parameters.cores, "Join cores."),
-                constant("INDEX", 16, 1, int(parameters.engine == "index"),
-                         "One for an index, zero for a scan."),
-                constant("TIMESTAMPS", 17, 1, int(parameters.timestamp_bits > 0),
-                         "Tuples have timestamps."),
-                constant("GATES", 18, 1, int(parameters.has_gates),
-                         "Cores have gates: a core that fails is masked."),
-                constant("PARITY", 19, 1, int(parameters.parity),
-                         "Stored tuples have parity."),
-                constant("CHAIN", 20, 1, int(parameters.is_chain),
-                         "A chain of cores, which SplitJoin is compared with."),
-                constant("CLOCK_REQUESTS", 21, 1, int(parameters.clock_requests),
-                         "Registers tell which cores need their clock."),
+            fields=tuple(
+                constant(trait.name, trait.offset, trait.bits, trait.value, trait.description)
+                for trait in family.traits
             ),
         ),
     ]  # fmt: skip
@@ -105,21 +94,12 @@ def manifest_hash():
     ]  # fmt: skip
 
 
-def errors(merged):
-    """Return the fields of ERRORS, in order: name and description."""
-    return [
-        ("ILLEGAL", "A star or mark told of an illegal word."),
-        ("DISORDER", "A star or mark told that time went backwards."),
-        ("OVERFLOW_R", "A star or mark told that R's window had overflowed."),
-        ("OVERFLOW_S", "A star or mark told that S's window had overflowed."),
-        ("FAILED", "A star or mark told of a core that had failed."),
-        ("PARITY", "A star or mark told of a core that had read a flipped bit."),
-        ("INPUT", "An input word came without all of its bytes, and was dropped."),
-        *merge_errors(merged),
-    ]
+def errors(family, merged):
+    """Return the faults that ERRORS shows, in order."""
+    return (*family.faults, TORN, *(family.merge_faults(merged) if merged else ()))
 
 
-def control(merged):
+def control(family, merged):
     """Return the registers that software works with."""
     return [
         Register(
@@ -150,8 +130,9 @@ def control(merged):
         Register(
             name="ERRORS", address=0x048, description="What has gone wrong since it was cleared.",
             fields=tuple(
-                Field(name=name, offset=n, access="w1c", description=description)
-                for n, (name, description) in enumerate(errors(merged))
+                Field(name=fault.name, offset=fault.bit, access="w1c",
+                      description=fault.description)
+                for fault in errors(family, merged)
             ),
         ),
         Register(
@@ -174,7 +155,7 @@ def control(merged):
     ]  # fmt: skip
 
 
-def counters(parameters):
+def counters(family):
     """Return the registers of the counters, two for each."""
     return [
         Register(
@@ -187,7 +168,7 @@ def counters(parameters):
             ),
             stored=True,
         )
-        for counter in counters_of(parameters)
+        for counter in family.counters
         for n, (half, words) in enumerate([("LO", "lower 32"), ("HI", "upper 32")])
     ]  # fmt: skip
 
@@ -197,23 +178,24 @@ def shell_table(parameters, *, merged=()):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
     merged : sequence of str
-        Names of the inputs that are merged (:func:`hdl.shells.input_names.input_names`); none if
-        all words come by one port.
+        Names of the inputs that are merged (:meth:`hdl.families.family.Family.inputs`); none if all
+        words come by one port.
 
     Returns
     -------
     RegisterTable
     """
+    family = family_of(parameters)
     registers = (
         *identity(),
-        *capabilities(parameters, merged),
+        *capabilities(family, merged),
         *manifest_hash(),
-        *control(merged),
+        *control(family, merged),
         *merge_registers(merged),
-        *core_activity(parameters),
-        *counters(parameters),
+        *(core_activity(parameters.cores) if family.core_bits else ()),
+        *counters(family),
     )
     return RegisterTable("splitjoin", tuple(sorted(registers, key=lambda one: one.address)))

@@ -6,7 +6,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hdl.counters import COUNTER_BITS, COUNTER_LATENCY, address_bits, counters_of
+from hdl.counters import COUNTER_BITS, COUNTER_LATENCY
+from hdl.families.choice import family_of
 
 from .bus import ADDRESS_BITS, DATA_BITS
 from .shell_table import COUNTERS_ADDRESS
@@ -27,7 +28,7 @@ class CounterSnapshot(wiring.Component):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
 
     Members
@@ -50,8 +51,9 @@ class CounterSnapshot(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.depth = 1 << address_bits(parameters)
-        self._last = counters_of(parameters)[-1].address
+        family = family_of(parameters)
+        self.depth = 1 << family.counter_address_bits
+        self._last = family.counters[-1].address
         self.latency = self._last + 1 + COUNTER_LATENCY + 1
         super().__init__(
             {
@@ -60,7 +62,7 @@ class CounterSnapshot(wiring.Component):
                 "ready": Out(1),
                 "address": In(ADDRESS_BITS),
                 "data": Out(DATA_BITS),
-                "counter_addr": Out(address_bits(parameters)),
+                "counter_addr": Out(family.counter_address_bits),
                 "counter_data": In(COUNTER_BITS),
             }
         )

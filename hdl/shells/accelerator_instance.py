@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from hdl.accelerator_ports import accelerator_ports
+from hdl.families.choice import family_of
 from hdl.verilog.conversion import TOP, port_names
 
 __all__ = ["AcceleratorInstance"]
@@ -21,17 +21,17 @@ class AcceleratorInstance(wiring.Component):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
 
     Members
     -------
-    The members of :class:`hdl.accelerator.Accelerator`.
+    The members of the accelerator.
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
-        super().__init__(accelerator_ports(parameters))
+        super().__init__(family_of(parameters).ports)
 
     def elaborate(self, platform):
         m = Module()

@@ -6,10 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.architecture import make_accelerator
-from hdl.memory.axi4 import memory_members
-from hdl.result_ports import result_ports
-from hdl.words.inputs import input_word
-from hdl.words.results import result_word
+from hdl.families.choice import family_of
 
 from .accelerator_instance import AcceleratorInstance
 from .axi_lite import AxiLiteSlave
@@ -47,8 +44,8 @@ class AxiShell(wiring.Component):
     then in reset for 16 cycles more, in which no word is taken, and neither are words while
     CONTROL.ENABLE is zero. Registers can be read and written all the time.
 
-    With several inputs, tuples of R and of S come at inputs of their own and are merged by
-    timestamp (:class:`hdl.shells.merged_inputs.MergedInputs`).
+    Several inputs are merged by timestamp (:class:`hdl.shells.merged_inputs.MergedInputs`). Those
+    of a join bring tuples of R or of S.
 
     With a separate bus clock, the signals of the registers belong to ``s_axi_aclk``, with its own
     reset (:class:`hdl.shells.bus_crossing.BusCrossing`); ``interrupt`` still belongs to ``aclk``.
@@ -60,7 +57,7 @@ class AxiShell(wiring.Component):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
     digest : str
         Hash of the bundle's manifest, 64 hexadecimal digits.
@@ -91,24 +88,22 @@ class AxiShell(wiring.Component):
     def __init__(self, parameters, *, digest, options=None, is_whole=False):
         self.parameters = parameters
         self.options = AxiOptions() if options is None else options
-        self.options.check(parameters)
+        self._family = family = family_of(parameters)
         self.is_whole = is_whole
         self._hash = hash_number(digest)
-        merged, pins = self.options.merged, self.options.pins
+        merged, pins = self.options.merged(parameters), self.options.pins
         bus_pins = {pins.bus_clock: In(1), pins.bus_reset: In(1)}
-        self._inputs = {
-            name: AxiStreamInput(input_word(parameters)) for name in slave_names(merged)
-        }
+        self._inputs = {name: AxiStreamInput(family.input_word) for name in slave_names(merged)}
         self._merged = None
         if merged:
             self._merged = MergedInputs(
                 parameters, inputs=self.options.inputs, r_inputs=self.options.r_inputs
             )
         self.latency = 2 + (self._merged.latency if self._merged else 0)
-        self._outputs = [AxiStreamOutput(result_word(parameters)) for _ in result_ports(parameters)]
+        self._outputs = [AxiStreamOutput(family.result_word) for _ in family.result_ports]
         masters = {
             master_name(port): Out(AxiStream(output.size))
-            for port, output in zip(result_ports(parameters), self._outputs, strict=True)
+            for port, output in zip(family.result_ports, self._outputs, strict=True)
         }
         super().__init__(
             {
@@ -119,17 +114,17 @@ class AxiShell(wiring.Component):
                 pins.registers: In(AxiLite()),
                 **(bus_pins if self.options.has_bus_clock else {}),
                 "interrupt": Out(1),
-                **memory_members(parameters, 2 * parameters.cores),
+                **family.memory_ports,
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        options, pins = self.options, self.options.pins
+        pins, merged = self.options.pins, self.options.merged(self.parameters)
         m.domains.sync = sync = ClockDomain(local=True)
         m.domains.inside = inside = ClockDomain(local=True)
         m.submodules.stretch = stretch = ResetStretch()
-        m.submodules.registers = registers = ShellRegisters(self.parameters, merged=options.merged)
+        m.submodules.registers = registers = ShellRegisters(self.parameters, merged=merged)
         make = make_accelerator if self.is_whole else AcceleratorInstance
         m.submodules.accelerator = accelerator = DomainRenamer("inside")(make(self.parameters))
         m.submodules.watch = watch = DomainRenamer("inside")(WordWatch(self.parameters))
@@ -151,7 +146,7 @@ class AxiShell(wiring.Component):
         self.elaborate_input(m, accelerator.i, stretch, registers, watch)
         waiting = [
             self.elaborate_output(m, n, getattr(accelerator, name), stretch.reset, watch)
-            for n, name in enumerate(result_ports(self.parameters))
+            for n, name in enumerate(self._family.result_ports)
         ]
         m.d.comb += registers.output_waiting.eq(Cat(waiting).any())
         self.elaborate_bus(m, registers)
@@ -177,7 +172,7 @@ class AxiShell(wiring.Component):
 
     def elaborate_memories(self, m, accelerator, stretch):
         """Lead the ports of external memories to the pins; return whether reset has to go on."""
-        if not self.parameters.is_external:
+        if not self._family.memory_ports:
             return C(0)
         busy = []
         for n, (inner, outer) in enumerate(zip(accelerator.m_axi, self.m_axi, strict=True)):
@@ -233,14 +228,14 @@ class AxiShell(wiring.Component):
         by_side = [
             Cat(bit for bit, of in zip(bits, merged.sides, strict=True) if of == side).any()
             for bits in (merged.late, merged.excluded)
-            for side in (0, 1)
+            for side in sorted(set(merged.sides))
         ]
         return [*by_side, merged.differ, merged.wrong], merged.waits
 
     def elaborate_output(self, m, n, results, reset, watch):
         """Lead the words of a result port to its pins; return whether one of them waits there."""
         output = self._outputs[n]
-        axis = getattr(self, master_name(result_ports(self.parameters)[n]))
+        axis = getattr(self, master_name(self._family.result_ports[n]))
         m.submodules[f"output_{n}"] = output
         connect(m, results, output.i)
         connect(m, output.axis, flipped(axis))

@@ -3,7 +3,8 @@
 
 from dataclasses import asdict, dataclass
 
-from .input_names import check_inputs, input_names
+from hdl.families.choice import family_of
+
 from .pin_names import PIN_NAMES
 
 __all__ = ["BUS_CLOCKS", "AxiOptions"]
@@ -19,10 +20,11 @@ class AxiOptions:
     Parameters
     ----------
     inputs : int
-        1: one input ``s_axis`` for all words. 2: ``s_axis_r`` and ``s_axis_s`` for R and S. More,
-        up to 64: several sources of a side, ``s_axis_r0`` and so on. All are merged by timestamp.
+        1: one input ``s_axis`` for all words. More, up to 64, are merged by timestamp. Of a join,
+        2 are ``s_axis_r`` and ``s_axis_s`` for R and S, and more are several sources of a side,
+        ``s_axis_r0`` and so on. Of an aggregate, they are ``s_axis_in0`` and so on.
     r_inputs : int or None
-        So many of them bring R's tuples. None: half of them, rounded down.
+        So many of the inputs of a join bring R's tuples. None: half of them, rounded down.
     bus_clock : str
         One of :data:`BUS_CLOCKS`.
     names : str
@@ -50,18 +52,23 @@ class AxiOptions:
         return PIN_NAMES[self.names]
 
     @property
-    def merged(self):
-        """Return the names of the inputs that are merged; none if there is one input."""
-        return input_names(self.inputs, self.r_inputs)
-
-    @property
     def has_bus_clock(self):
         """Return whether the registers have a clock of their own."""
         return self.bus_clock == "separate"
 
+    def merged(self, parameters):
+        """Return the names of the inputs that are merged; none if there is one input.
+
+        Raises
+        ------
+        ValueError
+            If the accelerator cannot have these inputs.
+        """
+        return family_of(parameters).inputs(self.inputs, self.r_inputs).names
+
     def check(self, parameters):
         """Raise :exc:`ValueError` unless the options suit an accelerator."""
-        check_inputs(parameters, self.inputs, self.r_inputs)
+        self.merged(parameters)
 
     def to_dict(self):
         """Return the options as they are in a manifest."""

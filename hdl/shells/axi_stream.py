@@ -5,18 +5,13 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.families.family import is_mark
 from hdl.registers.shell_table import word_bytes
 from hdl.streams.registers import StreamRegister
-from hdl.words.results import ResultKind
 
 from .axi_signatures import AxiStream
 
-__all__ = ["AxiStreamInput", "AxiStreamOutput", "first_result"]
-
-
-def first_result(word):
-    """Return the first result of a result word, where a mark is."""
-    return word.one if "one" in word.shape().members else word
+__all__ = ["AxiStreamInput", "AxiStreamOutput"]
 
 
 class AxiStreamInput(wiring.Component):
@@ -91,7 +86,7 @@ class AxiStreamOutput(wiring.Component):
     Parameters
     ----------
     layout : data.Layout
-        Layout of a result word.
+        Layout of a result word, whose ``kind`` is an enumeration with MARK.
 
     Members
     -------
@@ -121,7 +116,7 @@ class AxiStreamOutput(wiring.Component):
             register.i.valid.eq(self.i.valid & ~self.closed),
             self.i.ready.eq(register.i.ready & ~self.closed),
             register.i.payload.word.eq(Value.cast(self.i.payload)),
-            register.i.payload.last.eq(first_result(self.i.payload).kind == ResultKind.MARK),
+            register.i.payload.last.eq(is_mark(self.i.payload)),
             self.axis.tdata.eq(register.o.payload.word),
             self.axis.tlast.eq(register.o.payload.last),
             self.axis.tkeep.eq(~0),

@@ -6,9 +6,9 @@ import hashlib
 
 from amaranth.lib.wiring import In
 
+from hdl.families.choice import family_of
 from hdl.registers.shell_table import VERSION, shell_table
 from hdl.registers.texts import register_texts
-from hdl.result_ports import result_ports
 from hdl.verilog.conversion import TOP, port_names, to_verilog
 
 from .axi import AXI_TOP, AxiShell, master_name, slave_names
@@ -40,7 +40,7 @@ def shell_files(parameters, digest, options):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
     digest : str
         Hash of the manifest.
@@ -53,7 +53,7 @@ def shell_files(parameters, digest, options):
         Name and text of each file.
     ports : list of dict
     """
-    table = shell_table(parameters, merged=options.merged)
+    table = shell_table(parameters, merged=options.merged(parameters))
     shell = AxiShell(parameters, digest=digest, options=options)
     ports = ports_of(shell)
     head = [
@@ -86,7 +86,7 @@ def describe_shell(parameters, digest, options, texts, ports):
     """
     major, minor = VERSION
     widths = {port["name"]: port["bits"] for port in ports}
-    masters = [master_name(port) for port in result_ports(parameters)]
+    masters = [master_name(port) for port in family_of(parameters).result_ports]
     return {
         "top": AXI_TOP,
         "options": options.to_dict(),
@@ -98,12 +98,12 @@ def describe_shell(parameters, digest, options, texts, ports):
         "streams": {
             name: {"word": word, "bytes": widths[f"{name}_tkeep"]}
             for names, word in [
-                (slave_names(options.merged), "input_word"),
+                (slave_names(options.merged(parameters)), "input_word"),
                 (masters, "result_word"),
             ]
             for name in names
         },
         "ports": ports,
         "register_version": f"{major}.{minor}",
-        "registers": shell_table(parameters, merged=options.merged).describe(),
+        "registers": shell_table(parameters, merged=options.merged(parameters)).describe(),
     }

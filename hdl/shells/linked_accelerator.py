@@ -40,6 +40,7 @@ def shell_link_settings(parameters, *, digest, byte_cycles, host_cycles=HOST_CYC
         Other parameters of :class:`hdl.link.settings.LinkSettings`.
     """
     hash_number(digest)
+    refuse_aggregates(parameters)
     chosen = LinkSettings(
         input_bits=input_word(parameters).size,
         result_bits=result_word(parameters).size,
@@ -52,6 +53,15 @@ def shell_link_settings(parameters, *, digest, byte_cycles, host_cycles=HOST_CYC
         "heartbeat_cycles": window + host_cycles // 2,
     }
     return LinkSettings(**{**vars(chosen), **times, **changes})
+
+
+def refuse_aggregates(parameters):
+    """Raise :exc:`ValueError` for an aggregate, whose words no host sends over a link yet."""
+    if parameters.engine == "aggregate":
+        raise ValueError(
+            f"A link carries the words of joins, and operator {parameters.operator.name!r} is an "
+            f"aggregate: take the AXI shell (--shell axi)"
+        )
 
 
 class LinkedAccelerator(wiring.Component):
@@ -86,6 +96,7 @@ class LinkedAccelerator(wiring.Component):
     """
 
     def __init__(self, parameters, *, digest, settings, shell):
+        refuse_aggregates(parameters)
         if len(result_ports(parameters)) != 1:
             raise ValueError(
                 f"{shell} needs an accelerator with one result stream, not "

@@ -8,12 +8,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.result_ports import result_ports
-from hdl.words.inputs import InputKind, input_word, operation_indices
-from hdl.words.operations import ANSWERED
-from hdl.words.results import ResultKind, result_word
-
-from .axi_stream import first_result
+from hdl.families.choice import family_of
+from hdl.families.family import is_mark, results_of
 
 __all__ = ["MARK_BITS", "MarkWatch", "WordWatch"]
 
@@ -71,55 +67,54 @@ class WordWatch(wiring.Component):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
 
     Members
     -------
-    i : In(input_word(parameters))
+    i : In(family.input_word)
     enters : In(1)
         The input word is transferred.
-    o : In(result_word(parameters)).array(ports)
+    o : In(family.result_word).array(ports)
     leaves : In(ports)
         The result words are transferred.
     busy : Out(1)
         A mark is owed.
     mark : Out(1)
         High for one cycle when a mark has left by all ports.
-    faults : Out(6)
-        High for one cycle when a star or mark tells of a fault: illegal, disorder, overflow of R's
-        and of S's window, failed, parity.
+    faults : Out(len(family.faults))
+        High for one cycle when a star or mark tells of a fault.
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
         self.latency = 2
-        ports = len(result_ports(parameters))
+        self._family = family = family_of(parameters)
+        ports = len(family.result_ports)
         super().__init__(
             {
-                "i": In(input_word(parameters)),
+                "i": In(family.input_word),
                 "enters": In(1),
-                "o": In(result_word(parameters)).array(ports),
+                "o": In(family.result_word).array(ports),
                 "leaves": In(ports),
                 "busy": Out(1),
                 "mark": Out(1),
-                "faults": Out(6),
+                "faults": Out(len(family.faults)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.marks = marks = MarkWatch(len(self.o))
-        # An accelerator drops a word with an operation that it does not execute.
-        executed = operation_indices(self.parameters)
-        asks = reduce(or_, (self.i.body.control.op == op for op in ANSWERED if op in executed))
-        m.d.sync += marks.asked.eq(self.enters & (self.i.kind == InputKind.CONTROL) & asks)
+        family = self._family
+        asks = family.is_answered(self.i.body.control)
+        m.d.sync += marks.asked.eq(self.enters & family.is_control(self.i) & asks)
         found = []
         for n, word in enumerate(self.o):
             held = Signal(word.shape(), reset_less=True, name=f"result_{n}")
             left = Signal(name=f"left_{n}")
             m.d.sync += [held.eq(word), left.eq(self.leaves[n])]
-            m.d.sync += marks.given[n].eq(left & (first_result(held).kind == ResultKind.MARK))
+            m.d.sync += marks.given[n].eq(left & is_mark(held))
             found += [self.faults_of(result, left) for result in results_of(held)]
         m.d.sync += self.faults.eq(reduce(or_, found))
         m.d.comb += [self.busy.eq(marks.owed), self.mark.eq(marks.complete)]
@@ -127,22 +122,9 @@ class WordWatch(wiring.Component):
 
     def faults_of(self, result, left):
         """Return the faults that a result tells of, if it leaves."""
-        told = result.body.punctuation
-        speaks = left & ((result.kind == ResultKind.STAR) | (result.kind == ResultKind.MARK))
-        if self.parameters.rounds:
-            # The star of a round reports no faults.
-            speaks &= ~((result.kind == ResultKind.STAR) & told.inner)
-        gates = self.parameters.has_gates
-        flags = Cat(
-            told.illegal,
-            told.disorder,
-            told.overflow,
-            told.failed if gates else C(0, 1),
-            told.failed_parity.any() if self.parameters.parity else C(0, 1),
-        )
+        kinds, silent = result.kind.shape(), self._family.silent(result)
+        speaks = left & ((result.kind == kinds.STAR) | (result.kind == kinds.MARK))
+        if silent is not None:
+            speaks &= ~silent
+        flags = self._family.told_faults(result)
         return flags & speaks.replicate(len(flags))
-
-
-def results_of(word):
-    """Return the results in a word."""
-    return [word.one, word.two] if "two" in word.shape().members else [word]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of a shell, each for one side, merged by time into the words of an accelerator."""
+"""Inputs of a shell, merged by time into the words of an accelerator."""
 
 from functools import reduce
 from operator import or_
@@ -8,12 +8,11 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.families.choice import family_of
 from hdl.scalegate.entry import COUNTER_BITS, DEADLINE_BITS
 from hdl.scalegate.gate import ScaleGate
 from hdl.scalegate.words import GateKind
-from hdl.words.inputs import input_word
 
-from .input_names import check_inputs, input_names, sides_of
 from .source_words import SourceWords
 
 __all__ = ["MergedInputs"]
@@ -32,21 +31,21 @@ class MergedInputs(wiring.Component):
 
     Parameters
     ----------
-    parameters : JoinParameters
-        Parameters of the accelerator (:func:`hdl.shells.input_names.check_inputs`).
+    parameters : JoinParameters or AggregateParameters
+        Parameters of the accelerator.
     inputs, r_inputs
-        See :func:`hdl.shells.input_names.input_names`; at least two inputs.
+        See :meth:`hdl.families.family.Family.inputs`; at least two inputs.
 
     Attributes
     ----------
     sides : tuple of int
-        Side whose tuples come at each input: 0 for R, 1 for S.
+        Side whose tuples come at each input: 0 for R, 1 for S; all 0 for an aggregate.
 
     Members
     -------
-    i : In(stream.Signature(input_word(parameters))).array(inputs)
-        Words of R's inputs, then words of S's inputs.
-    o : Out(stream.Signature(input_word(parameters)))
+    i : In(stream.Signature(family.input_word)).array(inputs)
+        Of a join: words of R's inputs, then words of S's inputs.
+    o : Out(stream.Signature(family.input_word))
     exclude : In(inputs)
         Exclude these inputs now, if they stall.
     deadline : In(DEADLINE_BITS)
@@ -64,13 +63,13 @@ class MergedInputs(wiring.Component):
     """
 
     def __init__(self, parameters, *, inputs=2, r_inputs=None):
-        check_inputs(parameters, inputs, r_inputs)
+        family = family_of(parameters)
+        self.sides = family.inputs(inputs, r_inputs).sides
         if inputs < 2:
             raise ValueError(f"A merge needs at least two inputs, not {inputs!r}")
         self.parameters = parameters
-        self.sides = sides_of(input_names(inputs, r_inputs))
-        layout = input_word(parameters)
-        self._gate = ScaleGate(parameters.timestamp_bits, layout, sources=inputs)
+        layout = family.input_word
+        self._gate = ScaleGate(family.time_bits, layout, sources=inputs)
         self.latency = self._gate.latency
         super().__init__(
             {

@@ -5,19 +5,17 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl import counters
+from hdl.counters import COUNTER_BITS as COUNT_BITS
+from hdl.families.choice import family_of
 from hdl.registers.bus import DATA_BITS, RegisterBus
 from hdl.registers.core_activity import register_words
 from hdl.registers.file import RegisterFile, port_name
-from hdl.registers.merge_table import mask_names
+from hdl.registers.merge_table import TWO_SIDES, mask_names
 from hdl.registers.shell_table import HASH_WORDS, shell_table
 from hdl.registers.snapshot import CounterSnapshot
 from hdl.scalegate.entry import COUNTER_BITS, DEADLINE_BITS
 
 __all__ = ["ShellRegisters", "hash_number"]
-
-#: Outputs of an accelerator with a bit for each core, and registers with such names.
-CORE_BITS = ["clock_request", "vacant"]
 
 
 def hash_number(digest):
@@ -49,7 +47,7 @@ class ShellRegisters(wiring.Component):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
     merged : sequence of str
         Names of the inputs that are merged, none if all words come by one port.
@@ -69,8 +67,8 @@ class ShellRegisters(wiring.Component):
         Bits of STATUS.
     mark : In(1)
         A mark has left, for one cycle.
-    faults : In(7 or 13)
-        Bits of ERRORS to be set.
+    faults : In
+        Bits of ERRORS to be set, one for each of its fields.
     interrupt : Out(1)
         Comes from a register.
     counter_addr : Out
@@ -92,6 +90,7 @@ class ShellRegisters(wiring.Component):
         self.parameters = parameters
         self.merged = tuple(merged)
         self.latency = 1
+        self._family = family = family_of(parameters)
         self._file = RegisterFile(shell_table(parameters, merged=merged))
         merge = {
             "exclude": Out(len(merged)),
@@ -113,10 +112,10 @@ class ShellRegisters(wiring.Component):
                 "mark": In(1),
                 "faults": In(self._file.errors_held.shape().width),
                 "interrupt": Out(1),
-                "counter_addr": Out(counters.address_bits(parameters)),
-                "counter_data": In(counters.COUNTER_BITS),
+                "counter_addr": Out(family.counter_address_bits),
+                "counter_data": In(COUNT_BITS),
                 **(merge if merged else {}),
-                **dict.fromkeys(CORE_BITS * parameters.clock_requests, In(parameters.cores)),
+                **dict.fromkeys(family.core_bits, In(parameters.cores)),
             }
         )
 
@@ -152,8 +151,7 @@ class ShellRegisters(wiring.Component):
         ]
         if self.merged:
             self.elaborate_merge(m, file)
-        if self.parameters.clock_requests:
-            self.elaborate_cores(m, file)
+        self.elaborate_cores(m, file)
         m.d.sync += self.interrupt.eq(
             (file.interrupt_status_held & file.interrupt_enable_mark)
             | (has_failed & file.interrupt_enable_error)
@@ -169,7 +167,7 @@ class ShellRegisters(wiring.Component):
                 for name, stalls in zip(self.merged, self.stalls, strict=True)
             ),
         ]
-        if len(self.merged) == 2:
+        if self.merged == TWO_SIDES:
             m.d.comb += self.exclude.eq(Cat(file.control_exclude_r, file.control_exclude_s))
             return
         m.d.comb += [
@@ -188,7 +186,7 @@ class ShellRegisters(wiring.Component):
 
     def elaborate_cores(self, m, file):
         """Show a bit for each core, a cycle late: some arrive at the end of a long path."""
-        for name in CORE_BITS:
+        for name in self._family.core_bits:
             shown = Signal(self.parameters.cores, name=f"shown_{name}")
             m.d.sync += shown.eq(getattr(self, name))
             for n in range(register_words(self.parameters.cores)):
@@ -197,7 +195,7 @@ class ShellRegisters(wiring.Component):
 
     def reading(self, accelerator):
         """Return the statements that let the registers see an accelerator's counters and cores."""
-        names = ["counter_data", *CORE_BITS * self.parameters.clock_requests]
+        names = ["counter_data", *self._family.core_bits]
         return [
             accelerator.counter_addr.eq(self.counter_addr),
             *(getattr(self, name).eq(getattr(accelerator, name)) for name in names),

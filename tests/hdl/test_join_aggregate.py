@@ -183,7 +183,7 @@ def test_a_group_takes_as_long_as_its_pass_however_many_match():
     ("arguments", "message"),
     [
         (["package"], "This command knows joins that send pairs only; of a join aggregate"),
-        (["generate", "--shell", "axi"], "An aggregate accelerator has no shell yet"),
+        (["generate", "--shell", "axi"], "A join aggregate has no shell yet: leave out --shell"),
         (["generate", "--engine", "index"], "needs parameter 'engine' to be 'scan', not 'index'"),
     ],
 )

@@ -67,7 +67,10 @@ def test_a_manifest_of_a_join_is_none_of_an_aggregate():
         (["--panes", "2"], "describe a join, but --panes is of an aggregate: give --operator"),
         (["--operator", "nowhere:NAME"], "Operator 'nowhere:NAME' cannot be imported"),
         (["--operator", "a:B", "--preset", "aggregate"], "A preset has an operator of its own"),
-        (["--preset", "aggregate", "--shell", "axi"], "An aggregate accelerator has no shell yet"),
+        (
+            ["--preset", "aggregate", "--shell", "axi", "--axi-r-inputs", "1"],
+            "Tuples of an aggregate have no sides",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(arguments, message, tmp_path, capsys):

@@ -5,11 +5,11 @@ import hashlib
 
 import numpy as np
 
+from hdl.families.choice import family_of
 from hdl.registers.shell_table import shell_table
-from hdl.shells.axi import AxiShell, slave_names
+from hdl.shells.axi import AxiShell, master_name, slave_names
 from hdl.shells.axi_options import AxiOptions
 from hdl.shells.bus_crossing import BUS_RESET_CYCLES
-from hdl.words.inputs import input_word
 from tests.hdl.input_words import integer
 from tests.hdl.shells.axi_bench import AxiBench
 from tests.hdl.shells.lite_master import LiteMaster
@@ -32,9 +32,11 @@ class Shell:
             self.dut, pauses=pauses, seed=seed, deadline=deadline, bus_period=bus_period
         )
         self.master = LiteMaster(self.bench, self.dut.s_axi)
-        self.table = shell_table(parameters, merged=options.merged)
-        names = ["m_axis"] if parameters.result_streams == 1 else ["m_axis_r", "m_axis_s"]
-        self.inputs = [getattr(self.dut, name) for name in slave_names(options.merged)]
+        merged = options.merged(parameters)
+        self.table = shell_table(parameters, merged=merged)
+        self.family = family_of(parameters)
+        names = map(master_name, self.family.result_ports)
+        self.inputs = [getattr(self.dut, name) for name in slave_names(merged)]
         self.outputs = [getattr(self.dut, name) for name in names]
 
     async def reset(self, ctx):
@@ -81,7 +83,7 @@ class Shell:
         return (value & one.mask) >> one.offset
 
     def word(self, value):
-        return integer(input_word(self.parameters), value)
+        return integer(self.family.input_word, value)
 
 
 def integers(words):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control words for the merge of two inputs."""
 
-from hdl.shells.source_words import SOURCE_OPERATION
 from hdl.words.inputs import input_word
+from hdl.words.source_orders import SOURCE_OPERATION
 from tests.hdl.input_words import control_word, integer
 
 __all__ = ["order"]

@@ -3,11 +3,11 @@
 
 import pytest
 
+from hdl.families.choice import family_of
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.axi import AxiShell
 from hdl.shells.axi_options import AxiOptions
-from hdl.shells.input_names import sides_of
-from hdl.shells.source_words import SourceOrder
+from hdl.words.source_orders import SourceOrder
 from host.manifest import Manifest
 from host.words import WordCodec
 from sim.scenarios import assert_right, expected_results, merged_inputs, random_scenario
@@ -30,7 +30,9 @@ def test_inputs_give_the_answer_of_their_merge(tmp_path, options):
     path = write_manifest(parameters, tmp_path)
     manifest = Manifest.load(path)
     scenario, inputs = merged_inputs(
-        manifest, random_scenario(manifest, 11, tuples=16), sides=sides_of(options.merged)
+        manifest,
+        random_scenario(manifest, 11, tuples=16),
+        sides=family_of(parameters).inputs(options.inputs, options.r_inputs).sides,
     )
     expected = expected_results(path, scenario)
     shell = Shell(parameters, options=options, pauses=0.4, seed=12)

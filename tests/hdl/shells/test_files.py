@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In
 import pytest
 
 from hdl.__main__ import main
+from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
@@ -20,7 +21,7 @@ from hdl.shells.registers import hash_number
 from hdl.silence import longest_silence
 from hdl.verilog.conversion import port_names
 from hdl.verilog.lint import lint
-from host.manifest import Manifest
+from host.manifest import Manifest, load_manifest
 
 TINY = JoinParameters(cores=1, sub_window=4, keys=(KeyField(name="x", bits=8),), timestamp_bits=5)
 SHELL = {f"splitjoin_axi.{suffix}" for suffix in ("v", "h", "rdl", "md")}
@@ -132,6 +133,25 @@ def test_a_shell_with_several_inputs_is_clean_and_stays_one(bundle, tmp_path):
     before = texts(folder)
     assert main(arguments) == 0
     assert texts(folder) == before
+
+
+def test_an_aggregate_has_the_same_shell_with_registers_of_its_own(tmp_path, capsys):
+    folder = tmp_path / "bundle"
+    arguments = ["generate", "--preset", "tiny-aggregate", "--shell", "axi"]
+    assert main([*arguments, "--output", str(folder)]) == 0
+    assert set(texts(folder)) == PARTS | SHELL
+    manifest = json.loads((folder / "manifest.json").read_text())
+    shell = manifest["shells"]["axi"]
+    assert shell["registers"] == shell_table(AGGREGATE_PRESETS["tiny-aggregate"]).describe()
+    for stream, word in (("s_axis", "input_word"), ("m_axis", "result_word")):
+        assert shell["streams"][stream] == {"word": word, "bytes": -(-manifest[word]["bits"] // 8)}
+    header = (folder / "splitjoin_axi.h").read_text()
+    assert "SPLITJOIN_ERRORS_RANGE_MASK 0x00000008u" in header
+    assert "SPLITJOIN_PANES_LO 0x110u" in header
+    assert load_manifest(folder).hash == manifest["hash"]
+    capsys.readouterr()
+    assert main(["lint", str(folder)]) == 0
+    assert capsys.readouterr().out.count(": clean") == 2
 
 
 def test_options_of_the_shell_need_the_shell(tmp_path, capsys):

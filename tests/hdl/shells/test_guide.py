@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from hdl.families.input_names import input_names
 from hdl.manifest import describe
 from hdl.presets import PRESETS
 from hdl.registers.shell_table import MAGIC, shell_table
@@ -14,7 +15,6 @@ from hdl.shells.axi import AxiShell
 from hdl.shells.axi_lite import AxiLiteSlave
 from hdl.shells.axi_options import AxiOptions
 from hdl.shells.bus_crossing import PATIENCE, BusCrossing
-from hdl.shells.input_names import input_names
 from hdl.silence import longest_silence
 from tests.hdl.shells.test_axi import HASH, Shell
 

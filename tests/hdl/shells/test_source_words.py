@@ -3,8 +3,9 @@ import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scalegate.words import GateKind
-from hdl.shells.source_words import SOURCE_OPERATION, SourceOrder, SourceWords
+from hdl.shells.source_words import SourceWords
 from hdl.words.inputs import Control, input_word
+from hdl.words.source_orders import SOURCE_OPERATION, SourceOrder
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.shells.source_orders import order
 from tests.hdl.stream_bench import StreamBench

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and sides of the inputs that a shell merges."""
+"""Names and sides of the inputs of a join that a shell merges."""
 
 from hdl.scalegate.gate import MOST_SOURCES
 
-__all__ = ["check_inputs", "input_names", "sides_of"]
+__all__ = ["check_count", "check_inputs", "input_names", "sides_of"]
+
+
+def check_count(inputs):
+    """Raise :exc:`ValueError` unless a shell can have so many inputs."""
+    if not 1 <= inputs <= MOST_SOURCES:
+        raise ValueError(f"A shell has 1 to {MOST_SOURCES} inputs, not {inputs!r}")
 
 
 def check_inputs(parameters, inputs, r_inputs=None):
-    """Raise :exc:`ValueError` unless an accelerator can have so many inputs, so many of them R's.
+    """Raise :exc:`ValueError` unless a join can have so many inputs, so many of them R's.
 
     Parameters
     ----------
@@ -16,8 +22,7 @@ def check_inputs(parameters, inputs, r_inputs=None):
     inputs, r_inputs
         See :func:`input_names`.
     """
-    if not 1 <= inputs <= MOST_SOURCES:
-        raise ValueError(f"A shell has 1 to {MOST_SOURCES} inputs, not {inputs!r}")
+    check_count(inputs)
     if r_inputs is not None and not 1 <= r_inputs < inputs:
         raise ValueError(
             f"Of {inputs} inputs, at least one is R's and one is S's, so the number of R's inputs "

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a shell asks of an accelerator, whatever it computes."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth import *
+
+__all__ = ["Fault", "Family", "InputNames", "Trait", "is_mark", "results_of"]
+
+
+@dataclass(frozen=True)
+class Trait:
+    """A field of the register ENGINE: what was generated, as a constant.
+
+    Parameters
+    ----------
+    name : str
+    offset, bits, value : int
+    description : str
+        A sentence for the user.
+    """
+
+    name: str
+    offset: int
+    bits: int
+    value: int
+    description: str
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A bit of the register ERRORS. A bit means the same in every shell that has it.
+
+    Parameters
+    ----------
+    name : str
+    bit : int
+    description : str
+        A sentence for the user.
+    """
+
+    name: str
+    bit: int
+    description: str
+
+
+@dataclass(frozen=True)
+class InputNames:
+    """The inputs that a shell merges.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Name of each input, in capitals; none if a single input brings all words.
+    sides : tuple of int
+        Side whose tuples each input brings; all zero if tuples have no sides.
+    """
+
+    names: tuple[str, ...] = ()
+    sides: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family(ABC):
+    """What the shell of an accelerator, its registers and its files are made of.
+
+    Parameters
+    ----------
+    parameters : JoinParameters or AggregateParameters
+        Parameters of the accelerator.
+    input_word, result_word : data.Layout
+        Layouts of its words. ``kind`` of a result is an enumeration with STAR and MARK.
+    result_ports : tuple of str
+        Names of the ports that results leave by.
+    ports : dict of str to Member
+        All members of the accelerator.
+    memory_ports : dict of str to Member
+        Those that lead to external memories.
+    core_bits : tuple of str
+        Those that have a bit for each core, which registers show.
+    counters : tuple of Counter
+        The counter map.
+    counter_address_bits : int
+    most_tuples : int
+        Most tuples in an input word, and most results in a result word.
+    traits : tuple of Trait
+    faults : tuple of Fault
+        What stars and marks tell of.
+    time_bits : int
+        Bits of the times by which inputs are merged.
+    takes_watermarks : bool
+        Whether the accelerator has an input word that says a watermark.
+    """
+
+    parameters: Any
+    input_word: Any
+    result_word: Any
+    result_ports: tuple[str, ...]
+    ports: dict[str, Any]
+    memory_ports: dict[str, Any]
+    core_bits: tuple[str, ...]
+    counters: tuple[Any, ...]
+    counter_address_bits: int
+    most_tuples: int
+    traits: tuple[Trait, ...]
+    faults: tuple[Fault, ...]
+    time_bits: int
+    takes_watermarks: bool
+
+    @abstractmethod
+    def inputs(self, count, r_inputs=None):
+        """Return the :class:`InputNames` of a shell with so many inputs.
+
+        Parameters
+        ----------
+        count : int
+        r_inputs : int or None
+            So many of them bring R's tuples.
+
+        Raises
+        ------
+        ValueError
+            If the accelerator cannot have these inputs.
+        """
+
+    @abstractmethod
+    def merge_faults(self, names):
+        """Return the :class:`Fault` tuple of merged inputs.
+
+        First come the late inputs of each side, then the excluded ones of each side, then different
+        control words, then words that an input must not bring.
+        """
+
+    @abstractmethod
+    def is_control(self, word):
+        """Return whether an input word is a control word."""
+
+    @abstractmethod
+    def is_answered(self, control):
+        """Return whether the accelerator answers a control word with a mark."""
+
+    @abstractmethod
+    def is_order(self, control):
+        """Return whether a control word is meant for the merge of the inputs."""
+
+    @abstractmethod
+    def is_known(self, control):
+        """Return whether such an order exists."""
+
+    @abstractmethod
+    def leaves(self, control):
+        """Return whether an order lets the input leave."""
+
+    @abstractmethod
+    def excludes(self, control):
+        """Return whether an order excludes another input."""
+
+    @abstractmethod
+    def told_faults(self, result):
+        """Return a flag for each of :attr:`faults`, of a result that is a star or mark."""
+
+    def silent(self, result):
+        """Return whether a star tells of no faults; None if every star and mark does."""
+        return
+
+    def say_watermark(self, word, time):
+        """Return assignments that make a word say a watermark; only with takes_watermarks."""
+        raise NotImplementedError
+
+
+def results_of(word):
+    """Return the results in a result word."""
+    return [word.one, word.two] if "two" in word.shape().members else [word]
+
+
+def is_mark(word):
+    """Return whether a result word is a mark, which would be in its first result."""
+    kind = results_of(word)[0].kind
+    return kind == kind.shape().MARK
