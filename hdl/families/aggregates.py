@@ -74,8 +74,6 @@ class AggregateFamily(Family):
                 f"Tuples of an aggregate have no sides, so none of its inputs is R's: leave out "
                 f"the number of R's inputs, which is {r_inputs!r}"
             )
-        if count > 1:
-            raise ValueError(f"The shell of an aggregate has one input yet, not {count!r}")
         names = tuple(f"IN{n}" for n in range(count)) if count > 1 else ()
         return InputNames(names, (0,) * len(names))
 
@@ -111,6 +109,10 @@ class AggregateFamily(Family):
         """Return the flags in the order of the faults."""
         told = result.body.faults
         return Cat(told.illegal, told.disorder, told.capacity, told.range)
+
+    def forgets_time(self, control):
+        """Return whether times begin at zero behind a control word."""
+        return control.op == AggregateControl.CLEAR
 
     def say_watermark(self, word, time):
         """Return assignments that make a word WATERMARK of a time."""

@@ -165,6 +165,10 @@ class Family(ABC):
         """Return whether a star tells of no faults; None if every star and mark does."""
         return
 
+    def forgets_time(self, control):
+        """Return whether the accelerator forgets all times; only with takes_watermarks."""
+        raise NotImplementedError
+
     def say_watermark(self, word, time):
         """Return assignments that make a word say a watermark; only with takes_watermarks."""
         raise NotImplementedError

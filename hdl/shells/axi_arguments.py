@@ -20,11 +20,11 @@ def add_axi_options(command):
     command.add_argument(
         "--axi-inputs", type=int, metavar="N",
         help="inputs of the AXI shell: 1, 2 for R and S by themselves, or up to 64 for several "
-        "sources of a side; all are merged by timestamp",
+        "sources of a side, or of an aggregate's tuples; all are merged by timestamp",
     )  # fmt: skip
     command.add_argument(
         "--axi-r-inputs", type=int, metavar="N",
-        help="how many of the inputs are R's; default: half of them, rounded down",
+        help="how many of the inputs of a join are R's; default: half of them, rounded down",
     )  # fmt: skip
     command.add_argument(
         "--bus-clock", choices=BUS_CLOCKS,

@@ -13,7 +13,9 @@ from hdl.scalegate.entry import COUNTER_BITS, DEADLINE_BITS
 from hdl.scalegate.gate import ScaleGate
 from hdl.scalegate.words import GateKind
 
+from .kept_watermark import KeptWatermark
 from .source_words import SourceWords
+from .spoken_watermarks import SpokenWatermarks
 
 __all__ = ["MergedInputs"]
 
@@ -22,7 +24,8 @@ class MergedInputs(wiring.Component):
     """Merge the words of several inputs in front of an accelerator with a ScaleGate.
 
     A control word of the accelerator comes at all inputs, and goes on once. What the words say to
-    the merge is in :class:`hdl.shells.source_words.SourceWords`.
+    the merge is in :class:`hdl.shells.source_words.SourceWords`. An accelerator that takes
+    watermarks gets those of the gate (:class:`hdl.shells.spoken_watermarks.SpokenWatermarks`).
 
     A reset lasts two cycles at least.
 
@@ -63,7 +66,7 @@ class MergedInputs(wiring.Component):
     """
 
     def __init__(self, parameters, *, inputs=2, r_inputs=None):
-        family = family_of(parameters)
+        self._family = family = family_of(parameters)
         self.sides = family.inputs(inputs, r_inputs).sides
         if inputs < 2:
             raise ValueError(f"A merge needs at least two inputs, not {inputs!r}")
@@ -71,6 +74,9 @@ class MergedInputs(wiring.Component):
         layout = family.input_word
         self._gate = ScaleGate(family.time_bits, layout, sources=inputs)
         self.latency = self._gate.latency
+        self._speech = None
+        if family.takes_watermarks:
+            self._speech = SpokenWatermarks(parameters, sources=inputs)
         super().__init__(
             {
                 "i": In(stream.Signature(layout)).array(inputs),
@@ -96,7 +102,12 @@ class MergedInputs(wiring.Component):
         for number, (source, i) in enumerate(zip(words, self.i, strict=True)):
             m.submodules[f"words_{number}"] = source
             connect(m, flipped(i), source.i)
-            connect(m, source.o, gate.i[number])
+            said = source.o
+            if self._speech is not None:
+                m.submodules[f"kept_{number}"] = kept = KeptWatermark(said.payload.shape())
+                connect(m, said, kept.i)
+                said = kept.o
+            connect(m, said, gate.i[number])
         # What the words of all inputs say meets here, so it is in registers before it does.
         orders = [Signal.like(self.exclude, name=f"orders_{n}") for n in range(len(words))]
         ordered, wrong = Signal.like(self.exclude), Signal(len(words))
@@ -109,13 +120,23 @@ class MergedInputs(wiring.Component):
             gate.exclude.eq(self.exclude | ordered),
             gate.deadline.eq(self.deadline),
             gate.forget.eq(1),  # whoever looks at the faults remembers them
-            self.late.eq(gate.late),
+            self.late.eq(gate.late if self._speech is None else self._speech.late),
             self.excluded.eq(gate.excluded),
             self.differ.eq(gate.differ),
             self.waits.eq(gate.waits),
             self.wrong.eq(wrong.any()),
             *(mine.eq(theirs) for mine, theirs in zip(self.stalls, gate.stalls, strict=True)),
         ]
+        self.elaborate_exit(m, gate)
+        return m
+
+    def elaborate_exit(self, m, gate):
+        """Lead what leaves the gate to the accelerator, as far as it is a word of it."""
+        if self._speech is not None:
+            m.submodules.speech = self._speech
+            connect(m, gate.o, self._speech.i)
+            connect(m, self._speech.o, flipped(self.o))
+            return
         merged = gate.o.payload
         passes = (merged.kind == GateKind.TUPLE) | (merged.kind == GateKind.BARRIER)
         m.d.comb += [
@@ -123,4 +144,3 @@ class MergedInputs(wiring.Component):
             self.o.valid.eq(gate.o.valid & passes),
             gate.o.ready.eq(self.o.ready | ~passes),
         ]
-        return m

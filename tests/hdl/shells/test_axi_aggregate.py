@@ -4,11 +4,12 @@
 import pytest
 
 from hdl.aggregate.accelerator import AggregateAccelerator
-from hdl.aggregate.words import AggregateControl, AggregateKind, aggregate_word
+from hdl.aggregate.words import AggregateControl
 from hdl.registers.shell_table import MAGIC
 from hdl.shells.axi import AxiShell
 from hdl.shells.axi_options import AxiOptions
 from hdl.shells.linked_accelerator import LinkedAccelerator, shell_link_settings
+from tests.hdl.aggregate.aggregate_words import control_word, tuple_word
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.input_program import InputProgram
 from tests.hdl.aggregate.operators import aggregate_parameters, operator
@@ -57,21 +58,14 @@ def test_windows_are_those_of_the_definition(cores, pauses):
 
 
 def word(op, value=0):
-    """Return a control word as an integer; the operation may be one that does not exist."""
-    layout = aggregate_word(SMALL)
-    control = layout["body"].shape.members["control"]
-    bits = op | value << control["value"].offset
-    return bits << layout["body"].offset | AggregateKind.CONTROL.value
+    return control_word(SMALL, op, value)
 
 
 def add(time, item, v=1):
-    """Return a tuple as an integer."""
-    body = {"tuple": {"item": item, "v": v, "timestamp": time}}
-    layout = aggregate_word(SMALL)
-    return layout.const({"kind": AggregateKind.TUPLE, "body": body}).as_value().value
+    return tuple_word(SMALL, time, item=item, v=v)
 
 
-CLEAR, FLUSH, WATERMARK = (AggregateControl[name].value for name in ("CLEAR", "FLUSH", "WATERMARK"))
+CLEAR, FLUSH, WATERMARK = (AggregateControl[name] for name in ("CLEAR", "FLUSH", "WATERMARK"))
 
 
 def test_registers_tell_what_the_shell_is_and_does():

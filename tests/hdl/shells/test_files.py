@@ -154,6 +154,19 @@ def test_an_aggregate_has_the_same_shell_with_registers_of_its_own(tmp_path, cap
     assert capsys.readouterr().out.count(": clean") == 2
 
 
+def test_the_shell_of_an_aggregate_with_several_inputs_is_clean(tmp_path):
+    parameters = AGGREGATE_PRESETS["tiny-aggregate"]
+    files, ports = shell_files(parameters, "ab" * 32, AxiOptions(inputs=3))
+    name, text = files["verilog"]
+    (tmp_path / name).write_text(text)
+    (tmp_path / "splitjoin.v").write_text(stub(parameters))
+    assert lint(tmp_path / name, tmp_path / "splitjoin.v", top="splitjoin_axi") == ""
+    slaves = [port["name"] for port in ports if port["name"].endswith("_tdata")]
+    assert slaves == ["s_axis_in0_tdata", "s_axis_in1_tdata", "s_axis_in2_tdata", "m_axis_tdata"]
+    assert "SPLITJOIN_LATE_INPUTS_0_IN2_MASK 0x00000004u" in files["c_header"][1]
+    assert "SPLITJOIN_CONTROL_EXCLUDE" not in files["c_header"][1]
+
+
 def test_options_of_the_shell_need_the_shell(tmp_path, capsys):
     arguments = ["generate", "--preset", "tiny", "--output", str(tmp_path / "bundle")]
     assert main([*arguments, "--axi-inputs", "2"]) == 2

@@ -1,9 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import ClockDomain, Module
+from amaranth.lib.wiring import connect
 import pytest
 
+from hdl.aggregate.accelerator import AggregateAccelerator
+from hdl.aggregate.words import AggregateControl
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.merged_inputs import MergedInputs
 from hdl.words.inputs import input_word
+from tests.hdl.aggregate.aggregate_words import control_word as aggregate_control
+from tests.hdl.aggregate.aggregate_words import tuple_word as aggregate_tuple
+from tests.hdl.aggregate.core_program import decoded
+from tests.hdl.aggregate.operators import aggregate_parameters, operator
+from tests.hdl.aggregate.source_program import SourceProgram
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
 
@@ -56,6 +68,59 @@ def test_five_inputs_keep_the_order_of_time_and_input_and_the_stated_latency():
     )
     assert received == [word for _, _, word in in_order[:16]]
     assert taken[0] - min(sent) == dut.latency == 9
+
+
+@pytest.mark.parametrize("inputs", [2, pytest.param(8, marks=pytest.mark.long)])
+def test_inputs_of_an_aggregate_give_a_tuple_per_cycle_and_watermarks_between_them(inputs):
+    parameters = aggregate_parameters(operator("sum"))
+    dut = MergedInputs(parameters, inputs=inputs)
+    bench = StreamBench(dut, deadline=500)
+    sent, taken, count = [], [], 30 * inputs
+    tuples = [
+        [aggregate_tuple(parameters, time, item=3, v=n) for time in range(n, count, inputs)]
+        for n in range(inputs)
+    ]
+    end = [aggregate_control(parameters, AggregateControl.WATERMARK, count)]
+    for i, some in zip(dut.i, tuples, strict=True):
+        bench.source(i, [*some, *end], stamps=sent)
+    received = bench.sink(dut.o, count + 1, stamps=taken)
+    bench.run()
+    in_order = [word for several in zip(*tuples, strict=True) for word in several]
+    assert received == [*in_order, *end]
+    assert taken[0] - min(sent) == dut.latency
+    assert taken[count - 1] - taken[0] == count - 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_the_sources_of_an_aggregate_send_its_windows_are_those_of_the_definition(seed):
+    described = operator("sum", "max", size=6, advance=2)
+    parameters = aggregate_parameters(described, cores=1 + seed % 3, fan_in=2)
+    inputs = (2, 3, 5, 8)[seed % 4]
+    program = SourceProgram(described, parameters, sources=inputs, seed=seed)
+    for epoch in range(6):
+        program.epoch(tuples=4 + 40 // inputs, lateness=0.2 * (epoch % 3))
+        (program.mark, program.flush, program.clear)[program.random.randrange(3)]()
+    program.flush()
+    top = Module()
+    top.domains.sync = ClockDomain()
+    top.submodules.merged = merged = MergedInputs(parameters, inputs=inputs)
+    top.submodules.accelerator = accelerator = AggregateAccelerator(parameters)
+    connect(top, merged.o, accelerator.i)
+    bench = StreamBench(top, deadline=40_000, stalls=(0.0, 0.3, 0.6)[seed % 3], seed=seed)
+    for i, words in zip(merged.i, program.sent, strict=True):
+        bench.source(i, words)
+    told = []
+
+    async def look(ctx):
+        async for _, _, late in ctx.tick().sample(merged.late):
+            told.append(late)
+
+    bench.simulator.add_testbench(look, background=True)
+    received = bench.sink(accelerator.o, len(program.merged.expected))
+    bench.run(extra_cycles=60)
+    assert decoded(parameters, received) == program.merged.expected
+    assert reduce(or_, told) == sum(1 << source for source in program.late)
 
 
 def test_one_input_is_no_merge():
