@@ -109,7 +109,7 @@ def add_parameter_options(parser):
         group.add_argument(option, type=int, metavar="N", dest=name, help=text)
 
 
-def parameters_from(options, *, aggregates=False):
+def parameters_from(options, *, aggregates=False, join_aggregates=None):
     """Return the parameters that parsed ``options`` describe: of a join, or of an aggregate.
 
     Parameters
@@ -117,7 +117,10 @@ def parameters_from(options, *, aggregates=False):
     options : argparse.Namespace
         With the options of :func:`add_parameter_options`.
     aggregates : bool
-        Whether the command can do anything with an aggregate, also one of matches.
+        Whether the command can do anything with an aggregate.
+    join_aggregates : bool or None
+        Whether it can do anything with a join that aggregates its matches; by default, if it can
+        with an aggregate.
 
     Raises
     ------
@@ -127,7 +130,8 @@ def parameters_from(options, *, aggregates=False):
     if options.operator is not None or options.preset in AGGREGATE_PRESETS:
         if not aggregates:
             raise ValueError(
-                "This command knows joins only; of an aggregate there are `generate` and `cost`"
+                "This command knows joins only; of an aggregate there are `generate`, "
+                "`package` and `cost`"
             )
         return aggregate_parameters_from(options)
     if options.preset is not None and options.preset not in PRESETS:
@@ -142,7 +146,8 @@ def parameters_from(options, *, aggregates=False):
     if options.predicate is not None:
         changes.setdefault("comparator", "custom")
     parameters = base.with_(**changes)
-    if parameters.is_aggregated and not aggregates:
+    knows = aggregates if join_aggregates is None else join_aggregates
+    if parameters.is_aggregated and not knows:
         raise ValueError(
             "This command knows joins that send pairs only; of a join aggregate (--value-bits) "
             "there are `generate` and `cost`"

@@ -63,6 +63,11 @@ def check_bench(parameters):
 
     It has to know which pairs these are, and has no memory for windows that are not on the chip.
     """
+    if parameters.engine == "aggregate":
+        raise ValueError(
+            f"A package has a test bench for joins, and operator {parameters.operator.name!r} is "
+            f"an aggregate: write the package with --no-bench"
+        )
     if parameters.comparator not in COMPARATORS:
         raise ValueError(
             f"A package has a test bench for the comparators {', '.join(COMPARATORS)}, not for "

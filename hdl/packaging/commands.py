@@ -12,7 +12,8 @@ __all__ = ["add_commands"]
 
 def package(options):
     """Write a package."""
-    names, parameters = PackageNames(options.module_prefix), parameters_from(options)
+    names = PackageNames(options.module_prefix)
+    parameters = parameters_from(options, aggregates=True, join_aggregates=False)
     axi = axi_options_from(options, has_shell=options.shell == "axi")
     from .files import write_package
 
@@ -42,6 +43,6 @@ def add_commands(commands):
     )  # fmt: skip
     command.add_argument(
         "--no-bench", action="store_false", dest="bench",
-        help="no test bench; a predicate of your own has none",
+        help="no test bench; a predicate of your own, or an aggregate, has none",
     )  # fmt: skip
     command.set_defaults(run=package)

@@ -54,7 +54,7 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
     names : PackageNames or None
         Names of modules, files and constants; by default those that begin with ``splitjoin_``.
@@ -69,7 +69,7 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
     ------
     ValueError
         If the shell is unknown, if it does not suit the accelerator, or if a bench is asked for and
-        the predicate is a custom one.
+        the predicate is a custom one, or the accelerator an aggregate.
     """
     names = PackageNames() if names is None else names
     axi = AxiOptions() if axi is None else axi

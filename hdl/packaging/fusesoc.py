@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The FuseSoC core file of a package (CAPI2)."""
 
+from .word_fields import what_it_is
+
 __all__ = ["core_file"]
 
 CORE = """\
 CAPI=2:
 # SPDX-License-Identifier: Apache-2.0
 name: splitjoin-kit:accelerator:{name}:{version}
-description: SplitJoin stream-join accelerator, hash {digest}
+description: {what}, hash {digest}
 
 filesets:
   rtl:
@@ -71,6 +73,7 @@ def core_file(manifest, names, shell, *, bench=True):
     """
     return CORE.format(
         name=names.name, top=names.top(shell), version=manifest["kit"], digest=manifest["hash"],
+        what=what_it_is(manifest),
         bench_files=BENCH_FILES.format(name=names.name) if bench else "",
         bench_target=BENCH_TARGET.format(name=names.name) if bench else "",
     )  # fmt: skip

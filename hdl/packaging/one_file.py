@@ -6,7 +6,7 @@ from hdl.shells.axi import AxiShell
 from hdl.shells.files import ports_of
 from hdl.verilog.conversion import to_verilog
 
-from .word_fields import enumerations, word_fields, words
+from .word_fields import enumerations, what_it_is, word_fields, words
 
 __all__ = ["one_file", "packaged_component", "packaged_ports", "parameter_texts"]
 
@@ -22,7 +22,7 @@ def packaged_component(parameters, shell, digest, axi):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
     shell : str or None
         One of :data:`hdl.shells.names.SHELLS`.
@@ -44,7 +44,9 @@ def packaged_ports(component, shell):
 def parameter_texts(manifest):
     """Yield name and value of every parameter that is set, as texts."""
     for name, value in manifest["parameters"].items():
-        if name == "keys":
+        if name == "operator":
+            yield name, value["name"]
+        elif name == "keys" and not isinstance(value, int):
             yield (
                 name,
                 ", ".join(
@@ -61,7 +63,7 @@ def header(manifest, names, shell, ports):
     lines = [
         "SPDX-License-Identifier: Apache-2.0",
         "",
-        f"SplitJoin stream-join accelerator, top module {names.top(shell)}.",
+        f"{what_it_is(manifest)}, top module {names.top(shell)}.",
         f"Written by the SplitJoin kit {manifest['kit']}, not to be edited.",
         f"Hash of the manifest: {manifest['hash']}",
         f"Every other module of this file has a name that begins with {names.prefix}",

@@ -79,17 +79,24 @@ def constructors(manifest):
     arguments = [
         (name.replace(".", "_"), vector(field), field)
         for name, field in fields.items()
-        if name.startswith("key.") or name == "timestamp"
+        if name.startswith(("key.", "tuple.")) or name == "timestamp"
     ]
-    value = fields["control.value"]
     operation = [
         ("op", "op_e", fields["control.op"]),
-        ("index", vector(fields["control.index"]), fields["control.index"]),
-        ("value", vector(value), value),
+        *(
+            (name, vector(fields[f"control.{name}"]), fields[f"control.{name}"])
+            for name in ("index", "value")
+            if f"control.{name}" in fields
+        ),
     ]
+    title, kind = "A tuple of the side that `kind` says.", "kind"
+    if "TUPLE" in manifest["input_kinds"]:
+        title, kind = "A tuple.", "INPUT_KIND_TUPLE"
+    else:
+        arguments = [("kind", "input_kind_e", None), *arguments]
     return [
-        "  // A tuple of the side that `kind` says.",
-        *constructor("make_tuple", [("kind", "input_kind_e", None), *arguments], "kind"),
+        f"  // {title}",
+        *constructor("make_tuple", arguments, kind),
         "",
         "  // A control word.",
         *constructor("make_control", operation, "INPUT_KIND_CONTROL"),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Tcl script that makes an IP core of a package for Vivado's IP catalog."""
 
+from .word_fields import what_it_is
+
 __all__ = ["vivado_script"]
 
 SCRIPT = """\
@@ -20,7 +22,7 @@ set core [ipx::current_core]
 set_property name {top} $core
 set_property display_name "SplitJoin accelerator {name}" $core
 set_property version {version} $core
-set_property description "SplitJoin stream-join accelerator, hash {digest}" $core
+set_property description "{what}, hash {digest}" $core
 {interfaces}ipx::create_xgui_files $core
 ipx::update_checksums $core
 ipx::check_integrity $core
@@ -71,5 +73,5 @@ def vivado_script(manifest, names, shell, ports, axi):
     version = ".".join(manifest["kit"].split(".")[:2])
     return SCRIPT.format(
         name=names.name, top=names.top(shell), version=version, digest=manifest["hash"],
-        interfaces=interfaces,
+        interfaces=interfaces, what=what_it_is(manifest),
     )  # fmt: skip

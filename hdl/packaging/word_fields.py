@@ -4,7 +4,15 @@
 from dataclasses import dataclass
 import re
 
-__all__ = ["WordField", "enumerations", "input_streams", "result_streams", "word_fields", "words"]
+__all__ = [
+    "WordField",
+    "enumerations",
+    "input_streams",
+    "result_streams",
+    "what_it_is",
+    "word_fields",
+    "words",
+]
 
 #: What the fields of both words mean, by the last part of their names that is listed here.
 MEANINGS = {
@@ -28,6 +36,14 @@ MEANINGS = {
     "failed": "of a star or mark: results of a failed core are missing",
     "failed_parity": "of a star or mark: sides (bit 0 R, bit 1 S) whose tuples had a flipped bit",
     "failed_core": "of a star or mark: the first core that has failed",
+    "boundary": "of a value or star: the right boundary of its window",
+    "key": "of a value: the number of its key",
+    "tuple.timestamp": "of a tuple: its time",
+    "faults.capacity": "of a star or mark: a key was not below the capacity",
+    "faults.range": "of a star or mark: a reduction needed more bits than it has",
+    "faults.key": "of a star or mark: the first key with such a fault",
+    "faults.disorder": "of a star or mark: the pane of a tuple had ended",
+    "faults.illegal": "of a star or mark: a word was illegal",
 }
 #: Words of a manifest: what names of their fields begin with, and what they are.
 WORDS = {"input_word": ("INPUT", "Input word"), "result_word": ("RESULT", "Result word")}
@@ -75,6 +91,10 @@ class WordField:
             return MEANINGS[self.name]
         if place == "key":
             return f"of a tuple: field {rest} of its key"
+        if place == "tuple":
+            return f"of a tuple: its field {rest}"
+        if place == "window":
+            return f"of a value: its reduction {rest}"
         if place == "two":
             return f"the same of the second result: {MEANINGS[rest]}"
         side, _, own = rest.partition(".")  # both.r.key.x, both.s.timestamp
@@ -86,6 +106,12 @@ class WordField:
         """Return the bits of the field in words: ``9:2``, or ``2``."""
         top = self.offset + self.bits - 1
         return f"{top}:{self.offset}" if self.bits > 1 else str(self.offset)
+
+
+def what_it_is(manifest):
+    """Return what to call the accelerator of a manifest: a join, or an aggregate."""
+    kind = "aggregate" if "aggregate" in manifest else "stream-join"
+    return f"SplitJoin {kind} accelerator"
 
 
 def word_fields(word):

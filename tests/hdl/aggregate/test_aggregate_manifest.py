@@ -79,7 +79,7 @@ def test_options_that_do_not_go_together_are_refused(arguments, message, tmp_pat
 
 
 def test_a_command_for_joins_says_so_of_an_aggregate(capsys):
-    assert main(["package", "--preset", "aggregate", "--output", "nowhere"]) == 2
+    assert main(["bitstream", "--board", "ulx3s-85f", "--preset", "aggregate"]) == 2
     assert "This command knows joins only" in capsys.readouterr().err
 
 

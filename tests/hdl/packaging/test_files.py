@@ -166,6 +166,35 @@ def test_the_command_writes_a_package_of_a_shell_that_looks_otherwise(tmp_path):
     assert lint(tmp_path / "splitjoin.v", top="splitjoin_axi") == ""
 
 
+AGGREGATE = "package --preset tiny-aggregate --output"
+
+
+def test_an_aggregate_has_a_package_without_a_bench(tmp_path, capsys):
+    command = [*AGGREGATE.split(), str(tmp_path / "sums"), "--module-prefix", "sums_"]
+    shell = ["--shell", "axi", "--axi-inputs", "2"]
+    assert main([*command, *shell]) == 2
+    assert "operator 'sum_by_key' is an aggregate: write the package with --no-bench" in (
+        capsys.readouterr().err
+    )
+    assert main([*command, *shell, "--no-bench"]) == 0
+    folder = tmp_path / "sums"
+    verilog = (folder / "sums.v").read_text()
+    assert "// SplitJoin aggregate accelerator, top module sums_axi." in verilog
+    assert lint(folder / "sums.v", top="sums_axi") == ""
+    # The SystemVerilog package compiles; nothing uses it here.
+    found = lint(folder / "sums.v", folder / "sums_pkg.sv", top="sums_axi")
+    assert set(re.findall(r"%([\w-]+)", found)) == {"Warning-UNUSEDPARAM"}
+    page = (folder / "sums.md").read_text()
+    assert "| `operator` |" not in page
+    assert "| operator | sum_by_key |" in page
+    assert "| `window.total` | 54:23 |  | of a value: its reduction total |" in page
+    assert "SUMS_ERRORS_CAPACITY_MASK" in (folder / "sums_registers.h").read_text()
+    script = (folder / "sums_vivado.tcl").read_text()
+    assert "foreach bus {s_axis_in0 s_axis_in1 m_axis}" in script
+    assert "SplitJoin aggregate accelerator, hash" in (folder / "sums.core").read_text()
+    assert "self.sink_in1 = stream.Endpoint" in (folder / "sums_litex.py").read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

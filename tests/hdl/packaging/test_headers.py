@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+from hdl.aggregate.aggregate_manifest import describe_aggregate
+from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.manifest import describe, fingerprint
 from hdl.packaging.c_header import words_header
 from hdl.packaging.names import PackageNames
@@ -24,10 +26,13 @@ WIDE = TINY.with_(
 WORDS = (("INPUT", "input_word"), ("RESULT", "result_word"))
 
 
-@pytest.fixture(scope="module", params=["tiny", "wide"])
+@pytest.fixture(scope="module", params=["tiny", "wide", "aggregate"])
 def manifest(request):
-    parameters = {"tiny": TINY, "wide": WIDE}[request.param]
-    values = describe(parameters, "", verilog_file="")  # no header has anything of the Verilog
+    # No header has anything of the Verilog.
+    if request.param == "aggregate":
+        values = describe_aggregate(AGGREGATE_PRESETS["tiny-aggregate"], "", verilog_file="")
+    else:
+        values = describe({"tiny": TINY, "wide": WIDE}[request.param], "", verilog_file="")
     return values | {"hash": fingerprint(values, "")}
 
 
