@@ -50,8 +50,8 @@ class SourceEntry(wiring.Component):
     exclude : In(1)
         Exclude the source now.
     deadline : In(DEADLINE_BITS)
-        Exclude the source after this many stalled cycles on end, in the cycle after the last one if
-        it has no word by then; never if zero.
+        Exclude the source after this many stalled cycles on end, in the second cycle after the last
+        one if it has no word by then; never if zero.
     stalls : Out(COUNTER_BITS)
         Cycles in which the source was blamed and had no word, a cycle late.
     excluded : Out(1)
@@ -109,16 +109,16 @@ class SourceEntry(wiring.Component):
             ]
         left = Signal(DEADLINE_BITS)  # cycles up to the deadline
         stalled = Signal()
-        counted = Signal()  # the carry chain of the counter begins at a register
+        counted = Signal()  # stalled in the last cycle: the carry chains begin at a register
         m.d.comb += [
             self.waits.eq(queue.filled | leaves | first.o.valid | check.o.valid),
             stalled.eq(self.blamed & ~self.waits),
         ]
-        expired = Signal()  # the deadline has passed in the last cycle
+        expired = Signal()  # the deadline has passed
         begins = ~self.waits & (self.exclude | expired)
         m.d.sync += [
-            left.eq(Mux(stalled & (left != 0), left - 1, self.deadline)),
-            expired.eq(stalled & (left == 1)),
+            left.eq(Mux(counted & (left != 0), left - 1, self.deadline)),
+            expired.eq(counted & (left == 1)),
             counted.eq(stalled),
             self.stalls.eq(self.stalls + counted),
             leaves.eq(begins | (leaves & ~first.i.ready)),

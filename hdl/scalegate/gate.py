@@ -5,6 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.streams.registers import StreamRegister
 from hdl.tree import tree_levels
 
 from .entry import COUNTER_BITS, DEADLINE_BITS, SourceEntry
@@ -47,7 +48,7 @@ class ScaleGate(wiring.Component):
 
     A reset lasts two cycles at least.
 
-    Latency: :attr:`latency` cycles, ``3 + 2 * levels``, from the word that makes a tuple ready to
+    Latency: :attr:`latency` cycles, ``3 + 3 * levels``, from the word that makes a tuple ready to
     the tuple. Throughput: 1 tuple or barrier per cycle, also with random gaps in the sources, if
     their queues are deep enough.
 
@@ -69,7 +70,7 @@ class ScaleGate(wiring.Component):
     levels : int
         Number of merges between a source and the output, at the most.
     return_latency : int
-        ``3 + 5 * levels``: 3 cycles in a merge, and 2 while a neighbour comes back too.
+        ``3 + 6 * levels``: 4 cycles in a merge, and 2 while a neighbour comes back too.
 
     Members
     -------
@@ -90,7 +91,7 @@ class ScaleGate(wiring.Component):
     forget : In(1)
         Forget what ``late``, ``excluded`` and ``differ`` tell, but not what happens in this cycle.
     waits : Out(1)
-        In the previous cycle a word was in front of the last merge's output.
+        Two cycles ago a word was in the gate.
     """
 
     def __init__(self, time_bits, shape, *, sources, depth=16, present=None):
@@ -107,8 +108,8 @@ class ScaleGate(wiring.Component):
         self.depth = depth
         self.present = present
         self.levels = len(tree_levels(sources, 2))
-        self.latency = 3 + 2 * self.levels
-        self.return_latency = 3 + 5 * self.levels
+        self.latency = 3 + 3 * self.levels
+        self.return_latency = 3 + 6 * self.levels
         self._source_word = source_word(time_bits, shape)
         self._gate_word = gate_word(time_bits, shape, sources=sources)
         super().__init__(
@@ -129,11 +130,16 @@ class ScaleGate(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         entries = [self.elaborate_entry(m, n) for n in range(self.sources)]
-        merges = self.elaborate_tree(m, entries)
-        root = merges[-1]
-        connect(m, root.o, flipped(self.o))
-        m.d.sync += self.waits.eq(Cat(part.waits for part in (*entries, *merges)).any())
-        m.d.comb += root.starving.eq(self.waits & ~root.o.valid)
+        merges, links, blamed = self.elaborate_tree(m, entries)
+        connect(m, links[-1].o, flipped(self.o))
+        # A tuple waits for somebody from the merges on. What is in an entry is on its way.
+        held, moving = Signal(len(merges)), Signal(len(entries) + len(links))
+        m.d.comb += blamed.eq(held.any())
+        m.d.sync += [
+            held.eq(Cat(merge.waits for merge in merges)),
+            moving.eq(Cat([entry.waits for entry in entries], [link.o.valid for link in links])),
+            self.waits.eq(Cat(held, moving).any()),
+        ]
         self.elaborate_records(m, merges)
         return m
 
@@ -153,7 +159,7 @@ class ScaleGate(wiring.Component):
         return entry
 
     def elaborate_tree(self, m, entries):
-        """Build the merges level by level, and return them, the root last.
+        """Build the merges level by level; return them, their registers, and what blames the root.
 
         A child without a neighbour goes up as it is. A single source has a merge too, which checks
         its order; its other port is absent for ever.
@@ -161,7 +167,7 @@ class ScaleGate(wiring.Component):
         children = [
             (entry.o, entry.blamed, bool(self.present >> n & 1)) for n, entry in enumerate(entries)
         ]
-        merges = []
+        merges, links = [], []
         for _ in range(self.levels):
             parents = []
             for n in range(0, len(children), 2):
@@ -169,18 +175,29 @@ class ScaleGate(wiring.Component):
                 if len(group) == 1 and self.sources > 1:
                     parents += group
                     continue
-                there = [present for _, _, present in group]
-                merge = TimestampMerge(self._gate_word, present=[*there, False][:2])
-                m.submodules[f"merge_{len(merges)}"] = merge
-                merges.append(merge)
-                for i, starved, (o, blamed, _) in zip(
-                    merge.i, merge.starved_by, group, strict=False
-                ):
-                    connect(m, o, i)
-                    m.d.comb += blamed.eq(starved)
-                parents.append((merge.o, merge.starving, any(there)))
+                parents.append(self.elaborate_merge(m, merges, links, group))
             children = parents
-        return merges
+        return merges, links, children[0][1]
+
+    def elaborate_merge(self, m, merges, links, group):
+        """Add a merge of one or two children; return it as a child of the next one.
+
+        A register stands behind it, so its choice and the next one are in different cycles.
+        """
+        there = [present for _, _, present in group]
+        merge = TimestampMerge(self._gate_word, present=[*there, False][:2])
+        link = StreamRegister(self._gate_word, early=["kind", "late", "time"])
+        m.submodules[f"merge_{len(merges)}"] = merge
+        m.submodules[f"link_{len(merges)}"] = link
+        blamed = Signal(name=f"blamed_{len(merges)}")
+        merges.append(merge)
+        links.append(link)
+        connect(m, merge.o, link.i)
+        m.d.comb += merge.starving.eq(blamed & ~link.o.valid)
+        for i, starved, (o, child_blamed, _) in zip(merge.i, merge.starved_by, group, strict=False):
+            connect(m, o, i)
+            m.d.comb += child_blamed.eq(starved)
+        return link.o, blamed, any(there)
 
     def elaborate_records(self, m, merges):
         """Remember which sources were late, and whether barriers were different."""

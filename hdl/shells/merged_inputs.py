@@ -29,7 +29,7 @@ class MergedInputs(wiring.Component):
 
     A reset lasts two cycles at least.
 
-    Latency: that of the gate, 5 cycles with two inputs and 9 with eight; an order to exclude an
+    Latency: that of the gate, 6 cycles with two inputs and 12 with eight; an order to exclude an
     input takes two cycles to the gate. Throughput: 1 word per cycle.
 
     Parameters
@@ -62,7 +62,7 @@ class MergedInputs(wiring.Component):
     wrong : Out(1)
         An input brought a tuple of the other side, or an order that does not exist; likewise.
     waits : Out(1)
-        In the previous cycle a word was in the merge.
+        Two cycles ago a word was in the merge.
     """
 
     def __init__(self, parameters, *, inputs=2, r_inputs=None):

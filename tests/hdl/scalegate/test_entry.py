@@ -58,10 +58,9 @@ def test_a_stalled_source_leaves_when_its_deadline_has_passed():
             cycles += 1
             assert cycles < 20
             await ctx.tick()
-        assert (
-            ctx.get(dut.stalls) == 5 + 1
-        )  # the source is excluded in the cycle after its deadline
-        assert cycles == 5 + dut.latency
+        # The source is excluded in the second cycle after its deadline.
+        assert ctx.get(dut.stalls) == 5 + 2
+        assert cycles == 5 + 1 + dut.latency
         assert ctx.get(dut.o.payload.kind) == GateKind.LEAVE
         assert ctx.get(dut.excluded)
         ctx.set(dut.o.ready, 1)
@@ -70,6 +69,20 @@ def test_a_stalled_source_leaves_when_its_deadline_has_passed():
         await ctx.tick()
         assert not ctx.get(dut.o.valid)
         assert not ctx.get(dut.excluded)
+
+    run(process)
+
+
+def test_a_deadline_that_is_set_while_a_source_stalls_counts_from_then_on():
+    async def process(ctx, dut):
+        ctx.set(dut.blamed, 1)
+        await ctx.tick().repeat(30)
+        assert not ctx.get(dut.excluded)
+        ctx.set(dut.deadline, 5)
+        await ctx.tick().repeat(5)
+        assert not ctx.get(dut.excluded)
+        await ctx.tick().repeat(3)
+        assert ctx.get(dut.excluded)
 
     run(process)
 

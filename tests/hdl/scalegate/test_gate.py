@@ -86,7 +86,7 @@ def test_a_tuple_leaves_its_latency_after_the_word_that_makes_it_ready(sources):
     bench.sink(dut.o, 1, stamps=taken, weight=is_kept(dut))
     bench.run()
     assert len(taken) == 1 + (sources == 0)
-    assert taken[-1] - max(sent) == dut.latency == 3 + 2 * dut.levels
+    assert taken[-1] - max(sent) == dut.latency == 3 + 3 * dut.levels
 
 
 @pytest.mark.parametrize("sources", [2, 4])

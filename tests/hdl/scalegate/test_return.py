@@ -118,7 +118,7 @@ def returning(sources, offsets, *, barrier_at):
 def test_others_wait_for_a_source_that_came_back_the_stated_time_ago(sources):
     random = Random(sources)
     gate = ScaleGate(TIME, BODY, sources=sources)
-    assert gate.return_latency == 3 + 5 * gate.levels
+    assert gate.return_latency == 3 + 6 * gate.levels
     for _ in range(2):
         offsets = [0, *(random.randrange(-3, 9) for _ in range(sources - 2))]
         found = returning(sources, offsets, barrier_at=gate.return_latency)

@@ -120,6 +120,13 @@ def test_of_three_sources_only_the_silent_one_stalls(order, later):
     assert sum(len(cycles) for cycles in found) == len(found[silent])
 
 
+@pytest.mark.parametrize("word", [tuple_at(3), watermark(3)])
+def test_nobody_stalls_while_no_tuple_waits(word):
+    timetables = [[(word, 9)], [(watermark(4), 9), (watermark(5), 30)]]
+    _, found = counted(ScaleGate(TIME, BODY, sources=2), timetables, cycles=60)
+    assert found == [[], []]
+
+
 @pytest.mark.parametrize("sources", [2, 3, 6])
 def test_no_source_stalls_while_its_word_is_on_the_way_to_its_merge(sources):
     random = Random(sources)

@@ -200,7 +200,7 @@ def test_a_silent_source_is_counted_and_excluded_by_word_register_or_deadline():
         await shell.send(ctx, [word(WATERMARK, 20)], axis=third)
         await shell.write(ctx, "STALL_DEADLINE", 40)
         await shell.send(ctx, [add(30, 3)], axis=first)
-        await shell.bench.tick(ctx).repeat(120)
+        await shell.bench.tick(ctx).repeat(160)
         assert await tuples(ctx) == 4
         assert await shell.read(ctx, "LATE_INPUTS_0") == 0b010
         assert await shell.read(ctx, "EXCLUDED_INPUTS_0") == 0b110

@@ -200,7 +200,7 @@ def test_of_several_inputs_each_is_named_counted_and_excluded():
         assert await shell.read(ctx, "EXCLUDED_INPUTS_0") == 0b011
         # R comes back with a tuple that is too old. When R is there, all bring a control word.
         await shell.send(ctx, [*words(shell, 0, 2), flush], axis=r)
-        await shell.bench.tick(ctx).repeat(13)
+        await shell.bench.tick(ctx).repeat(15)
         for axis in (s0, s1):
             await shell.send(ctx, [flush], axis=axis)
         await shell.take(ctx, 1)

@@ -99,10 +99,10 @@ def test_cycles_are_those_of_the_guide(guide):
     assert f"at most {CounterSnapshot(parity).latency} cycles" in guide
     assert f"| cycles from a read request to its answer | {AxiLiteSlave().latency} |" in guide
     assert AxiShell(TINY, digest=HASH).latency == 2
-    assert AxiShell(TINY, digest=HASH, options=AxiOptions(inputs=2)).latency == 7
-    assert "| … with two inputs | 6 and 1 |" in guide
-    assert AxiShell(TINY, digest=HASH, options=AxiOptions(inputs=8)).latency == 11
-    assert "| … with eight inputs | 10 and 1 |" in guide
+    assert AxiShell(TINY, digest=HASH, options=AxiOptions(inputs=2)).latency == 8
+    assert "| … with two inputs | 7 and 1 |" in guide
+    assert AxiShell(TINY, digest=HASH, options=AxiOptions(inputs=8)).latency == 14
+    assert "| … with eight inputs | 13 and 1 |" in guide
     crossing = BusCrossing()
     assert f"{crossing.bus_latency} cycles of `s_axi_aclk` and {crossing.latency} of" in guide
     assert f"SLVERR after {PATIENCE:,} cycles" in guide

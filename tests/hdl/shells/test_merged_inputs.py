@@ -46,7 +46,7 @@ def test_a_tuple_per_cycle_leaves_in_the_order_of_time_with_the_stated_latency()
     inputs = [words(side, range(side, 80, 2)) for side in (0, 1)]
     received, sent, taken, dut = merge(inputs, 79)
     assert received == [word for pair in zip(*inputs, strict=True) for word in pair][:79]
-    assert taken[0] - min(sent) == dut.latency == 5
+    assert taken[0] - min(sent) == dut.latency == 6
     assert taken[78] - taken[0] == 78
 
 
@@ -67,7 +67,7 @@ def test_five_inputs_keep_the_order_of_time_and_input_and_the_stated_latency():
         for n, word in enumerate(some)
     )
     assert received == [word for _, _, word in in_order[:16]]
-    assert taken[0] - min(sent) == dut.latency == 9
+    assert taken[0] - min(sent) == dut.latency == 12
 
 
 @pytest.mark.parametrize("inputs", [2, pytest.param(8, marks=pytest.mark.long)])
