@@ -15,9 +15,9 @@ class PairedRegion(Region):
     Both tuples are accepted in one cycle and take effect in the next. The probe sees the window
     before or after the stored tuple, by the order in which the two came.
 
-    With a time-based window, keys leave on behalf of the later tuple, and the earlier tuple must
-    still see them. The two tuples are accepted one after the other if a key leaves between them, or
-    if the tuple that is stored first may leave before the second tuple.
+    With a time-based window, a key may leave on behalf of the later tuple, and the earlier tuple
+    must still see it. The two tuples are accepted one after the other if more than one key leaves
+    for the two of them, or if the tuple that is stored first may leave before the second tuple.
 
     Latency: that of the engine, and 2 cycles; 3 with timestamps. Throughput: 1 word per cycle, even
     where one group follows another. A word whose tuples are accepted one after the other takes one
@@ -65,12 +65,12 @@ class PairedRegion(Region):
         second = Signal()  # the first of two tuples was accepted alone, and the second is left
         # A tuple to store, and a tuple to probe with, is among those accepted.
         stores, probes = Signal(), Signal()
-        both_settled = self.elaborate_order(m, is_, second, tracker)
+        all_settled = self.elaborate_order(m, is_, second, accepted, tracker)
         m.d.comb += [
             tracker.present.eq(is_.tuple),
             go.eq(tracker.present & (~is_.grouped | takes) & (~is_.store | ~engine.occupied)),
-            accepted.eq(go & tracker.settled & both_settled),
-            alone.eq(go & tracker.settled & ~both_settled & is_.both & ~second),
+            accepted.eq(go & tracker.settled & all_settled),
+            alone.eq(go & tracker.settled & ~all_settled & is_.both & ~second),
             # Leave out the second tuple while the first is accepted alone, and the first one after
             # that.
             stores.eq(is_.store & Mux(alone, is_.store_first, ~(second & is_.store_first))),
@@ -87,18 +87,19 @@ class PairedRegion(Region):
         self.elaborate_prepared(m, words, tuples, tracker, engine)
         return accepted
 
-    def elaborate_order(self, m, is_, second, tracker):
+    def elaborate_order(self, m, is_, second, accepted, tracker):
         """Tell the tracker which tuples are at hand.
 
-        Return whether all keys have left the window that must have left it before the second tuple.
+        Return whether expiry on behalf of the last one will be complete when that takes effect.
         """
         if not self.parameters.timestamp_bits:
             return Const(1)
         m.d.comb += [
             tracker.rest.eq(second),
             tracker.between.eq(is_.between & ~second),
+            tracker.accepted.eq(accepted),
         ]
-        return tracker.both_settled
+        return tracker.all_settled
 
     def times(self, word):
         """Return the timestamps of a region word, in the order of its tuples."""

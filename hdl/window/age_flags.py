@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a word's timestamps are beyond the oldest deadline, known when the word is at hand."""
+"""Whether a word's timestamps are beyond the two oldest deadlines, known when it is at hand."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
@@ -11,18 +11,21 @@ __all__ = ["AgeFlags"]
 
 
 class AgeFlags(wiring.Component):
-    """Compare the timestamps of a word with the oldest deadline before the word is at hand.
+    """Compare the timestamps of a word with two deadlines before the word is at hand.
 
     A word is at hand while it is at the output of the region's input register, a
     :class:`hdl.streams.registers.StreamRegister`. This component holds the timestamps of the same
-    words in the same places as that register. It compares them in the cycle in which they move to
-    the output, so that accepting a tuple depends on a register instead of a comparison.
+    words in the same places as that register. It stands beside the last registers of a
+    :class:`hdl.window.deadline_queue.DeadlineQueue` as well. Words and deadlines both move up, and
+    a pair of them is compared in the cycle before it is the word at hand and one of the two oldest
+    deadlines. So accepting a tuple depends on registers instead of comparisons, and a word may come
+    and a key may leave in the same cycle.
 
-    The word at hand is also compared with the following deadline, which takes the place of the
-    oldest one when the oldest key leaves.
+    The word that comes next is compared with all three deadlines. The word at hand is compared with
+    the deadline that is coming only: what is known of the others moves up with them.
 
-    Latency: 1 cycle from ``oldest_valid`` to the flags. Throughput: 1 word, or 1 key that leaves,
-    per cycle.
+    Latency: 0 cycles from ``rises`` and ``moves`` to the flags of what has moved. Throughput: 1
+    word and 1 deadline per cycle.
 
     Parameters
     ----------
@@ -39,68 +42,53 @@ class AgeFlags(wiring.Component):
         The stream register is ready.
     moves : In(1)
         No word is at hand, or the word at hand leaves the stream register.
-    ageless : In(1)
-        Keys do not age: ``lives`` is high.
-    oldest, following : In(bits + 1)
-        Deadlines of the oldest key and of the key after it: the last time at which it is in the
-        window.
-    oldest_valid, following_valid : In(1)
-    leaves : In(1)
-        The oldest key leaves. This requires that the key is ``outlived`` and that ``moves`` is low.
-    outlived : Out(count)
-        For each timestamp of the word at hand, whether the oldest key has left the window by then.
-    lives : Out(count)
-        For each timestamp, whether the oldest key is still in the window then. Both flags are low
-        while the answer is not known, as after a reset.
+    deadlines : In(data.ArrayLayout(bits + 1, 3))
+        The ``oldest`` deadline of the queue, the ``following`` one and the one that is ``coming``:
+        the last times at which their keys are in the window.
+    rises : In(2)
+        Which of the deadlines move up, as the queue tells.
+    outlived : Out(data.ArrayLayout(count, 2))
+        For the ``oldest`` deadline and the ``following`` one, and for each timestamp of the word at
+        hand: whether the timestamp is beyond the deadline. Of no meaning unless the deadline is
+        valid and a word is at hand.
     """
 
     def __init__(self, bits, count):
         self.bits = bits
         self.count = count
-        self.latency = 1
+        self.latency = 0
         super().__init__(
             {
                 "coming": In(data.ArrayLayout(bits, count)),
                 "fills": In(1),
                 "moves": In(1),
-                "ageless": In(1),
-                "oldest": In(bits + 1),
-                "following": In(bits + 1),
-                "oldest_valid": In(1),
-                "following_valid": In(1),
-                "leaves": In(1),
-                "outlived": Out(count),
-                "lives": Out(count),
+                "deadlines": In(data.ArrayLayout(bits + 1, 3)),
+                "rises": In(2),
+                "outlived": Out(data.ArrayLayout(count, 2)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        spare, at_hand = (
-            Signal.like(self.coming, reset_less=True, name=name) for name in ("spare", "at_hand")
+        spare, next_, at_hand = (
+            Signal.like(self.coming, reset_less=True, name=name)
+            for name in ("spare", "next_times", "at_hand")
         )
+        m.d.comb += next_.eq(Mux(self.fills, self.coming, spare))
         with m.If(self.fills):
             m.d.sync += spare.eq(self.coming)
         with m.If(self.moves):
-            m.d.sync += at_hand.eq(Mux(self.fills, self.coming, spare))
+            m.d.sync += at_hand.eq(next_)
 
-        # The outcome of a comparison is registered whether or not the deadline is valid, so that
-        # there is little logic behind the carry chain. When a key leaves, the comparison with the
-        # following deadline counts.
-        beyond, known = Signal(self.count), Signal()
-        first = [self.beyond(m, times, self.oldest) for times in (spare, self.coming)]
-        now, then = (self.beyond(m, at_hand, time) for time in (self.oldest, self.following))
-        m.d.sync += [
-            beyond.eq(
-                Mux(self.moves, Mux(self.fills, first[1], first[0]), Mux(self.leaves, then, now))
-            ),
-            known.eq(Mux(self.leaves, self.following_valid, self.oldest_valid)),
-        ]
-        every = known.replicate(self.count)
-        m.d.comb += [
-            self.outlived.eq(every & beyond),
-            self.lives.eq((every & ~beyond) | self.ageless.replicate(self.count)),
-        ]
+        known = [Signal(self.count, reset_less=True, name=f"beyond_{n}") for n in range(2)]
+        staying = [*known, self.beyond(m, at_hand, self.deadlines[2])]
+        moving = [self.beyond(m, next_, deadline) for deadline in self.deadlines]
+        for n, flags in enumerate(known):
+            of_word = [
+                Mux(self.rises[n], flags_of[n + 1], flags_of[n]) for flags_of in (staying, moving)
+            ]
+            m.d.comb += self.outlived[n].eq(flags)
+            m.d.sync += flags.eq(Mux(self.moves, of_word[1], of_word[0]))
         return m
 
     def beyond(self, m, times, deadline):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queue of the deadlines of a window's keys, with the next two deadlines in registers."""
+"""Queue of the deadlines of a window's keys, with the next three deadlines in registers."""
 
 from amaranth import *
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.memory.key_column import KeyColumn
@@ -18,17 +18,19 @@ class DeadlineQueue(wiring.Component):
     """A queue of numbers in block RAM, with registers at both ends.
 
     A number goes straight to the registers at the output end if no other number is queued in front
-    of them. Otherwise it goes into the memory, and is read ahead from there. The last two registers
-    show the two oldest numbers. Reset empties the queue.
+    of them. Otherwise it goes into the memory, and is read ahead from there. Then it moves up
+    through three registers, one after the other: ``coming``, ``following`` and ``oldest``. A number
+    stays in each of them for at least one cycle, so what is known of a number in one register is
+    known of it in the next. Reset empties the queue.
 
     The last two registers are placed near the consumer, and the memory where the device has block
     RAM. To bridge the distance, there is a stream register in front of the last two registers, and
     the memory learns a cycle later that a number was taken.
 
-    Latency: 3 cycles from ``add`` until the number is the ``oldest`` one of an empty queue, or the
-    ``following`` one of a queue with one number. Up to :attr:`latency` cycles if others came
-    shortly before, so that the number has to go through the memory. Throughput: 1 number added and
-    1 number taken per cycle.
+    Latency: 3 cycles from ``add`` until the number is the ``following`` one, 4 until it is the
+    ``oldest`` one, of an empty queue. Up to :attr:`latency` cycles until it is the ``oldest`` one
+    if others came shortly before, so that the number has to go through the memory. Throughput: 1
+    number added and 1 number taken per cycle.
 
     Parameters
     ----------
@@ -46,8 +48,13 @@ class DeadlineQueue(wiring.Component):
     last : In(width)
     take : In(1)
         Remove the ``oldest`` number; only while it is valid.
-    oldest, following : Out(width)
+    oldest, following, coming : Out(width)
+        The last three registers.
     oldest_valid, following_valid : Out(1)
+        There may be a ``following`` number without an ``oldest`` one for a cycle; it moves up then.
+    rises : Out(2)
+        The ``following`` number, if there is one, becomes the ``oldest`` one; the number that is
+        ``coming``, if there is one, becomes the ``following`` one.
     wrong : Out(1)
         A number that was read holds a flipped bit; from a register, only with parity. It is told in
         the cycle in which the number is the first one that was read ahead, or earlier.
@@ -58,8 +65,8 @@ class DeadlineQueue(wiring.Component):
         self.depth = depth
         self.parity = parity
         # A number is registered (1), goes to the memory (1), is written late (2), is read ahead,
-        # and moves up (2).
-        self.latency = 4 + (KeyColumn.LATENCY + 1) + 2
+        # and moves up (3).
+        self.latency = 4 + (KeyColumn.LATENCY + 1) + 3
         super().__init__(
             {
                 "add": In(1),
@@ -67,8 +74,10 @@ class DeadlineQueue(wiring.Component):
                 "take": In(1),
                 "oldest": Out(width),
                 "following": Out(width),
+                "coming": Out(width),
                 "oldest_valid": Out(1),
                 "following_valid": Out(1),
+                "rises": Out(2),
                 **({"wrong": Out(1)} if parity else {}),
             }
         )
@@ -79,22 +88,27 @@ class DeadlineQueue(wiring.Component):
             Signal(self.width, reset_less=True, name=name)
             for name in ("now_oldest", "now_following")
         )
-        m.d.comb += [self.oldest.eq(oldest), self.following.eq(following)]
         arriving = delayed(m, {"add": self.add, "last": self.last}, "arriving", flags=["add"])
-        m.submodules.next = next_ = StreamRegister(self.width)
+        # Consumers compare the number that is coming, so it comes directly from a register.
+        m.submodules.next = next_ = StreamRegister(
+            data.StructLayout({"number": self.width}), early=["number"]
+        )
         self.elaborate_memory(m, next_.i, **arriving)
-        comes, coming = next_.o.valid, next_.o.payload
-        moves = ~self.oldest_valid | self.take
-        m.d.comb += next_.o.ready.eq(~self.following_valid | moves)
-        with m.If(moves):
+        rises = Signal(2, name="rises_now")
+        m.d.comb += [
+            rises.eq(Cat(~self.oldest_valid | self.take, ~self.following_valid | rises[0])),
+            next_.o.ready.eq(rises[1]),
+            self.rises.eq(rises),
+            self.oldest.eq(oldest),
+            self.following.eq(following),
+            self.coming.eq(next_.o.payload.number),
+        ]
+        with m.If(rises[0]):
+            m.d.sync += [oldest.eq(following), self.oldest_valid.eq(self.following_valid)]
+        with m.If(rises[1]):
             m.d.sync += [
-                oldest.eq(Mux(self.following_valid, following, coming)),
-                self.oldest_valid.eq(self.following_valid | comes),
-            ]
-        with m.If(next_.o.ready):
-            m.d.sync += [
-                following.eq(coming),
-                self.following_valid.eq(comes & (self.following_valid | ~moves)),
+                following.eq(next_.o.payload.number),
+                self.following_valid.eq(next_.o.valid),
             ]
         return m
 
@@ -118,7 +132,7 @@ class DeadlineQueue(wiring.Component):
         # offered again when it has been read.
         m.d.comb += [
             next_.valid.eq(ahead.filled | (add & none)),
-            next_.payload.eq(Mux(none, last, ahead.first)),
+            next_.payload.number.eq(Mux(none, last, ahead.first)),
         ]
         # `into` arrives late, and the block RAMs are far away.
         arriving = {"into": into, "place": head, "row": last}

@@ -19,11 +19,18 @@ class TimeExpiry(wiring.Component):
 
     The deadlines of all keys of the span wait in a :class:`DeadlineQueue`. :class:`AgeFlags`
     compares the two oldest deadlines in advance with the timestamps of the words in the region's
-    input register.
+    input register. A tuple is settled if the oldest key lives, or if that key leaves in this cycle
+    and the following one lives. So the first key that leaves for a tuple costs no cycle.
 
-    Latency: 0 cycles if no key is to be removed, otherwise 1 cycle per key; 3 more when the first
-    key has only just been stored, and up to 10 more when the oldest deadline is still on its way
-    into or out of memory. Throughput: 1 key per cycle.
+    Of the two tuples of a word, the second one is settled together with the first one if at most
+    one key leaves for both of them. A key that leaves for the second one only leaves between them,
+    in the cycle in which both take effect. In that cycle no key leaves for the next word, which
+    waits for a cycle if one has to.
+
+    Latency: 0 cycles if at most 1 key is to be removed, otherwise 1 cycle for each key beyond the
+    first; 1 more if no key is left then. 2 more when the first key has only just been stored, and
+    up to 9 more when the oldest deadline is still on its way into or out of memory. Throughput: 1
+    word and 1 key per cycle.
 
     Parameters
     ----------
@@ -54,22 +61,27 @@ class TimeExpiry(wiring.Component):
     vacant : In(1)
         The window holds no key, and none is about to be stored.
     aged : Out(1)
-        The oldest key leaves.
+        The oldest key leaves in this cycle, on behalf of the tuple at hand.
     settled : Out(1)
-        No key is left to be removed on behalf of the tuple at hand.
+        No key is left after this cycle that has to be removed on behalf of the tuple at hand.
     wrong : Out(1)
         A deadline that was read from memory holds a flipped bit; only with parity.
 
     If ``parameters.side_by_side``, also:
 
     rest : In(1)
-        Of the word at hand, only the second tuple is left.
+        Of the word at hand, only the second tuple is left. Then ``settled`` is high anyway.
     between : In(1)
         The tuple at hand is stored, and the second tuple of the word comes after that.
-    both_settled : Out(1)
-        No key has to be removed on behalf of the second tuple either. This takes the key that is
-        stored in between into account: it lives at least as long as the oldest key now, if there is
-        one.
+    all_settled : Out(1)
+        If ``settled`` as well: no key is left after the next cycle that has to be removed on behalf
+        of the last tuple at hand. This takes the key that is stored in between into account: it
+        lives at least as long as any key now, if there is one.
+    accepted : In(1)
+        All tuples at hand are accepted in this cycle.
+    parts : Out(1)
+        The oldest key leaves in this cycle, between the two tuples that were accepted in the
+        previous cycle; from a register.
     """
 
     def __init__(self, parameters):
@@ -108,33 +120,58 @@ class TimeExpiry(wiring.Component):
         )
         if self.parameters.parity:
             m.d.comb += self.wrong.eq(deadlines.wrong)
-        m.submodules.flags = flags = emptied(AgeFlags(bits, self.coming.shape().length))
+        m.submodules.flags = flags = AgeFlags(bits, self.coming.shape().length)
         m.d.comb += [
             deadlines.add.eq(self.store & self.timed),
             deadlines.last.eq(self.arrival + lifespan),
-            deadlines.take.eq(self.aged),
-            flags.leaves.eq(self.aged),
-            flags.ageless.eq(~self.timed),
-            *(
-                getattr(flags, name).eq(getattr(deadlines, name))
-                for name in ("oldest", "following", "oldest_valid", "following_valid")
+            Value.cast(flags.deadlines).eq(
+                Cat(deadlines.oldest, deadlines.following, deadlines.coming)
             ),
+            flags.rises.eq(deadlines.rises),
             *(
                 getattr(flags, name).eq(getattr(self, name))
                 for name in ("coming", "fills", "moves")
             ),
         ]
-        outlived, lives = flags.outlived, flags.lives
+        valid, next_valid = (
+            bit.replicate(flags.count)
+            for bit in (deadlines.oldest_valid, deadlines.following_valid)
+        )
+        # For each timestamp of the word at hand: the oldest key has to leave, the oldest key lives,
+        # the following key lives.
+        outlived = flags.outlived[0] & valid
+        lives = ~flags.outlived[0] & valid
+        next_lives = ~flags.outlived[1] & next_valid
+        lasts = self.vacant | ~self.timed
         if self.parameters.side_by_side:
-            outlived, lives = (Mux(self.rest, *reversed(both)) for both in (outlived, lives))
-            # The window may be about to become time-based, but only together with a restart.
-            alone = self.between & (self.vacant | self.restart)
-            m.d.comb += self.both_settled.eq((self.vacant | flags.lives[1]) & ~alone)
+            self.elaborate_both(m, deadlines, lasts, outlived, lives, next_lives)
+            return m
         m.d.comb += [
             self.aged.eq(self.present & outlived),
-            self.settled.eq(self.vacant | lives),
+            deadlines.take.eq(self.aged),
+            self.settled.eq(lasts | lives | next_lives),
         ]
         return m
+
+    def elaborate_both(self, m, deadlines, lasts, outlived, lives, next_lives):
+        """Settle the tuples of a word together, if they can be.
+
+        ``lasts``: no key leaves, whatever the timestamps.
+        """
+        first_outlived = Mux(self.rest, outlived[1], outlived[0])
+        parting, parts = Signal(), Signal(name="parts_now")
+        # The window may be about to become time-based, but only together with a restart.
+        alone = self.between & (self.vacant | self.restart)
+        m.d.sync += parts.eq(parting & ~self.restart)
+        m.d.comb += [
+            parting.eq(self.accepted & outlived[1] & ~first_outlived),
+            self.parts.eq(parts),
+            self.aged.eq(self.present & first_outlived & ~parts),
+            deadlines.take.eq(self.aged | parting),
+            # While a key parts, no other key can leave for the first tuple of the next word.
+            self.settled.eq(self.rest | lasts | lives[0] | (next_lives[0] & ~parts)),
+            self.all_settled.eq((lasts | lives[1] | next_lives[1]) & ~alone),
+        ]
 
 
 def times_layout(parameters):
@@ -149,5 +186,11 @@ def time_members(parameters):
         return members
     members |= {"fills": In(1), "moves": In(1)}
     if parameters.side_by_side:
-        members |= {"rest": In(1), "between": In(1), "both_settled": Out(1)}
+        members |= {
+            "rest": In(1),
+            "between": In(1),
+            "all_settled": Out(1),
+            "accepted": In(1),
+            "parts": Out(1),
+        }
     return members

@@ -24,8 +24,10 @@ class WindowTracker(wiring.Component):
 
     A time-based window expires actively. Every tuple of either side that is at hand first removes
     the keys whose lifespan has passed at its timestamp, one key per cycle. ``settled`` is high when
-    no such key is left. (The seed expires on probes alone. Expiring on stores as well makes an
-    overflow exact and independent of when probes happen to come.)
+    no such key is left after this cycle, so the last one leaves while the tuple is accepted: the
+    tuple before, which takes effect in this cycle, still sees that key. (The seed expires on probes
+    alone. Expiring on stores as well makes an overflow exact and independent of when probes happen
+    to come.)
 
     ``overflow`` rises when a tuple would have to be stored in a full region, and stays high until
     ``forget``. The tuple is not stored. A count-based window overflows as well, if the cores that
@@ -35,8 +37,9 @@ class WindowTracker(wiring.Component):
     what happens to a tuple depends on few bits. A request for a new or empty window takes effect
     one cycle later: it changes every register, so it comes from a register itself.
 
-    Latency: 0 cycles, plus 1 per expired key, plus up to 10 when the oldest deadline is still on
-    its way into or out of memory. Throughput: 1 tuple per cycle.
+    Latency: 0 cycles, plus 1 for each expired key beyond the first, plus 1 if no key is left then,
+    plus up to 9 when the oldest deadline is still on its way into or out of memory. Throughput: 1
+    word per cycle, and 1 expired key with each word.
 
     Parameters
     ----------
@@ -48,7 +51,8 @@ class WindowTracker(wiring.Component):
     present : In(1)
         A tuple of either side is at hand.
     settled : Out(1)
-        Expiry on behalf of the tuple at hand is complete. Hold ``present`` until then.
+        Expiry on behalf of the tuple at hand is complete after this cycle. Hold ``present`` until
+        then. If ``parameters.side_by_side``, it is of the first tuple of the word.
     mine, displaces : In(1)
         The tuple of the tracked side is for this region; the oldest key of this region leaves for
         it. Both come from registers.
@@ -151,21 +155,25 @@ class WindowTracker(wiring.Component):
             m.d.comb += self.vacant.eq(occupancy.vacant)
         m.submodules.keys = keys = MovingSpan(self.parameters)
         aged = Signal()  # the oldest key leaves because its lifespan has passed
-        departed = Signal()  # `aged`, delayed by one cycle
         displaced = Signal()  # the oldest key leaves because another tuple comes
+        # The oldest key leaves with the tuples that take effect; it leaves before one is stored.
+        left, room = displaced, self.displaces
+        if self.parameters.side_by_side and self.parameters.timestamp_bits:
+            parts = Signal()  # the oldest key leaves because of its age, between these tuples
+            left, room = displaced | parts, self.displaces | (parts & ~self.after)
         m.d.comb += [
             displaced.eq(self.store & self.displaces & ~occupancy.vacant),
             occupancy.restart.eq(empty),
             occupancy.comes.eq(keys.comes),
-            occupancy.leaves.eq(aged | displaced),
-            self.stored.eq(self.store & self.mine & (~occupancy.full | self.displaces)),
+            occupancy.leaves.eq(aged | left),
+            self.stored.eq(self.store & self.mine & (~occupancy.full | room)),
             keys.restart.eq(empty),
             keys.comes.eq(self.stored),
-            keys.leaves.eq(departed | displaced),
+            keys.leaves.eq(aged | left),
             *(getattr(self, name).eq(getattr(keys, name)) for name in ("span", "second", "stop")),
         ]
         if self.parameters.side_by_side:
-            self.elaborate_seen(m, keys, displaced)
+            self.elaborate_seen(m, keys, left)
         with m.If(forget):
             m.d.sync += self.overflow.eq(0)
         with m.Elif(self.store & self.mine & ~self.stored):
@@ -193,22 +201,21 @@ class WindowTracker(wiring.Component):
                 for name in ("size", "present", "arrival")
             ),
         ]
-        # No tuple takes effect in the cycle after a key has aged, because the tuple at hand has not
-        # settled. So the span, which many registers of the engine depend on, may follow a cycle
-        # later. What ages while the window is emptied is in no span.
-        m.d.sync += departed.eq(aged & ~empty)
+        if self.parameters.side_by_side:
+            m.d.comb += parts.eq(by_time.parts)
         for name, member in time_members(self.parameters).items():
             here, there = getattr(self, name), getattr(by_time, name)
             m.d.comb += there.eq(here) if member.flow == In else here.eq(there)
         return m
 
-    def elaborate_seen(self, m, keys, displaced):
+    def elaborate_seen(self, m, keys, leaves):
         """Show the span before or after the tuple that is stored in this cycle.
 
-        A key that leaves because of its age is still shown: it leaves on behalf of a later tuple.
+        A key that leaves with the second tuple is shown to the first tuple only. One that leaves on
+        behalf of the next word is shown to both.
         """
         m.d.comb += self.seen.eq(self.span)
         with m.If(self.after & self.stored):
             m.d.comb += self.seen.head.eq(keys.following(self.span.head))
-        with m.If(self.after & displaced):
+        with m.If(self.after & leaves):
             m.d.comb += self.seen.tail.eq(keys.following(self.span.tail))

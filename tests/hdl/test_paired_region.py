@@ -177,6 +177,11 @@ class TimedModel(PairModel):
 
     full = False  # a tuple leaves because of its age alone, which the region itself watches
 
+    def __init__(self, parameters, probe_side, position, size, **options):
+        super().__init__(parameters, probe_side, position, size, **options)
+        begins = self.words[-1]["body"]["control"]
+        begins["op"], begins["value"] = begins["op"].LIFESPAN, size
+
     def tuple(self, side, key):
         """Let the tuples leave that have outlived the lifespan, then store or probe."""
         now = self.times[len(self.words)][1]
@@ -212,8 +217,6 @@ def test_time_passes_between_the_two_tuples_of_a_word(
         cores=cores, probes=probes, sub_window=70, timestamp_bits=12, probe_bits=6
     )
     model = TimedModel(parameters, probe_side, 0, lifespan)
-    model.words[-1]["body"]["control"]["op"] = model.words[-1]["body"]["control"]["op"].LIFESPAN
-    model.words[-1]["body"]["control"]["value"] = lifespan
     now = 0
     for side, key, step in steps:
         now += step
@@ -238,6 +241,23 @@ def test_a_word_of_two_tuples_is_taken_in_every_cycle(probe_side, first, probes)
     drive(model, always(), stamps=(sent, []))
     words = sent[-20:]  # long after the control words
     assert words == list(range(words[0], words[0] + 20))
+
+
+@pytest.mark.parametrize(("probe_side", "first", "lifespan"), half([0, 1], [0, 1], [38, 39], of=2))
+def test_a_word_is_taken_in_every_cycle_although_a_key_leaves_for_each(probe_side, first, lifespan):
+    """For the first tuple of each word, or between the two."""
+    parameters = paired_parameters(
+        probes=2, sub_window=40, cores=1, bucket_bits=5, timestamp_bits=12
+    )
+    model = TimedModel(parameters, probe_side, 0, lifespan, parts=(Part(0, 5, 0),))
+    for n in range(60):
+        for tuple_, side in enumerate((first, 1 - first)):
+            model.timed_tuple(side, 20 if side == probe_side else n % 16, 2 * n + tuple_)
+    sent = []
+    found = drive(model, always(), stamps=(sent, []))
+    assert sorted_groups(found) == sorted_groups(model.answers)
+    words = sent[-30:]  # long after the first keys
+    assert words == list(range(words[0], words[0] + 30))
 
 
 @pytest.mark.parametrize(

@@ -182,14 +182,40 @@ def test_time_based_spans_are_what_has_not_outlived_the_lifespan(cores, seed):
             ]
             mine = sum(n % cores == position for n in range(len(stored_times)))
             assert slots(parameters, span) == [n % ring for n in live]
-            # One cycle per expired key, and nine at most until a first key that is being stored, or
-            # one that has just been, is known.
-            assert waited <= 9 + mine - len(live) - expired
+            # One cycle per expired key beyond the first, one more if none is left, and nine at most
+            # until a first key that is being stored, or one that has just been, is known.
+            assert waited <= 9 + max(0, mine - len(live) - expired - 1) + (not live)
             expired = mine - len(live)
             if store:
                 stored_times.append(now)
 
     run(parameters, position, body)
+
+
+@pytest.mark.parametrize("leaving", [1, 2, 3])
+def test_of_the_keys_that_leave_for_a_tuple_the_first_one_takes_no_cycle(leaving):
+    """While one tuple is stored, one key leaves for the next; the one before still sees it."""
+    parameters = tracker_parameters(1, 64)
+
+    async def body(ctx, dut):
+        await begin(ctx, dut, 4 * leaving, timed=True)
+        await bring(ctx, dut, 0)
+        cycles = 0
+        for count in range(60 * leaving):
+            now = count // leaving * leaving  # as many tuples at a time as time passes by then
+            then = (count + 1) // leaving * leaving
+            span, stored, waited = await present(ctx, dut, now, store=1, is_here=True, then=then)
+            assert stored
+            first = max(0, (count // leaving - 4) * leaving)
+            assert slots(parameters, span) == [
+                n % (2 * parameters.ring_rows) for n in range(first, count)
+            ]
+            if count > 20 * leaving:
+                assert waited == (0 if count % leaving else leaving - 1)
+                cycles += waited + 1
+        assert cycles == (60 * leaving - 20 * leaving - 1) + 39 * (leaving - 1)
+
+    run(parameters, 0, body)
 
 
 def test_overflow_is_sticky_and_names_the_tuple_that_has_no_room():
