@@ -11,6 +11,7 @@ from cocotb.clock import Clock
 
 from host.manifest import load_join_manifest
 from host.words import codec_of, merge_ports
+from sim.benches.settings import SETTINGS
 from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
 from sim.scenarios import (
     Cases,
@@ -25,8 +26,6 @@ from sim.scenarios import (
 
 __all__ = []
 
-#: Settings from :mod:`sim.benches.runner`; without them, this module has no scenarios to run.
-SETTINGS = json.loads(os.environ.get("SPLITJOIN_BENCH", "null"))
 MANIFEST = load_join_manifest(SETTINGS["bundle"]) if SETTINGS else None
 SCENARIOS = names(MANIFEST) if MANIFEST else []
 #: How many scenarios so far have met each case.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator side of the bench of aggregates; :mod:`sim.benches.aggregate_runner` runs it."""
 
-import json
-import os
 import random
 
 import cocotb
@@ -14,12 +12,11 @@ from host.reference.window_state import Arrival
 from host.windowed import WindowedOperator
 from host.windowed.meaning import reference_results
 from host.words import AggregateCodec
+from sim.benches.settings import SETTINGS
 from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
 
 __all__ = []
 
-#: Settings from :mod:`sim.benches.aggregate_runner`; without them, there is nothing to run.
-SETTINGS = json.loads(os.environ.get("SPLITJOIN_BENCH", "null"))
 MANIFEST = AggregateManifest.load(SETTINGS["bundle"]) if SETTINGS else None
 
 #: Steps in time from tuple to tuple, in panes: neighbours, bursts with gaps, and long silence.

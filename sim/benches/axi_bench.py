@@ -10,10 +10,12 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from hdl.shells.bus_crossing import BUS_RESET_CYCLES
-from sim.benches.accelerator import MANIFEST, SETTINGS
+from host.manifest import load_manifest
+from sim.benches.settings import SETTINGS
 
-__all__ = ["PAUSES", "REGISTERS", "SIDES", "SLAVES", "TWO_CLOCKS", "Bench"]
+__all__ = ["MANIFEST", "PAUSES", "REGISTERS", "SIDES", "SLAVES", "TWO_CLOCKS", "Bench"]
 
+MANIFEST = load_manifest(SETTINGS["bundle"]) if SETTINGS else None
 SHELL = MANIFEST.values["shells"]["axi"] if MANIFEST else {}
 REGISTERS = {register["name"]: register for register in SHELL.get("registers", ())}
 SLAVES = [name for name in SHELL.get("streams", ()) if name.startswith("s_axis")]

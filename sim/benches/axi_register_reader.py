@@ -5,8 +5,7 @@ import cocotb
 from cocotb.triggers import FallingEdge
 
 from hdl.shells.axi_signatures import SLVERR
-from sim.benches.accelerator import MANIFEST
-from sim.benches.axi_bench import REGISTERS, TWO_CLOCKS
+from sim.benches.axi_bench import MANIFEST, REGISTERS, TWO_CLOCKS
 
 __all__ = ["RegisterReader"]
 

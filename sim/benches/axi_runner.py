@@ -3,6 +3,7 @@
 
 import json
 
+from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.bundle import VERILOG
 from hdl.presets import PRESETS
 from hdl.shells.axi import AXI_TOP
@@ -13,7 +14,7 @@ from sim.benches.runner import BenchRunner, build_bench, run_scenarios, stream_p
 __all__ = ["AXI_SHAPES", "run_axi_bench", "run_axi_benches"]
 
 #: The accelerators of the AXI benches and the options of their shells: one result port and two, one
-#: tuple in a word and two, one input and several, one clock and two.
+#: tuple in a word and two, one input and several, one clock and two, joins and aggregates.
 AXI_SHAPES = {
     "axi": (PRESETS["tiny"], AxiOptions()),
     "axi of two ports": (
@@ -23,6 +24,11 @@ AXI_SHAPES = {
     "axi of two inputs": (PRESETS["tiny"], AxiOptions(inputs=2)),
     "axi of five inputs": (PRESETS["tiny"], AxiOptions(inputs=5)),
     "axi of two clocks": (PRESETS["tiny"], AxiOptions(bus_clock="separate")),
+    "axi of an aggregate": (AGGREGATE_PRESETS["tiny-aggregate"], AxiOptions()),
+    "axi of an aggregate of four inputs": (
+        AGGREGATE_PRESETS["tiny-aggregate"],
+        AxiOptions(inputs=4, bus_clock="separate"),
+    ),
 }
 
 
@@ -47,7 +53,7 @@ def run_axi_bench(
     -------
     dict of str to float
         Words per cycle ``in`` and ``out``, and cycles that the shell adds ``before`` and ``behind``
-        the accelerator. Empty with other ``drivers``.
+        the accelerator; of an aggregate, ``in`` only. Empty with other ``drivers``.
 
     Raises
     ------
@@ -71,8 +77,9 @@ def run_axi_bench(
         "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(measured),
         "drivers": drivers,
     }  # fmt: skip
+    side = "axi_aggregate" if parameters.engine == "aggregate" else "axi_shell"
     ran = run_scenarios(
-        runner, name, settings, build, waves, module="sim.benches.axi_shell", top=AXI_TOP
+        runner, name, settings, build, waves, module=f"sim.benches.{side}", top=AXI_TOP
     )
     print(f"bench {name}: {ran} scenarios passed (seed {seed})", flush=True)
     return json.loads(measured.read_text()) if drivers is None else {}

@@ -9,9 +9,10 @@ from cocotb.triggers import Combine, FallingEdge, ReadOnly
 import numpy as np
 
 from host.words import WordCodec
-from sim.benches.accelerator import MANIFEST, SCENARIOS, SETTINGS, deadline, joined
+from sim.benches.accelerator import MANIFEST, SCENARIOS, deadline, joined
 from sim.benches.axi_bench import PAUSES, SIDES, SLAVES, Bench
 from sim.benches.axi_register_reader import RegisterReader
+from sim.benches.settings import SETTINGS
 from sim.benches.streams import integers
 from sim.scenarios import assert_right, expected_results, make_scenario, merged_inputs
 

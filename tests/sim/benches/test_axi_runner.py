@@ -3,6 +3,7 @@
 
 import pytest
 
+from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.axi_options import AxiOptions
 from sim.benches.axi_runner import run_axi_bench
@@ -33,6 +34,24 @@ def test_the_generated_shell_of_two_clocks_joins_under_cocotbext_axi(tmp_path, o
             SMALL, name="two clocks", options=options, seed=seed, tuples=12, folder=tmp_path,
             drivers="tests.sim.benches.axi_models",
         )  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("inputs", [1, 3])
+def test_the_generated_shell_aggregates_under_cocotb_and_takes_a_tuple_per_cycle(tmp_path, inputs):
+    parameters = AGGREGATE_PRESETS["tiny-aggregate"]
+    measured = run_axi_bench(
+        parameters, name="test", options=AxiOptions(inputs=inputs), tuples=60, folder=tmp_path
+    )
+    assert 0.99 < measured["in"] <= 1.01
+
+
+@pytest.mark.long
+def test_the_generated_shell_aggregates_under_cocotbext_axi(tmp_path):
+    run_axi_bench(
+        AGGREGATE_PRESETS["tiny-aggregate"], name="test", tuples=20, folder=tmp_path,
+        options=AxiOptions(inputs=3, bus_clock="separate"), drivers="tests.sim.benches.axi_models",
+    )  # fmt: skip
 
 
 @pytest.mark.long
