@@ -5,6 +5,7 @@ import pytest
 
 from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.parameters import JoinParameters, KeyField
+from hdl.shells.axi import AxiShell
 from hdl.shells.axi_options import AxiOptions
 from sim.benches.axi_runner import run_axi_bench
 
@@ -19,7 +20,8 @@ def test_the_generated_shell_joins_under_cocotb_and_is_as_fast_as_stated(tmp_pat
         SMALL, name="test", options=options, seed=5, tuples=12, folder=tmp_path
     )
     assert 0.99 < measured.pop("in") <= 1
-    assert measured == {"out": 1, "before": {1: 1, 2: 5, 5: 9}[inputs], "behind": 1}
+    stated = AxiShell(SMALL, digest="0" * 64, options=options).latency
+    assert measured == {"out": 1, "before": stated - 1, "behind": 1}
 
 
 @pytest.mark.long
