@@ -35,6 +35,7 @@ from . import (
     storage_turns,
     streams,
     time,
+    timed_pairs,
     told_window,
     window,
     window_parts,
@@ -45,10 +46,10 @@ __all__ = ["PROOFS"]
 
 MODULES = (
     streams, steady, distribution, merging, merged_stops, orders, combining, exits, window_parts,
-    told_window, window, storage_turns, epochs, time, groups, facts, words, comparisons,
-    serializers, engine_queues, cells, chain_parts, flow, handshake_link, expedited_link, failures,
-    core_gates, parity, resets, rounds, round_parts, axi, scalegate, external_reads,
-    external_rows, external_writes, reducing,
+    told_window, window, storage_turns, epochs, time, timed_pairs, groups, facts, words,
+    comparisons, serializers, engine_queues, cells, chain_parts, flow, handshake_link,
+    expedited_link, failures, core_gates, parity, resets, rounds, round_parts, axi, scalegate,
+    external_reads, external_rows, external_writes, reducing,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}
