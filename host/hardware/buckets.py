@@ -81,9 +81,9 @@ def bucket_plan(
     choice : int
         Choice of the hash's seeds; see :func:`host.hardware.bucket_hash.seeds`.
     finer : int
-        How many times the cells of a grid are halved in each direction. Where tuples lie close
-        together, the entries of wide cells cost more than visits to more cells; see
-        :mod:`host.hardware.cell_width`.
+        How many times the cells of a grid are halved in each direction; a negative number doubles
+        them. Where tuples lie close together, the entries of wide cells cost more than visits to
+        more cells; see :mod:`host.hardware.cell_width`.
     """
     assert manifest.index is not None
     spreads = spreads or {}
