@@ -45,7 +45,8 @@ class FullestCore:
         Returns
         -------
         int
-            Exact if it is more than the cores hold; otherwise it may be an upper bound.
+            Exact if it is more than the cores hold, and none has overflowed before; otherwise it
+            may be an upper bound.
         """
         live = self._segments.live
         fewest = min(self._segments.fewest, len(live))
