@@ -13,13 +13,13 @@ from hdl.aggregate.words import (
     value_result,
 )
 
-from .family import Family, Fault, InputNames, Trait
+from .family import DIFFERENT, ILLEGAL, Family, Fault, InputNames, Trait
 from .input_names import check_count
 
 __all__ = ["AggregateFamily"]
 
 FAULTS = (
-    Fault("ILLEGAL", 0, "A star or mark told of an illegal word."),
+    ILLEGAL,
     Fault("DISORDER", 1, "A star or mark told of a tuple whose pane had ended."),
     Fault("CAPACITY", 2, "A star or mark told of a key that is not below the capacity."),
     Fault("RANGE", 3, "A star or mark told of a reduction that needed more bits than it has."),
@@ -27,7 +27,7 @@ FAULTS = (
 MERGE_FAULTS = (
     Fault("LATE", 7, "An input sent a tuple that is older than what had been reached."),
     Fault("EXCLUDED", 9, "An input stalled and was excluded."),
-    Fault("DIFFERENT", 11, "Inputs brought different control words in the same place."),
+    DIFFERENT,
     Fault("ORDER", 12, "An input brought an order to exclude an input that does not exist."),
 )
 #: Operations that are answered with a mark.

@@ -7,7 +7,16 @@ from typing import Any
 
 from amaranth import *
 
-__all__ = ["Fault", "Family", "InputNames", "Trait", "is_mark", "results_of"]
+__all__ = [
+    "DIFFERENT",
+    "ILLEGAL",
+    "Fault",
+    "Family",
+    "InputNames",
+    "Trait",
+    "is_mark",
+    "results_of",
+]
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,11 @@ class Fault:
     name: str
     bit: int
     description: str
+
+
+#: Faults of every family.
+ILLEGAL = Fault("ILLEGAL", 0, "A star or mark told of an illegal word.")
+DIFFERENT = Fault("DIFFERENT", 11, "Inputs brought different control words in the same place.")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hdl.words.operations import ANSWERED
 from hdl.words.results import ResultKind, result_word
 from hdl.words.source_orders import SOURCE_OPERATION, SourceOrder
 
-from .family import Family, Fault, InputNames, Trait
+from .family import DIFFERENT, ILLEGAL, Family, Fault, InputNames, Trait
 from .input_names import check_inputs, input_names, sides_of
 
 __all__ = ["JoinFamily"]
@@ -23,7 +23,7 @@ __all__ = ["JoinFamily"]
 #: Outputs of an accelerator with clock requests.
 CORE_BITS = ("clock_request", "vacant")
 FAULTS = (
-    Fault("ILLEGAL", 0, "A star or mark told of an illegal word."),
+    ILLEGAL,
     Fault("DISORDER", 1, "A star or mark told that time went backwards."),
     Fault("OVERFLOW_R", 2, "A star or mark told that R's window had overflowed."),
     Fault("OVERFLOW_S", 3, "A star or mark told that S's window had overflowed."),
@@ -96,7 +96,7 @@ class JoinFamily(Family):
             Fault("LATE_S", 8, f"{s} sent a tuple that is older than what had been reached."),
             Fault("EXCLUDED_R", 9, f"{r} stalled and was excluded."),
             Fault("EXCLUDED_S", 10, f"{s} stalled and was excluded."),
-            Fault("DIFFERENT", 11, "Inputs brought different control words in the same place."),
+            DIFFERENT,
             Fault(
                 "SIDE",
                 12,

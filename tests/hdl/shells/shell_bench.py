@@ -57,6 +57,27 @@ class Shell:
             pairs = (axis.tdata, word), (axis.tkeep, keep)
             await self.bench.send(ctx, axis.tvalid, axis.tready, *pairs)
 
+    def senders(self, inputs):
+        """Return a process for each input, which sends its words; the first one resets the shell.
+
+        Parameters
+        ----------
+        inputs : sequence of sequences of int
+            Words of each input.
+        """
+
+        def sender(number):
+            async def process(ctx):
+                if number:
+                    await self.bench.tick(ctx).repeat(20)
+                else:
+                    await self.reset(ctx)
+                await self.send(ctx, inputs[number], axis=self.inputs[number])
+
+            return process
+
+        return [sender(number) for number in range(len(inputs))]
+
     async def take(self, ctx, marks, output=None):
         """Return result words up to the last one of some packets."""
         axis = output or self.outputs[0]

@@ -32,22 +32,12 @@ def run(shell, inputs, marks, *, then=None):
     """Send the words of each input; return the results up to the last one of some marks."""
     found = []
 
-    def send(number):
-        async def process(ctx):
-            if number:
-                await shell.bench.tick(ctx).repeat(20)  # the first one resets the shell
-            else:
-                await shell.reset(ctx)
-            await shell.send(ctx, inputs[number], axis=shell.inputs[number])
-
-        return process
-
     async def take(ctx):
         found.extend(await shell.take(ctx, marks))
         if then:
             await then(ctx)
 
-    shell.bench.run(*map(send, range(len(inputs))), take)
+    shell.bench.run(*shell.senders(inputs), take)
     return decoded(shell.parameters, found)
 
 

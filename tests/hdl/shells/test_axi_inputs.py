@@ -38,20 +38,10 @@ def test_inputs_give_the_answer_of_their_merge(tmp_path, options):
     shell = Shell(parameters, options=options, pauses=0.4, seed=12)
     found = []
 
-    def send(number):
-        async def process(ctx):
-            if number:
-                await shell.bench.tick(ctx).repeat(20)  # the first one resets the shell
-            else:
-                await shell.reset(ctx)
-            await shell.send(ctx, integers(inputs[number]), axis=shell.inputs[number])
-
-        return process
-
     async def take(ctx):
         found.extend(await shell.take(ctx, scenario.marks))
 
-    shell.bench.run(*(send(number) for number in range(len(inputs))), take)
+    shell.bench.run(*shell.senders([integers(words) for words in inputs]), take)
     results = WordCodec(manifest).split_words(rows(found, manifest.result_word.columns))[0]
     assert_right(path, scenario, results, expected=expected)
 
