@@ -135,3 +135,20 @@ def test_a_window_leaves_after_the_latency_and_a_jump_takes_what_it_says():
     assert decoded(parameters, received) == program.expected
     assert taken[1] - sent[2] == dut.latency
     assert taken[count] - sent[6] == dut.latency + dut.ingress.clock.jump
+
+
+def test_a_tuple_of_one_key_costs_the_same_with_any_number_of_cores():
+    described = operator("sum", size=2, advance=2)
+    accepted = []
+    for cores in (1, 3):
+        parameters = aggregate_parameters(described, cores=cores)
+        program = InputProgram(described, parameters)
+        for n in range(240):
+            program.add(n // 60, item=(7 * n + n // 5) % 16, v=n % 100)
+        program.flush()
+        taken = []
+        received = run_accelerator(parameters, program, stamps=(taken, None))
+        assert decoded(parameters, received) == program.expected
+        accepted.append([cycle - taken[59] for cycle in taken[60:240]])  # memories are clear
+    assert accepted[0] == accepted[1]
+    assert accepted[0][-1] <= 180 + 2 * 3  # one per tuple, and at most two per end of a pane
