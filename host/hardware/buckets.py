@@ -56,7 +56,7 @@ def bucket_plan(
     spreads: Mapping[str, Spread] | None = None,
     choice: int = 0,
     *,
-    finer: int = 0,
+    finer: Mapping[str, int] | None = None,
 ) -> dict[str, Coordinate]:
     """Choose the parts of all fields in the bucket number for a predicate.
 
@@ -80,10 +80,10 @@ def bucket_plan(
         Known facts about the values, by key field.
     choice : int
         Choice of the hash's seeds; see :func:`host.hardware.bucket_hash.seeds`.
-    finer : int
-        How many times the cells of a grid are halved in each direction; a negative number doubles
-        them. Where tuples lie close together, the entries of wide cells cost more than visits to
-        more cells; see :mod:`host.hardware.cell_width`.
+    finer : mapping of str to int, optional
+        How many times the cells of a grid are halved, by key field; a negative number doubles them.
+        Where tuples lie close together, the entries of wide cells cost more than visits to more
+        cells; see :mod:`host.hardware.cell_width`.
     """
     assert manifest.index is not None
     spreads = spreads or {}
@@ -102,9 +102,11 @@ def bucket_plan(
 
     bits = {key.name: key.bits for key in manifest.keys}
     spare = SPARE_BITS if fixed else 0
-    halved = 0 if fixed else finer
+    halved = {} if fixed or finer is None else finer
     shifts = {
-        name: max(span.bit_length() + spare - halved, 0) for name, span in spans.items() if span
+        name: max(span.bit_length() + spare - halved.get(name, 0), 0)
+        for name, span in spans.items()
+        if span
     }
     cells = {
         name: cell_bits(bits[name], spreads.get(name), shift) for name, shift in shifts.items()
