@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.asof.matching import SortedRows, Times, places
+from host.cores.failed_cores import failed_cores
 from host.device import Device
 from host.errors import AcceleratorLimitError
 from host.join.driver import TableJoin
@@ -27,7 +28,6 @@ from host.query.ordering import Ordering
 from host.reference.join_type import NO_ROW
 from host.reference.side import Side
 from host.reference.window import CountWindow
-from host.streams.failed_cores import failed_cores
 
 __all__ = ["DeviceRows"]
 

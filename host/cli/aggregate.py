@@ -8,6 +8,7 @@ import time
 
 import pyarrow as pa
 
+from host.aggregate.execution_stream import Aggregate
 from host.aggregate.verification import compare_with_reference
 from host.cli.query_arguments import parse_span
 from host.cli.status import Status
@@ -18,7 +19,6 @@ from host.files.outputs import require_outputs
 from host.join.inputs import read_input
 from host.pipeline import Pipeline
 from host.query.aggregate_query import FUNCTIONS, AggregateQuery
-from host.streams.aggregate import Aggregate
 
 __all__ = ["add_parser", "main"]
 

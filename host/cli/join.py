@@ -11,6 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from host.accelerator.device_join import JoinOptions, PreparedJoin
+from host.accelerator.stream import AcceleratorJoin
 from host.bundles.default_device import default_device
 from host.cli.device_turn import add_wait, open_for_command, wait_of
 from host.cli.query_arguments import add_join_arguments, positive_integer, query_from
@@ -34,8 +36,6 @@ from host.pipeline.source import SortedParquetSource
 from host.query.join_query import JoinQuery
 from host.reference.quantity import positive
 from host.reference.window import CountWindow
-from host.streams.accelerator import AcceleratorJoin
-from host.streams.device_join import JoinOptions, PreparedJoin
 
 __all__ = ["add_parser", "explain", "main"]
 

@@ -2,7 +2,7 @@
 """How many cores of an accelerator a join uses: from what was observed to a number of cores.
 
 Nothing here knows a device. The driver that observes and decides is
-:mod:`host.streams.elastic_cores`.
+:mod:`host.control.elastic_cores`.
 """
 
 from host.elastic.controller import Controller

@@ -12,6 +12,8 @@ from host.device import Device
 from host.device.thread import DeviceThread
 from host.encode import EncodedJoin, encode
 from host.errors import AcceleratorLimitError, DeviceError
+from host.exchange.configuration import MARKS, configuration
+from host.exchange.watch import Deadline, DeviceWatch
 from host.join.match_passes import MatchPass, passes_of
 from host.manifest import JoinAggregateManifest
 from host.query.join_query import JoinQuery
@@ -19,8 +21,6 @@ from host.query.ordering import Ordering
 from host.reference.exact import UInt64s
 from host.reference.side import Side
 from host.reference.window import TimeWindow
-from host.streams.configuration import MARKS, configuration
-from host.streams.watch import Deadline, DeviceWatch
 from host.words import MatchCodec
 
 __all__ = ["DeviceMatches", "MatchedValues"]

@@ -13,9 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.accelerator.device_join import (
+    JoinOptions,
+    PreparedJoin,
+    add_device_join,
+    add_tagged_join,
+    prepare_join,
+)
+from host.accelerator.params import Progress
 from host.device import Device
 from host.encode import Ranges, arrange, plan_tables
 from host.errors import UsageError
+from host.exchange.watch import Deadline
 from host.hardware.capacity import require_capacity, require_pairs, require_room
 from host.join.run import JoinResult, JoinRun, Latency
 from host.query.join_query import JoinQuery
@@ -23,18 +32,9 @@ from host.query.tables import Input, Supply, as_table, is_stream, output_schema
 from host.reference.join_type import JoinType
 from host.reference.side import Side
 from host.runtime import ExecStreamGraph
-from host.streams.accelerator_params import Progress
-from host.streams.device_join import (
-    JoinOptions,
-    PreparedJoin,
-    add_device_join,
-    add_tagged_join,
-    prepare_join,
-)
-from host.streams.row_store import TableRows
 from host.streams.source import ArrowSource, ArrowSourceParams
-from host.streams.tagged_intake import TaggedLayout
-from host.streams.watch import Deadline
+from host.tuples.row_store import TableRows
+from host.tuples.tagged_intake import TaggedLayout
 
 __all__ = [
     "Deadline",
@@ -79,7 +79,7 @@ class TableJoin(JoinRun):
         For streams: known ranges of columns; see :func:`~host.encode.plan.plan_streams`.
     newest_of : Side, optional
         The side of whose window only the newest match of each row is wanted; see
-        :class:`~host.streams.device_join.PreparedJoin`. Only for an inner join.
+        :class:`~host.accelerator.device_join.PreparedJoin`. Only for an inner join.
     options
         ``trace``, ``record``, ``deadline``, ``report``, ``batch_rows`` and ``buffer_rows``; see
         :class:`~host.join.run.JoinRun`.

@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.accelerator.device_join import JoinOptions, PreparedJoin
+from host.accelerator.params import Progress
+from host.control.elastic_cores import NoteDecision
+from host.control.elastic_record import ElasticRecord
+from host.control.precision_record import PrecisionRecord
 from host.device import Device
+from host.exchange.watch import Deadline
+from host.failures.failure_record import FailureRecord
 from host.query.epochs import Epoch, Epochs
 from host.query.segments import Segment, SegmentSchedule
 from host.runtime import Columns, ExecStreamGraph, Quantum, Scheduler
-from host.streams.accelerator_params import Progress
-from host.streams.counters import StagingCounters
-from host.streams.device_join import JoinOptions, PreparedJoin
-from host.streams.elastic_cores import NoteDecision
-from host.streams.elastic_record import ElasticRecord
-from host.streams.failure_record import FailureRecord
-from host.streams.precision_record import PrecisionRecord
-from host.streams.watch import Deadline
+from host.tuples.staging_counters import StagingCounters
 
 __all__ = ["JoinResult", "JoinRun", "Latency"]
 
@@ -95,7 +95,7 @@ class JoinRun:
         Capacity of each buffer between two streams, in rows.
     is_cut : callable, optional
         Returns whether another join continues with the input; see
-        :class:`~host.streams.device_join.JoinOptions`.
+        :class:`~host.accelerator.device_join.JoinOptions`.
     segments : SegmentSchedule or sequence of (int, sequence of int)
         Changes of the cores that store: after how many tuples of both sides, which cores.
     epochs : EpochSchedule or sequence of Epoch or (int, sequence of int)
@@ -105,10 +105,10 @@ class JoinRun:
         :exc:`~host.errors.EpochError` is raised.
     note_decision : callable, optional
         Called with each decision of an elastic join, and with each change of its cores; see
-        :mod:`host.streams.elastic_record`.
+        :mod:`host.control.elastic_record`.
     pace : int, float or Fraction, optional
         Clock cycles for a unit of the left order column, by which the input arrives; see
-        :class:`~host.streams.device_join.JoinOptions`.
+        :class:`~host.accelerator.device_join.JoinOptions`.
     """
 
     #: Schema of the results.

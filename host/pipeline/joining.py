@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from host.accelerator.device_join import JoinOptions, PreparedJoin, add_device_join, prepare_join
 from host.device import Device
 from host.errors import UsageError
 from host.pipeline.execution import Execution
@@ -16,7 +17,6 @@ from host.query.join_query import JoinQuery
 from host.query.ordering import Ordering
 from host.query.tables import output_schema
 from host.runtime import ExecStreamGraph, Stream
-from host.streams.device_join import JoinOptions, PreparedJoin, add_device_join, prepare_join
 from host.streams.sort_keys import key_columns
 from host.streams.sorted_merge import SortedMerge, SortedMergeParams
 

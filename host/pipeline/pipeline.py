@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.accelerator.device_join import JoinOptions, PreparedJoin
+from host.aggregate.execution_stream import Aggregate
 from host.device import Device
 from host.errors import UsageError
 from host.files.formats import write_table
@@ -42,8 +44,6 @@ from host.query.aggregate_query import Aggregate as MatchAggregate
 from host.query.aggregate_query import AggregateQuery
 from host.query.join_query import JoinQuery
 from host.runtime import Governor
-from host.streams.aggregate import Aggregate
-from host.streams.device_join import JoinOptions, PreparedJoin
 
 __all__ = ["Pipeline"]
 

@@ -14,7 +14,7 @@ class OnFailure(Enum):
     #: The join ends with a :class:`~host.errors.CoreFailureError`.
     RAISE = "raise"
     #: The join goes on without the core. The result lacks the pairs with tuples that the core
-    #: stored, and the :class:`~host.streams.failure_record.FailureRecord` says which tuples these
+    #: stored, and the :class:`~host.failures.failure_record.FailureRecord` says which tuples these
     #: are.
     REPORT = "report"
     #: The join sends the tuples of the window again to the other cores, and its result is complete.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The execution streams of a join, from tables to result batches."""
+"""Streams that any graph can have: sources, sorting, merging, duplicates, limits, spilling."""

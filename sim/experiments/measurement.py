@@ -8,9 +8,9 @@ import numpy as np
 from host.device.contract import Stamps
 from host.device.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
+from host.exchange.configuration import MARKS, configuration
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow, TimeWindow
-from host.streams.configuration import MARKS, configuration
 from host.words import WordCodec
 
 from .latency import latencies

@@ -11,11 +11,11 @@ from hdl.parameters import JoinParameters, KeyField
 from host.device.simulated import SimulatedDevice
 from host.device.software import SoftwareDevice
 from host.errors import DeviceError
+from host.exchange.configuration import MARKS, configuration
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.side import Side
 from host.reference.window import CountWindow
-from host.streams.configuration import MARKS, configuration
 from host.words import codec_of
 from sim.verilated.library import build_library
 

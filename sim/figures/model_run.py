@@ -11,11 +11,11 @@ from hdl.parameters import JoinParameters
 from host.device.contract import Stamps
 from host.device.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError, ManifestError
+from host.exchange.configuration import configuration
 from host.manifest import Manifest
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow
-from host.streams.configuration import configuration
 from host.words import WordCodec, unpack_field
 from sim.verilated.library import build_library
 

@@ -11,10 +11,10 @@ from hdl.bundle import write_bundle
 from hdl.fpga.rates import counted, describe
 from host.device.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
+from host.exchange.configuration import configuration
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow
-from host.streams.configuration import configuration
 from host.words import WordCodec
 from sim.verilated.library import build_library
 
@@ -108,7 +108,7 @@ class SaturatedRun:
         """Match tuples whose differences are within ``bounds``; fill the windows.
 
         ``spreads`` describes the values of the fields, as for
-        :func:`host.streams.configuration.configuration`.
+        :func:`host.exchange.configuration.configuration`.
         """
         words = configuration(
             self.manifest, bounds, self.window, self.ordering, spreads=spreads or {}

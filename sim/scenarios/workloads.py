@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from host.exchange.configuration import MARKS, configuration
 from host.hardware.buckets import bucket_plan
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow, TimeWindow
-from host.streams.configuration import MARKS, configuration
 from host.words import codec_of
 
 from .collisions import colliding

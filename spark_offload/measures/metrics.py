@@ -7,11 +7,11 @@ from html import escape
 from operator import attrgetter
 from typing import TypeVar
 
+from host.control.elastic_record import ElasticRecord
+from host.control.precision_record import PrecisionRecord
+from host.failures.failure_record import FailureRecord
 from host.hardware.clock import hardware_time
 from host.manifest import Manifest
-from host.streams.elastic_record import ElasticRecord
-from host.streams.failure_record import FailureRecord
-from host.streams.precision_record import PrecisionRecord
 from spark_offload.measures.notebook import html_table
 
 __all__ = ["JoinMetrics", "TaskMetrics", "TaskReport"]
@@ -53,7 +53,7 @@ class TaskMetrics:
         pairs among them results.
     copied_bytes : int
         Bytes of columns that were copied on their way into the device's words, as
-        :class:`~host.streams.counters.StagingCounters` tells.
+        :class:`~host.tuples.staging_counters.StagingCounters` tells.
     latency : mapping of int to int
         Number of results by their visiting latency in cycles (later tuple accepted to pair
         emitted), in bins that each start at the key; empty unless traced.

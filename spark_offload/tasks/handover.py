@@ -25,7 +25,7 @@ from host.join.driver import TaggedLayout
 from host.manifest import Manifest
 from host.reference.join_type import JoinType
 from host.reference.side import Side
-from host.streams.window_gauge import WindowGauge
+from host.tuples.window_gauge import WindowGauge
 from spark_offload.layout.order_axis import LEAST
 from spark_offload.layout.tagged import ALONE_COLUMN, HALO_COLUMNS
 from spark_offload.tasks.window_size import WindowSize, order_numbers

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, Ordering, TimeWindow, UsageError, open_device
+from host.accelerator import device_join
+from host.accelerator.params import AcceleratorJoinParams
 from host.join.driver import TableJoin, TaggedJoin, join_tables
 from host.join.verification import compare_pairs, reference_pairs
 from host.pipeline import Pipeline
 from host.query.join_query import JoinQuery, Term
 from host.query.tables import output_schema
 from host.reference.join_type import JoinType
-from host.streams import device_join
-from host.streams.accelerator_params import AcceleratorJoinParams
 from tests.host.join.test_driver import random_table
 from tests.host.tables import bundle, naive_results
 from tests.host.test_stream_join import SHAPES, cut, query_of, reader, tables, tagged

@@ -5,8 +5,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host.streams.arrival_order import merge_places, settled
-from host.streams.row_store import RowStore, SharedRows, TableRows
+from host.tuples.arrival_order import merge_places, settled
+from host.tuples.row_store import RowStore, SharedRows, TableRows
 
 
 def batch_of(begin, end):

@@ -11,6 +11,13 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, Ordering, TimeWindow, UsageError, open_device
+from host.accelerator.device_join import (
+    JoinOptions,
+    add_device_join,
+    add_tagged_join,
+    prepare_join,
+)
+from host.accelerator.params import AcceleratorJoinParams
 from host.errors import (
     CapacityError,
     DisorderError,
@@ -22,15 +29,8 @@ from host.join.driver import TableJoin, TaggedJoin, TaggedLayout
 from host.query.durations import parse_duration
 from host.query.join_query import JoinQuery, Term
 from host.runtime import ExecStreamGraph, GraphError, Scheduler
-from host.streams.accelerator_params import AcceleratorJoinParams
-from host.streams.device_join import (
-    JoinOptions,
-    add_device_join,
-    add_tagged_join,
-    prepare_join,
-)
-from host.streams.row_store import RowStore
 from host.streams.source import ArrowSource, ArrowSourceParams
+from host.tuples.row_store import RowStore
 from tests.host.tables import bundle, naive_join
 
 SHAPES = {

@@ -122,9 +122,9 @@ TARGETS = {
             "np.arange(len(mine)": "64-bit numbers are what NumPy counts with by default",
         },
     ),
-    "host/streams/results.py": Target(
+    "host/results/decoder.py": Target(
         "which rows a result of the hardware means",
-        ("tests/host/streams/test_results.py",),
+        ("tests/host/results/test_decoder.py",),
         {
             "np.zeros(0, None)": NONE_THERE,
             "np.zeros(0))": NONE_THERE,

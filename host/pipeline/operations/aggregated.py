@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from host.aggregate.execution_stream import Aggregate, AggregateParams
 from host.aggregate.stream import WindowAggregation
 from host.pipeline.flags import Effect, Flag, Traits
 from host.pipeline.operations.operation import Place, Stateful
 from host.query.aggregate_query import BOUNDARIES, AggregateQuery
 from host.runtime import ExecStreamGraph, Stream
-from host.streams.aggregate import Aggregate, AggregateParams
 
 __all__ = ["Aggregated"]
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 from hypothesis import strategies as st
 import pyarrow as pa
 
+from host.aggregate.device_windows import DeviceWindows
 from host.aggregate.stream import WindowAggregation
+from host.exchange.watch import Deadline
 from host.query.aggregate_query import AggregateQuery
-from host.streams.device_windows import DeviceWindows
-from host.streams.watch import Deadline
 
 __all__ = ["SCHEMA", "agree", "cases", "on_device", "query"]
 

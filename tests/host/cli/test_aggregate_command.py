@@ -5,8 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host.__main__ import main
-from host.aggregate import open_windows
-from host.streams import device_aggregation
+from host.aggregate import device_aggregation, open_windows
 from tests.host.aggregate.small_aggregate import ModelDevice
 
 TRADES = (

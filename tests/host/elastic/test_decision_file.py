@@ -2,9 +2,9 @@
 import pytest
 
 from host import UsageError
+from host.control.elastic_record import CoreChange, CoreDecision
 from host.elastic import Observation
 from host.elastic.decision_file import note_into, read_epochs
-from host.streams.elastic_record import CoreChange, CoreDecision
 
 SEEN = Observation(cores=4, least=1, cycles=100, busy=7)
 

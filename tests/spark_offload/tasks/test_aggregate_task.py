@@ -4,11 +4,11 @@
 import pyarrow as pa
 import pytest
 
+from host.aggregate import device_aggregation
 from host.aggregate.phases import Phases
 from host.aggregate.stream import WindowAggregation
 from host.errors import AcceleratorLimitError, DisorderError
 from host.query.aggregate_query import AggregateQuery
-from host.streams import device_aggregation
 from spark_offload.tasks.aggregate_task import AggregateTask, aggregate_function
 from tests.host.aggregate.small_aggregate import ModelDevice
 

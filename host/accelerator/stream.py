@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accelerator as a stream: batches of rows in, pairs of row numbers out."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from host.accelerator.epoch_check import require_epochs
+from host.accelerator.execution import ROOMS, Execution
+from host.accelerator.params import AcceleratorJoinParams, Progress
+from host.control.elastic_cores import ROWS
+from host.control.elastic_record import ElasticRecord
+from host.control.pacing import ROWS as PACED_ROWS
+from host.control.pacing import Pacing
+from host.control.precision_record import PrecisionRecord
+from host.cores.epoch_changes import EpochChanges
+from host.cores.turns import require_segments, segment_words
+from host.errors import EpochError, UsageError
+from host.exchange.hash_choice import HashWatch
+from host.exchange.watch import DeviceWatch
+from host.failures.failure_record import FailureRecord
+from host.query.epochs import Epoch
+from host.query.segments import Segment
+from host.reference.join_type import JoinType
+from host.results.completion import Completion
+from host.results.trace import Trace
+from host.runtime import (
+    BUFFER_BYTES,
+    Columns,
+    ConfluenceExecStream,
+    GraphError,
+    Quantity,
+    Quantum,
+    Requirements,
+    StreamResult,
+)
+from host.tuples.intake import Intake
+from host.tuples.paired_intake import PairedIntake
+from host.tuples.row_store import Rows
+from host.tuples.staging_counters import StagingCounters
+from host.tuples.tagged_intake import TaggedIntake
+
+__all__ = ["AcceleratorJoin", "AcceleratorJoinParams", "Progress"]
+
+
+LEAST_RESULT_WORDS = 1 << 12
+"""Result words of an exchange for which no buffer has to be granted."""
+
+
+class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
+    """Stream that feeds and drains a device, and prepares and decodes words while the device works.
+
+    The inputs are side R (input 0) and side S (input 1), each sorted by time, or a single input of
+    tagged batches. Values are written from the Arrow buffers directly into the words that the
+    device is offered. The output has the columns ``left`` and ``right``; with a trace, it also has
+    ``emitted`` and ``latency`` (the visiting latency in cycles). For a row that comes alone, all
+    columns except its own row number are -1. Result words are decoded as they arrive; only the
+    window and the open groups are kept. The governor is asked for the rooms that result words
+    arrive in; with fewer buffers an exchange moves fewer of them.
+
+    Attributes
+    ----------
+    watch : DeviceWatch or None
+        Cycles and seconds of the last execution.
+    trace : Trace or None
+        Latencies of the last execution, if it was traced.
+    staged : StagingCounters
+        Counters of the staging in the last execution.
+    hashing : HashWatch or None
+        Seeds that an index had in the last execution, and whether the next one gets others.
+    precision : PrecisionRecord or None
+        Decisions of an adaptive precision in the last execution.
+    segments : list of Segment
+        Changes of the cores that store, in the last execution.
+    epochs, superseded : list of Epoch
+        Epochs that took effect in the last execution, and those that never did.
+    refused : EpochError or None
+        Why the last execution ended before an epoch. The stream ends without an error, so that
+        what it has handed on reaches the reader, who must look here.
+    elastic : ElasticRecord or None
+        Decisions of an elastic join in the last execution.
+    failures : FailureRecord or None
+        Cores that failed in the last execution; None if a failure ends the join.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._params: AcceleratorJoinParams | None = None
+        self._run: Execution | None = None
+        self._pacing: Pacing | None = None
+        self.watch: DeviceWatch | None = None
+        self.trace: Trace | None = None
+        self.staged = StagingCounters()
+        self.hashing: HashWatch | None = None
+        self.precision: PrecisionRecord | None = None
+        self.segments: list[Segment] = []
+        self.epochs: list[Epoch] = []
+        self.superseded: list[Epoch] = []
+        self.refused: EpochError | None = None
+        self.elastic: ElasticRecord | None = None
+        self.failures: FailureRecord | None = None
+
+    def prepare(self, params: AcceleratorJoinParams) -> None:
+        needed = 2 if params.layout is None else 1
+        if len(self.inputs) != needed:
+            raise GraphError(
+                f"Stream {self.name!r} needs {needed} input(s), not {len(self.inputs)}"
+            )
+        listed = params.segments != () or params.epochs != ()
+        if listed and params.elastic is not None:
+            raise UsageError(
+                "A join has either a controller of its cores ('elastic') or given epochs or "
+                "segments; leave one of them out."
+            )
+        if listed or params.elastic is not None:
+            require_segments(params.device.manifest)
+        require_epochs(params)
+        if isinstance(params.segments, Sequence):
+            for _, cores in params.segments:  # what is wrong is told before any row is taken
+                segment_words(params.device.manifest, cores, params.plan.window)
+        super().prepare(params)
+        self._params = params
+
+    def requirements(self) -> Requirements:
+        params = self._params
+        assert params is not None
+        wanted = -(-params.result_words * self._bytes_of_a_result // BUFFER_BYTES)
+        return Requirements(optimum=Quantity(buffers=wanted))
+
+    @property
+    def _bytes_of_a_result(self) -> int:
+        """Bytes in all rooms for a result word."""
+        assert self._params is not None
+        return ROOMS * 8 * self._params.device.manifest.result_word.columns
+
+    @property
+    def result_words(self) -> int:
+        """Most result words of an exchange, by the buffers that were granted."""
+        assert self._params is not None
+        granted = self.allocation.buffers * BUFFER_BYTES // self._bytes_of_a_result
+        return min(self._params.result_words, max(LEAST_RESULT_WORDS, granted))
+
+    def open(self, restart: bool = False) -> None:
+        super().open(restart)
+        self._abandon()
+        params = self._params
+        assert params is not None
+        for rows in params.rows:
+            rows.clear()
+        completion = None
+        if params.how is not JoinType.INNER:
+            completion = Completion(params.how, params.plan.window)
+        intake = self._intake(params, completion)
+        self._run = run = Execution(params, intake, completion, self.result_words)
+        self.watch, self.trace, self.hashing = run.watch, run.trace, run.hashing
+        steering = run.steering
+        self.precision = None if steering.adaptive is None else steering.adaptive.record
+        self.segments = run.changes.begun
+        self.refused = None
+        if isinstance(run.changes, EpochChanges):
+            self.epochs, self.superseded = run.changes.epochs, run.changes.superseded
+        self.elastic = None if steering.elastic is None else steering.elastic.record
+        self._pacing = steering.pacing
+        self.failures = run.failures.record
+        self.staged = intake.counters
+
+    def _intake(self, params: AcceleratorJoinParams, completion: Completion | None) -> Intake:
+        manifest = params.device.manifest
+        tell = None if completion is None else completion.take
+        intake: Intake
+        if params.layout is None:
+            intake = PairedIntake(self.inputs, params.plan, params.rows, manifest, tell)
+        else:
+            intake = TaggedIntake(
+                self.inputs, params.plan, params.rows, manifest, params.layout, tell
+            )
+        if params.elastic is not None:
+            intake.most_rows = min(ROWS, max(1, manifest.storage.sub_window // 2))
+        if params.pace is not None:
+            intake.most_rows = min(intake.most_rows, PACED_ROWS)
+        return intake
+
+    @property
+    def longest_wait(self) -> int | None:
+        """Most cycles from a tuple's arrival to its answer; None without a pace of the input."""
+        return None if self._pacing is None else self._pacing.longest
+
+    @property
+    def stores(self) -> tuple[Rows, Rows]:
+        """The stores of the rows of both sides."""
+        assert self._params is not None
+        return self._params.rows
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        run = self._run
+        assert run is not None
+        moved = 0
+        while moved < quantum.rows:
+            if not run.delivery.hand_on(self.output):
+                return StreamResult.BUF_OVERFLOW
+            if run.done:
+                self.refused = run.refused
+                return self.finish()
+            if not run.take_input():
+                return StreamResult.BUF_UNDERFLOW
+            moved += run.exchange()
+        return StreamResult.QUANTUM_EXPIRED
+
+    def close_impl(self) -> None:
+        self._abandon()
+
+    def _abandon(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.abandon()

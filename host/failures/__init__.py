@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done about a core that fails, and the record of it."""
