@@ -81,6 +81,11 @@ class Steering:
             self._low_water = min(self._low_water, elastic_cores.ROWS)
 
     @property
+    def marks(self) -> int:
+        """Number of marks that answer changes of the precision."""
+        return 0 if self.adaptive is None else self.adaptive.record.changed
+
+    @property
     def wants_input(self) -> bool:
         """Whether so few words wait that more should be staged.
 

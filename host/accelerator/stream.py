@@ -152,13 +152,14 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             completion = Completion(params.how, params.plan.window)
         intake = self._intake(params, completion)
         self._run = run = Execution(params, intake, completion, self.result_words)
-        self.watch, self.trace, self.hashing = run.watch, run.trace, run.hashing
+        self.watch, self.trace, self.hashing = run.watch, run.answer.trace, run.hashing
         steering = run.steering
         self.precision = None if steering.adaptive is None else steering.adaptive.record
-        self.segments = run.changes.begun
         self.refused = None
-        if isinstance(run.changes, EpochChanges):
-            self.epochs, self.superseded = run.changes.epochs, run.changes.superseded
+        changes = run.offering.changes
+        self.segments = changes.begun
+        if isinstance(changes, EpochChanges):
+            self.epochs, self.superseded = changes.epochs, changes.superseded
         self.elastic = None if steering.elastic is None else steering.elastic.record
         self._pacing = steering.pacing
         self.failures = run.failures.record
@@ -196,12 +197,12 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         assert run is not None
         moved = 0
         while moved < quantum.rows:
-            if not run.delivery.hand_on(self.output):
+            if not run.answer.delivery.hand_on(self.output):
                 return StreamResult.BUF_OVERFLOW
-            if run.done:
-                self.refused = run.refused
+            if run.answer.done:
+                self.refused = run.offering.refused
                 return self.finish()
-            if not run.take_input():
+            if not run.offering.take_input():
                 return StreamResult.BUF_UNDERFLOW
             moved += run.exchange()
         return StreamResult.QUANTUM_EXPIRED

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, TimeWindow, open_device
-from host.accelerator import execution
+from host.accelerator import offering
 from host.exchange.cell_choice import LEAST_TUPLES
 from host.join.driver import TableJoin
 from host.join.verification import reference_pairs
@@ -56,15 +56,15 @@ def test_narrower_cells_give_the_same_answer_and_read_fewer_entries(
     device, monkeypatch, window, how
 ):
     fitted = joined(device, window, how=how)
-    monkeypatch.setattr(execution, "fitted_words", lambda *_: None)
+    monkeypatch.setattr(offering, "fitted_words", lambda *_: None)
     assert fitted < 0.7 * joined(device, window, how=how)
 
 
 def test_few_tuples_change_nothing(device, monkeypatch):
     chosen = []
-    original = execution.fitted_words
+    original = offering.fitted_words
     monkeypatch.setattr(
-        execution, "fitted_words", lambda *given: chosen.append(original(*given)) or chosen[-1]
+        offering, "fitted_words", lambda *given: chosen.append(original(*given)) or chosen[-1]
     )
     joined(device, CountWindow(57), LEAST_TUPLES // 2 - 1)
     assert chosen == [None]
