@@ -43,7 +43,7 @@ def built(board, tmp_path_factory):
 
 @pytest.fixture
 def small(monkeypatch, built):
-    monkeypatch.setattr(fast_link, "built", lambda report: built)
+    monkeypatch.setattr(fast_link, "built", lambda board, preset, report: built)
 
 
 def test_a_clean_network_carries_words_both_ways_without_repeating_any(small):
