@@ -64,6 +64,7 @@ class AggregateFamily(Family):
             faults=FAULTS,
             time_bits=parameters.timestamp_bits + 1,  # a watermark can be beyond all timestamps
             takes_watermarks=True,
+            orders={"operations": {order.name: order.value for order in SourceControl}},
         )
 
     def inputs(self, count, r_inputs=None):

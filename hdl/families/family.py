@@ -106,6 +106,9 @@ class Family(ABC):
         Bits of the times by which inputs are merged.
     takes_watermarks : bool
         Whether the accelerator has an input word that says a watermark.
+    orders : dict of str to dict of str to int
+        What control words for the merge of the inputs say beside what the manifest lists, by the
+        part of the manifest: operations, and ``source_orders`` if an index chooses the order.
     """
 
     parameters: Any
@@ -122,6 +125,7 @@ class Family(ABC):
     faults: tuple[Fault, ...]
     time_bits: int
     takes_watermarks: bool
+    orders: dict[str, dict[str, int]]
 
     @abstractmethod
     def inputs(self, count, r_inputs=None):

@@ -75,6 +75,10 @@ class JoinFamily(Family):
             faults=FAULTS,
             time_bits=parameters.timestamp_bits,
             takes_watermarks=False,
+            orders={
+                "operations": {"SOURCE": SOURCE_OPERATION},
+                "source_orders": {order.name: order.value for order in SourceOrder},
+            },
         )
 
     def inputs(self, count, r_inputs=None):

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from hdl.bundle import describe_bundle
+from hdl.families.choice import family_of
 from hdl.registers.shell_table import shell_table
 from hdl.registers.texts import register_texts
 from hdl.shells.axi_options import AxiOptions
@@ -23,6 +24,7 @@ from .one_file import one_file
 from .page import package_page
 from .sv_package import sv_package
 from .vivado import vivado_script
+from .word_fields import with_orders
 
 __all__ = ["package_files", "packages_in", "write_package"]
 
@@ -79,10 +81,11 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
     if bench:
         check_bench(parameters)
     manifest, _ = describe_bundle(parameters)
+    merged = () if shell is None else axi.merged(parameters)
+    if merged:
+        manifest = with_orders(manifest, family_of(parameters).orders)
     verilog, ports = one_file(parameters, manifest, names, shell, axi)
-    table = shell and replace(
-        shell_table(parameters, merged=axi.merged(parameters)), name=names.name
-    )
+    table = shell and replace(shell_table(parameters, merged=merged), name=names.name)
     texts = {
         f"{names.name}.v": verilog,
         f"{names.name}.vlt": WAIVERS.read_text(encoding="utf-8"),

@@ -10,6 +10,7 @@ __all__ = [
     "input_streams",
     "result_streams",
     "what_it_is",
+    "with_orders",
     "word_fields",
     "words",
 ]
@@ -56,6 +57,7 @@ ENUMERATIONS = {
     "input_kinds": ("INPUT_KIND", "Kinds of input words"),
     "result_kinds": ("RESULT_KIND", "Kinds of result words"),
     "operations": ("OP", "Operations of control words"),
+    "source_orders": ("SOURCE", "What OP_SOURCE says to the merge of the inputs, by its index"),
 }
 
 
@@ -132,12 +134,25 @@ def words(manifest):
 
 
 def enumerations(manifest):
-    """Yield name, title and values of each enumeration of a manifest.
+    """Yield name, title and values of each enumeration that a manifest has.
 
     The values map the names of constants to numbers: ``{"OP_CLEAR": 0, …}``.
     """
     for part, (name, title) in ENUMERATIONS.items():
-        yield name, title, {f"{name}_{key}": value for key, value in manifest[part].items()}
+        if part in manifest:
+            yield name, title, {f"{name}_{key}": value for key, value in manifest[part].items()}
+
+
+def with_orders(manifest, orders):
+    """Return a manifest to which the control words for the merge of a shell's inputs are added.
+
+    Parameters
+    ----------
+    manifest : dict
+    orders : dict
+        :attr:`hdl.families.family.Family.orders`.
+    """
+    return manifest | {part: manifest.get(part, {}) | values for part, values in orders.items()}
 
 
 def result_streams(ports):

@@ -160,6 +160,10 @@ def test_the_command_writes_a_package_of_a_shell_that_looks_otherwise(tmp_path):
     assert "| `ap_rst_n_2` | in | 1 | reset, active low, synchronous to `ap_clk_2` |" in page
     assert "| `s_axi_control_awaddr` | in | 12 | AXI4-Lite, for the registers |" in page
     assert "| `s_axis_s_tlast` | in | 1 | ignored |" in page
+    assert "| 15 | `OP_SOURCE` |" in page
+    assert "| 1 | `SOURCE_LEAVE` |" in page
+    about_words = json.loads((tmp_path / "splitjoin.json").read_text())
+    assert about_words["source_orders"] == {"WATERMARK": 0, "LEAVE": 1, "EXCLUDE": 2}
     script = (tmp_path / "splitjoin_vivado.tcl").read_text()
     assert "foreach bus {s_axis_r s_axis_s m_axis}" in script
     assert "-busif s_axi_control -clock ap_clk_2 $core" in script
@@ -187,6 +191,7 @@ def test_an_aggregate_has_a_package_without_a_bench(tmp_path, capsys):
     page = (folder / "sums.md").read_text()
     assert "| `operator` |" not in page
     assert "| operator | sum_by_key |" in page
+    assert "| 7 | `OP_EXCLUDE` |" in page
     assert "| `window.total` | 54:23 |  | of a value: its reduction total |" in page
     assert "SUMS_ERRORS_CAPACITY_MASK" in (folder / "sums_registers.h").read_text()
     script = (folder / "sums_vivado.tcl").read_text()

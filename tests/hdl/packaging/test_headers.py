@@ -10,11 +10,12 @@ import pytest
 
 from hdl.aggregate.aggregate_manifest import describe_aggregate
 from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.families.choice import family_of
 from hdl.manifest import describe, fingerprint
 from hdl.packaging.c_header import words_header
 from hdl.packaging.names import PackageNames
 from hdl.packaging.sv_package import sv_package
-from hdl.packaging.word_fields import word_fields
+from hdl.packaging.word_fields import with_orders, word_fields
 from hdl.parameters import KeyField
 from tests.hdl.packaging.packaged import TINY
 
@@ -26,14 +27,19 @@ WIDE = TINY.with_(
 WORDS = (("INPUT", "input_word"), ("RESULT", "result_word"))
 
 
-@pytest.fixture(scope="module", params=["tiny", "wide", "aggregate"])
-def manifest(request):
+ACCELERATORS = {"tiny": TINY, "wide": WIDE, "aggregate": AGGREGATE_PRESETS["tiny-aggregate"]}
+
+
+def described(name):
     # No header has anything of the Verilog.
-    if request.param == "aggregate":
-        values = describe_aggregate(AGGREGATE_PRESETS["tiny-aggregate"], "", verilog_file="")
-    else:
-        values = describe({"tiny": TINY, "wide": WIDE}[request.param], "", verilog_file="")
+    describes = describe_aggregate if name == "aggregate" else describe
+    values = describes(ACCELERATORS[name], "", verilog_file="")
     return values | {"hash": fingerprint(values, "")}
+
+
+@pytest.fixture(scope="module", params=ACCELERATORS)
+def manifest(request):
+    return described(request.param)
 
 
 def constants(text, pattern):
@@ -56,6 +62,29 @@ def test_both_headers_have_all_places_and_all_values(manifest):
     package = sv_package(manifest, NAMES)
     assert constants(package, r"int unsigned (\w+) = (\d+);$") == expected
     assert constants(package, r"^    (\w+) = \d+'d(\d+),?$") == values
+
+
+@pytest.mark.parametrize(
+    ("name", "orders"),
+    [
+        (
+            "tiny",
+            {"OP_SOURCE": 15, "SOURCE_WATERMARK": 0, "SOURCE_LEAVE": 1, "SOURCE_EXCLUDE": 2},
+        ),
+        ("aggregate", {"OP_LEAVE": 6, "OP_EXCLUDE": 7}),
+    ],
+)
+def test_the_headers_of_a_shell_with_several_inputs_have_its_orders_too(name, orders):
+    """The numbers stand here once more: they are those of docs/axi.md and of its users."""
+    plain = described(name)
+    told = with_orders(plain, family_of(ACCELERATORS[name]).orders)
+    for text, pattern in (
+        (words_header, r"^#define KIT_((?:OP|SOURCE)_\w+) (\d+)u$"),
+        (sv_package, r"^    ((?:OP|SOURCE)_\w+) = \d+'d(\d+),?$"),
+    ):
+        without = constants(text(plain, NAMES), pattern)
+        assert constants(text(told, NAMES), pattern) == without | orders
+        assert not without.keys() & orders.keys()
 
 
 PROGRAM = """\
