@@ -77,13 +77,14 @@ class Programmer:
         self.turns.choose(single, facts)
         self.masking.choose(single, facts)
         begin = self.operands.configuration(single) if random.random() < 0.9 else []
-        places, controls = zip(
+        groups = [
             self.between(random, single, len(tuples), facts),
             self.queries(random, single, len(tuples), facts),
             self.changes(random, single, len(tuples), facts),
             self.masks(random, single, len(tuples)),
-            strict=True,
-        )
+        ]
+        single.shuffle(groups)  # so any of them comes first where they meet
+        places, controls = zip(*groups, strict=True)
         # What comes between two words is given the place of the second.
         words = np.insert(tuples, np.concatenate(places), np.concatenate(controls), axis=0)
         return Program(np.concatenate([self.layout.rows(begin), words]), feeding, facts)
