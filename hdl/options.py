@@ -109,7 +109,7 @@ def add_parameter_options(parser):
         group.add_argument(option, type=int, metavar="N", dest=name, help=text)
 
 
-def parameters_from(options, *, aggregates=False, join_aggregates=None):
+def parameters_from(options, *, aggregates=False):
     """Return the parameters that parsed ``options`` describe: of a join, or of an aggregate.
 
     Parameters
@@ -117,10 +117,8 @@ def parameters_from(options, *, aggregates=False, join_aggregates=None):
     options : argparse.Namespace
         With the options of :func:`add_parameter_options`.
     aggregates : bool
-        Whether the command can do anything with an aggregate.
-    join_aggregates : bool or None
-        Whether it can do anything with a join that aggregates its matches; by default, if it can
-        with an aggregate.
+        Whether the command can do anything with an aggregate, and with a join that aggregates its
+        matches.
 
     Raises
     ------
@@ -146,11 +144,10 @@ def parameters_from(options, *, aggregates=False, join_aggregates=None):
     if options.predicate is not None:
         changes.setdefault("comparator", "custom")
     parameters = base.with_(**changes)
-    knows = aggregates if join_aggregates is None else join_aggregates
-    if parameters.is_aggregated and not knows:
+    if parameters.is_aggregated and not aggregates:
         raise ValueError(
             "This command knows joins that send pairs only; of a join aggregate (--value-bits) "
-            "there are `generate` and `cost`"
+            "there are `generate`, `package` and `cost`"
         )
     return parameters
 

@@ -22,6 +22,7 @@ __all__ = ["JoinFamily"]
 
 #: Outputs of an accelerator with clock requests.
 CORE_BITS = ("clock_request", "vacant")
+VALUES = Trait("VALUES", 23, 1, 1, "Results are values that matches are reduced to, not pairs.")
 FAULTS = (
     ILLEGAL,
     Fault("DISORDER", 1, "A star or mark told that time went backwards."),
@@ -49,11 +50,12 @@ def traits_of(parameters):
     return (
         Trait("CORES", 0, 16, parameters.cores, "Join cores."),
         *(Trait(name, 16 + n, 1, int(value), text) for n, (name, value, text) in enumerate(flags)),
+        *([VALUES] if parameters.is_aggregated else []),
     )
 
 
 class JoinFamily(Family):
-    """What a shell asks of a join. One that reduces its matches has registers, but no shell yet.
+    """What a shell asks of a join, which sends its matches or what they are reduced to.
 
     Inputs that are merged bring tuples of one side each. What is meant for the merge is a control
     word of :data:`hdl.words.source_orders.SOURCE_OPERATION`.
@@ -83,11 +85,6 @@ class JoinFamily(Family):
 
     def inputs(self, count, r_inputs=None):
         """Return the inputs: R's first, then S's."""
-        if self.parameters.is_aggregated:
-            raise ValueError(
-                "A join aggregate has no shell yet: leave out --shell, and connect the "
-                "accelerator's own ports"
-            )
         check_inputs(self.parameters, count, r_inputs)
         names = input_names(count, r_inputs)
         return InputNames(names, sides_of(names))

@@ -68,6 +68,11 @@ def check_bench(parameters):
             f"A package has a test bench for joins, and operator {parameters.operator.name!r} is "
             f"an aggregate: write the package with --no-bench"
         )
+    if parameters.is_aggregated:
+        raise ValueError(
+            "A package has a test bench for joins that send pairs, and this one sends the "
+            "aggregates of its matches: write the package with --no-bench"
+        )
     if parameters.comparator not in COMPARATORS:
         raise ValueError(
             f"A package has a test bench for the comparators {', '.join(COMPARATORS)}, not for "

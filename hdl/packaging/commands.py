@@ -13,7 +13,7 @@ __all__ = ["add_commands"]
 def package(options):
     """Write a package."""
     names = PackageNames(options.module_prefix)
-    parameters = parameters_from(options, aggregates=True, join_aggregates=False)
+    parameters = parameters_from(options, aggregates=True)
     axi = axi_options_from(options, has_shell=options.shell == "axi")
     from .files import write_package
 

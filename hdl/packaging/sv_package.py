@@ -79,7 +79,7 @@ def constructors(manifest):
     arguments = [
         (name.replace(".", "_"), vector(field), field)
         for name, field in fields.items()
-        if name.startswith(("key.", "tuple.")) or name == "timestamp"
+        if name.startswith(("key.", "tuple.")) or name in ("timestamp", "value")
     ]
     operation = [
         ("op", "op_e", fields["control.op"]),

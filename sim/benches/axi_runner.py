@@ -24,6 +24,7 @@ AXI_SHAPES = {
     "axi of two inputs": (PRESETS["tiny"], AxiOptions(inputs=2)),
     "axi of five inputs": (PRESETS["tiny"], AxiOptions(inputs=5)),
     "axi of two clocks": (PRESETS["tiny"], AxiOptions(bus_clock="separate")),
+    "axi of a join aggregate": (PRESETS["tiny-join-aggregate"], AxiOptions()),
     "axi of an aggregate": (AGGREGATE_PRESETS["tiny-aggregate"], AxiOptions()),
     "axi of an aggregate of four inputs": (
         AGGREGATE_PRESETS["tiny-aggregate"],

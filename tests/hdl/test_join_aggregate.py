@@ -182,8 +182,7 @@ def test_a_group_takes_as_long_as_its_pass_however_many_match():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["package"], "This command knows joins that send pairs only; of a join aggregate"),
-        (["generate", "--shell", "axi"], "A join aggregate has no shell yet: leave out --shell"),
+        (["package"], "sends the aggregates of its matches: write the package with --no-bench"),
         (["generate", "--engine", "index"], "needs parameter 'engine' to be 'scan', not 'index'"),
     ],
 )

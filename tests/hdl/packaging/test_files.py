@@ -200,6 +200,19 @@ def test_an_aggregate_has_a_package_without_a_bench(tmp_path, capsys):
     assert "self.sink_in1 = stream.Endpoint" in (folder / "sums_litex.py").read_text()
 
 
+def test_a_join_aggregate_has_a_package_without_a_bench(tmp_path):
+    command = f"package --preset tiny-join-aggregate --shell axi --output {tmp_path}"
+    assert main([*command.split(), "--axi-inputs", "2", "--no-bench"]) == 0
+    found = lint(tmp_path / "splitjoin.v", tmp_path / "splitjoin_pkg.sv", top="splitjoin_axi")
+    assert set(re.findall(r"%([\w-]+)", found)) == {"Warning-UNUSEDPARAM"}
+    page = (tmp_path / "splitjoin.md").read_text()
+    assert "of a value: the sum of their values |" in page
+    assert "| 0 | `RESULT_KIND_VALUE` |" in page
+    package = (tmp_path / "splitjoin_pkg.sv").read_text()
+    assert "input logic signed [7:0] value" in package
+    assert "SPLITJOIN_ENGINE_VALUES_MASK" in (tmp_path / "splitjoin_registers.h").read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

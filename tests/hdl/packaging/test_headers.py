@@ -17,6 +17,7 @@ from hdl.packaging.names import PackageNames
 from hdl.packaging.sv_package import sv_package
 from hdl.packaging.word_fields import with_orders, word_fields
 from hdl.parameters import KeyField
+from hdl.presets import PRESETS
 from tests.hdl.packaging.packaged import TINY
 
 NAMES = PackageNames("kit_")
@@ -27,7 +28,12 @@ WIDE = TINY.with_(
 WORDS = (("INPUT", "input_word"), ("RESULT", "result_word"))
 
 
-ACCELERATORS = {"tiny": TINY, "wide": WIDE, "aggregate": AGGREGATE_PRESETS["tiny-aggregate"]}
+ACCELERATORS = {
+    "tiny": TINY,
+    "wide": WIDE,
+    "values": PRESETS["tiny-join-aggregate"],
+    "aggregate": AGGREGATE_PRESETS["tiny-aggregate"],
+}
 
 
 def described(name):

@@ -5,6 +5,7 @@ import pytest
 
 from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.parameters import JoinParameters, KeyField
+from hdl.presets import PRESETS
 from hdl.shells.axi import AxiShell
 from hdl.shells.axi_options import AxiOptions
 from sim.benches.axi_runner import run_axi_bench
@@ -36,6 +37,14 @@ def test_the_generated_shell_of_two_clocks_joins_under_cocotbext_axi(tmp_path, o
             SMALL, name="two clocks", options=options, seed=seed, tuples=12, folder=tmp_path,
             drivers="tests.sim.benches.axi_models",
         )  # fmt: skip
+
+
+@pytest.mark.long
+def test_the_generated_shell_reduces_matches_under_cocotb(tmp_path):
+    measured = run_axi_bench(
+        PRESETS["tiny-join-aggregate"], name="test", tuples=20, folder=tmp_path
+    )
+    assert measured["in"] == 1
 
 
 @pytest.mark.long
