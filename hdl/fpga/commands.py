@@ -56,10 +56,19 @@ def depth(options):
     from .depth import depth_report, depth_table
     from .design_name import design_name
 
-    folder = Path("build/depth") / design_name(parameters, options.preset)
-    report = depth_report(parameters, device, folder=folder, preset=options.preset)
+    folder = Path("build/depth") / (
+        design_name(parameters, options.preset) + merged_suffix(options.inputs)
+    )
+    report = depth_report(
+        parameters, device, folder=folder, preset=options.preset, inputs=options.inputs
+    )
     print(json.dumps(report, indent=2) if options.json else depth_table(report, limit=options.rows))
     return 0
+
+
+def merged_suffix(inputs):
+    """Return what the name of a design ends with if so many inputs are merged in front of it."""
+    return f"-{inputs}-inputs" if inputs > 1 else ""
 
 
 def read(path):
@@ -90,8 +99,8 @@ def route(options):
     from .route import route as run
     from .routing_report import write_report
 
-    inputs = f"-{options.inputs}-inputs" if options.inputs > 1 else ""
-    name = f"{design_name(parameters, options.preset)}{inputs}-{device.name}-grade{options.speed}"
+    design = design_name(parameters, options.preset) + merged_suffix(options.inputs)
+    name = f"{design}-{device.name}-grade{options.speed}"
     written = Path(options.output) / f"{name}.json"
     earlier = None
     if options.add and written.exists():
@@ -158,6 +167,14 @@ def add_device_options(command):
     return group
 
 
+def add_inputs_option(command):
+    """Add the option for the merge in front of the accelerator."""
+    command.add_argument(
+        "--inputs", type=int, default=1, metavar="N",
+        help="put the merge of so many inputs in front of the accelerator (docs/scalegate.md)",
+    )  # fmt: skip
+
+
 def add_output_option(command):
     """Add the option for the folder of the reports."""
     command.add_argument(
@@ -186,6 +203,7 @@ def add_commands(commands):
 
     command = commands.add_parser("depth", help="LUTs between registers, deepest paths first")
     add_device_options(command)
+    add_inputs_option(command)
     command.add_argument("--json", action="store_true", help="print JSON instead of a table")
     command.add_argument("--rows", type=int, default=25, metavar="N", help="default: 25")
     command.set_defaults(run=depth)
@@ -205,10 +223,7 @@ def add_commands(commands):
         "--jobs", type=int, default=1, metavar="N",
         help="seeds to route at the same time, 1 to 3 GB each; default: 1",
     )  # fmt: skip
-    command.add_argument(
-        "--inputs", type=int, default=1, metavar="N",
-        help="put the merge of so many inputs in front of the accelerator (docs/scalegate.md)",
-    )  # fmt: skip
+    add_inputs_option(command)
     command.add_argument(
         "--add", action="store_true",
         help="add the seeds to the report that is there, if it is of the same design",

@@ -5,12 +5,10 @@ from collections import Counter
 from functools import cache
 import json
 
-from hdl.verilog.conversion import to_verilog
-
 from .critical_path import PORTS, register_of
 from .hierarchy import Hierarchy
-from .provenance import identify
-from .shell import SHELL, RoutingShell
+from .provenance import identify, routed_verilog
+from .shell import SHELL
 from .synthesis import synthesize_netlist
 from .tools import YOSYS, find_tool
 
@@ -103,7 +101,7 @@ def logic_depth(module, hierarchy):
     return dict(sorted(endpoints.items())), rows
 
 
-def depth_report(parameters, device, *, folder, preset=None):
+def depth_report(parameters, device, *, folder, preset=None, inputs=1):
     """Synthesize an accelerator as for routing; return its logic depth as JSON-compatible values.
 
     Parameters
@@ -115,15 +113,18 @@ def depth_report(parameters, device, *, folder, preset=None):
         Folder for intermediate files and logs.
     preset : str or None
         Name of the preset, repeated in the report.
+    inputs : int
+        Inputs that are merged in front of the accelerator (:class:`hdl.fpga.shell.RoutingShell`).
     """
     find_tool(YOSYS)  # fails before the work begins
-    verilog = to_verilog(RoutingShell(parameters), name=SHELL, platform=device)
+    verilog = routed_verilog(parameters, device, inputs)
     path = synthesize_netlist(verilog, top=SHELL, folder=folder, wide_luts=False)
     module = json.loads(path.read_text(encoding="utf-8"))["modules"][SHELL]
     endpoints, paths = logic_depth(module, Hierarchy(verilog, top=SHELL))
     return {
         "preset": preset,
         "parameters": parameters.to_dict(),
+        "inputs": inputs,
         "device": device.name,
         "endpoints": {str(levels): count for levels, count in endpoints.items()},
         "paths": paths,

@@ -4,6 +4,7 @@ import json
 import pytest
 
 from hdl.__main__ import main
+from hdl.fpga import depth as depth_module
 from hdl.fpga.depth import depth_table, logic_depth
 from hdl.fpga.hierarchy import Hierarchy
 from hdl.fpga.tools import YOSYS, ToolError, find_tool
@@ -134,6 +135,20 @@ def test_the_command_counts_the_levels_of_an_accelerator(synthesis, capsys):
     assert len(rows) == 3 + 2
     # Whether time has run out for a key decides whether the tuple at hand is accepted.
     assert int(rows[0].split()[0]) > 4
+
+
+def test_the_merge_of_several_inputs_is_synthesized_with_the_accelerator(monkeypatch, tmp_path):
+    given = []
+
+    def synthesize(verilog, **options):
+        given.append(verilog)
+        raise ToolError("that is enough")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(depth_module, "find_tool", lambda tool: tool)
+    monkeypatch.setattr(depth_module, "synthesize_netlist", synthesize)
+    assert main(["depth", "--preset", "tiny", "--cores", "1", "--inputs", "2"]) == 1
+    assert "merge_port" in given[0]
 
 
 @pytest.mark.long
