@@ -13,6 +13,7 @@ from hdl.scalegate.port import MergePort
 from hdl.scalegate.words import GateKind, gate_word, source_word
 
 from .bench import Bench
+from .entry_states import entry_states
 from .proof import Proof
 from .stream_rules import answers_within, keeps_order, offer, take
 
@@ -246,22 +247,33 @@ def source_entry():
     stalled = bench.wire(blamed & empty)
     run = bench.register(2, "run")
     expires = stalled & (deadline != 0) & (run == deadline - 1)
+    reached = bench.past(expires)
+    reached_before = bench.past(reached)
     bench.next(run.eq(Mux(stalled & ~expires, run + 1, 0)))
-    bench.set(begins, empty & (exclude | bench.past(bench.past(expires))))
+    bench.set(begins, empty & (exclude | reached_before))
     bench.next(owed.eq(begins | (owed & ~(got & is_own))))
+    owed_before = bench.past(owed)
+    owed_long = bench.past(owed & owed_before)
     bench.claim(
         "the source is excluded when it is asked for or has stalled too long, and at no other time",
-        offers == (owed & bench.past(owed & bench.past(owed))),
+        offers == (owed & owed_long),
     )
     excluded = bench.register(1, "excluded")
     bench.next(excluded.eq(begins | (excluded & ~forget)))
     bench.claim("an exclusion is remembered", dut.excluded == excluded)
     stalls = bench.register(4, "stalls")
-    bench.next(stalls.eq(stalls + bench.past(stalled)))
+    stalled_before = bench.past(stalled)
+    bench.next(stalls.eq(stalls + stalled_before))
     bench.claim("stalls are counted", dut.stalls[:4] == stalls)
     waits = ~dut.o.valid & (queue.level != 0)
     answers_within(bench, "words pass while there are any", waits, 2)
     answers_within(bench, "a queue that is empty takes words", ~dut.i.ready & (queue.level == 0), 2)
+    entry_states(
+        bench, dut, queue, told, (owed, owed_before, owed_long),
+        SimpleNamespace(
+            limit=deadline, run=run, stalled=stalled_before, reached=(reached, reached_before)
+        ),
+    )  # fmt: skip
     bench.cover("a source is excluded by its deadline", offers & ~bench.past(exclude))
     bench.cover("two tuples on end are late", got & word.late & bench.past(got & word.late))
     return bench
@@ -366,6 +378,7 @@ PROOFS = [
         component="SourceEntry, 4 places, deadlines up to 3 cycles",
         build=source_entry,
         depth=10,
+        induction=3,
         mutate=(SourceEntry, LateCheck),
         spared={"left != 0 -> left != 1": "the deadline stays in this bench: tests of the entry"},
     ),
