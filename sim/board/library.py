@@ -6,7 +6,6 @@ from pathlib import Path
 from hdl.boards.ethernet_top import ETHERNET_MHZ
 from hdl.shells.ethernet_shell import EthernetShell
 from hdl.verilog.conversion import to_netlist, to_verilog
-from host.bundles.cache import library_folder, prepare_folder
 from sim.verilated.library import cached, cached_runtime, key_of
 from sim.verilated.model import Harness, compile_model, simulated_text
 from sim.verilated.toolchain import Heartbeat, find_toolchain
@@ -83,5 +82,4 @@ def build_board(board, parameters, *, digest, report=lambda text: None):
             what=what, log=log, heartbeat=Heartbeat(report),
         )  # fmt: skip
 
-    prepare_folder(library_folder())
     return cached(f"board-{key_of(tools, harness, source)}.so", make, report=report)

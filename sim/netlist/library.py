@@ -15,7 +15,6 @@ from hdl.fpga.opened_shell import open_shell
 from hdl.fpga.provenance import identify, routed_verilog
 from hdl.fpga.route import placed_netlist
 from hdl.fpga.tools import YOSYS
-from host.bundles.cache import library_folder, prepare_folder
 from host.device.simulator_library import LIBRARY
 from host.files.checksum import publish
 from host.manifest import Manifest
@@ -67,7 +66,6 @@ def netlist_of(parameters, *, report=lambda text: None):
         report(f"synthesizing {parameters.engine} {parameters.comparator}")
         return placed_netlist(verilog, parameters, device, folder=place)[0]
 
-    prepare_folder(library_folder())
     path = cached(f"netlist-{key}.json", make, report=report)
     return json.loads(path.read_text(encoding="utf-8"))
 
@@ -121,6 +119,5 @@ def build_netlist_library(netlist, parameters, bundle, *, models=None, report=la
             what=what, log=log, heartbeat=Heartbeat(report), verilator_flags=FLAGS, levels=LEVELS,
         )  # fmt: skip
 
-    prepare_folder(library_folder())
     publish(cached(f"netlist-{key}.so", make, report=report), bundle / LIBRARY)
     return bundle / LIBRARY

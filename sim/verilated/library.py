@@ -124,8 +124,13 @@ def cached(name, make, *, report):
         Called with an empty folder and the path of a log file; makes the file and returns its path.
     report : callable
         Receives lines of text about the progress.
+
+    Raises
+    ------
+    CacheError
+        If the cache cannot be written.
     """
-    folder, key = library_folder(), name.partition(".")[0]
+    folder, key = prepare_folder(library_folder()), name.partition(".")[0]
     entry, log = folder / name, folder / f"{key}.log"
     with locked(folder / f"{key}.lock", report):
         if is_intact(entry):
@@ -209,7 +214,6 @@ def build_library(bundle, *, plain=False, report=lambda text: None):
     what = f"{bundle.name} (cores: {manifest.cores})"
     tools = find_toolchain()
     place = bundle / LIBRARY
-    prepare_folder(library_folder())
     if not is_intact(place):
         prepare_folder(bundle)
     started = time.monotonic()

@@ -15,7 +15,6 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
-from host.bundles.cache import library_folder, prepare_folder
 from host.device import simulator_library
 from host.device.processor import processor_of, this_processor
 from host.device.simulated import SimulatedDevice
@@ -35,7 +34,7 @@ from host.words import WordCodec
 from sim.__main__ import main
 from sim.rewriter import UnknownNetlist
 from sim.verilated import library, model
-from sim.verilated.library import build_library, cached_runtime, locked
+from sim.verilated.library import build_library, cached, cached_runtime, locked
 from sim.verilated.toolchain import find_toolchain, run_all
 
 # The smallest accelerator, with words of more than 64 bits on the way in.
@@ -48,7 +47,6 @@ BUILD = "from sim.verilated.library import build_library; import sys; build_libr
 def built(tmp_path_factory):
     """A bundle with its library, in a cache of its own with Verilator's part of the common one."""
     folder = tmp_path_factory.mktemp("library")
-    prepare_folder(library_folder())
     runtime = cached_runtime(find_toolchain(), what="tests", report=print)
     (folder / "cache" / "libraries").mkdir(parents=True)
     for path in runtime.parent.glob(f"{runtime.name}*"):
@@ -104,6 +102,19 @@ def converse(bundle, **options):
         done = device.exchange(words, results, cycles=5000)
         assert done.accepted == len(words)
         return results[: done.produced].tolist()
+
+
+def test_the_first_file_of_a_cache_makes_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path / "not" / "yet"))
+
+    def make(place, log):
+        made = place / "made"
+        made.write_bytes(b"as if it were a library")
+        return made
+
+    entry = cached("a-file.so", make, report=print)
+    assert entry.parent == tmp_path / "not" / "yet" / "libraries"
+    assert cached("a-file.so", None, report=print).read_bytes() == b"as if it were a library"
 
 
 def test_a_second_build_takes_the_library_from_the_cache(bundle):
