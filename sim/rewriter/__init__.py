@@ -12,6 +12,7 @@ from hdl.verilog.collector import without_collector
 from .fields import cut_fields, cut_inputs
 from .flattening import flatten
 from .logic import logic_of
+from .masks import shift_masks
 from .netlist import UnknownNetlist
 from .process import ModuleText
 from .reader import read_netlist
@@ -67,6 +68,7 @@ def rewritten(modules, name, kept, cut, unread):
     cut_inputs(module, cut)
     drop_inputs(module, unread)
     logic = logic_of(module)
+    shift_masks(logic)
     cut[name] = cut_fields(logic, inputs=name in kept)
     drop_unread(logic)
     if name in kept:
