@@ -20,10 +20,13 @@ __all__ = [
     "simulated_text",
 ]
 
+#: Header of the code that runs once, which gives registers and memories their first values.
+INITIAL_VALUES = Path(__file__).with_name("initial_values.h")
 #: Source files that decide what a library contains, besides its harness, the Verilog and the tools.
 SOURCES = [
     Path(__file__),
     Path(__file__).with_name("clock_cycle.h"),
+    INITIAL_VALUES,
     Path(__file__).with_name("memory.h"),
     *sorted((Path(__file__).parents[1] / "rewriter").glob("*.py")),
 ]
@@ -189,9 +192,9 @@ def unite(folder, levels):
         if path not in slow:
             min(fast, key=lambda part: sum(p.stat().st_size for p in part)).append(path)
     units = [(f"fast_{n}.cpp", part, levels[0]) for n, part in enumerate(fast)]
-    units.append(("slow.cpp", slow, levels[1]))
+    units.append(("slow.cpp", [INITIAL_VALUES, *slow], levels[1]))
     for name, part, _ in units:
-        (folder / name).write_text("".join(f'#include "{path.name}"\n' for path in part))
+        (folder / name).write_text("".join(f'#include "{path}"\n' for path in part))
     return [(name, level) for name, part, level in units if part]
 
 
