@@ -13,6 +13,7 @@ from host.reference.join_type import JoinType
 from spark_offload.conditions.terms import split_conditions, terms_of
 from spark_offload.devices.sources import Devices
 from spark_offload.failures.translation import kit_errors
+from spark_offload.planning.accelerator import QueryCheck, check_query
 from spark_offload.planning.batch_plan import make_plan
 from spark_offload.planning.fallback import can_fall_back, own_join_plan
 from spark_offload.planning.placement import PartitionBy
@@ -200,6 +201,7 @@ def plan_join(
     build: bool = False,
     trace: bool = False,
     progress: str | None = None,
+    check: QueryCheck = check_query,
 ) -> JoinPlan:
     """Check a join and decide where it runs, without running it.
 
@@ -212,6 +214,9 @@ def plan_join(
         metrics then tell the latency from.
     progress : str, optional
         Folder of :func:`spark_offload.session.progress.show_progress`.
+    check : callable
+        Whether an accelerator can serve the query, of batch frames; by default, whether it sends
+        the pairs.
     """
     equal, conditions = split_conditions(on, "on")
     bounded, others = split_conditions(band, "band")
@@ -261,6 +266,7 @@ def plan_join(
                 progress=progress,
                 build=build,
                 strict=strict,
+                check=check,
             )
     except JoinError as error:
         if strict or not can_fall_back(error, query):
@@ -273,4 +279,5 @@ def plan_join(
             device=device,
             partitions=partitions,
             partition_by=partition_by,
+            check=check,
         )

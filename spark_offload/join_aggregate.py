@@ -11,6 +11,8 @@ from host.query.aggregate_query import Aggregate
 from host.reference.join_type import JoinType
 from spark_offload.failures.translation import kit_errors
 from spark_offload.join import plan_join
+from spark_offload.planning.batch_plan import BatchJoinPlan
+from spark_offload.planning.device_matches_plan import check_matches, make_device_matches_plan
 from spark_offload.planning.join_aggregate_plan import (
     JoinAggregatePlan,
     check_aggregates,
@@ -33,7 +35,8 @@ def join_aggregate(
 
     The answer has every left row once, with its columns and then the aggregates. A count of no
     match is 0, every other aggregate of nothing but nulls is null. Pairs are reduced where they are
-    found, and none of them is part of the answer.
+    found, and none of them is part of the answer. A join aggregate as the device
+    (``docs/join-aggregate-accelerator.md``) reduces them itself.
 
     Parameters
     ----------
@@ -85,5 +88,10 @@ def plan_join_aggregate(
     chosen = {name: Aggregate.of(given) for name, given in aggregates.items()}
     check_aggregates(left, right, chosen)
     with kit_errors():
-        plan = plan_join(*numbered(left, right), how=JoinType.LEFT, **join)
+        plan = plan_join(
+            *numbered(left, right), how=JoinType.LEFT, check=check_matches(chosen), **join
+        )
+        if isinstance(plan, BatchJoinPlan) and plan.choice.reduces:
+            goes_on = not join.get("strict", False)
+            return make_device_matches_plan(left, right, plan, chosen, goes_on=goes_on)
         return make_join_aggregate_plan(left, plan, chosen)

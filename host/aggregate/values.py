@@ -100,12 +100,16 @@ class AggregateStates:
         AcceleratorLimitError
             If they are floats, which an accelerator does not add up exactly.
         """
+        self.require_integers(name)
+        return self._read(batch, self._columns[name])
+
+    def require_integers(self, name: str) -> None:
+        """Raise if values of a column are floats; raises like :meth:`integers`."""
         if self.is_float(name):
             raise AcceleratorLimitError(
                 f"Column {name!r} holds floats, but the accelerator adds up integers",
                 "cast it to integers, count it only, or aggregate on 'software:'",
             )
-        return self._read(batch, self._columns[name])
 
     def of_rows(self, batch: pa.RecordBatch) -> list[Array]:
         """Return what each row contributes to each state."""

@@ -23,7 +23,7 @@ from host.reference.side import Side
 from host.reference.window import TimeWindow
 from host.words import MatchCodec
 
-__all__ = ["DeviceMatches", "MatchedValues"]
+__all__ = ["DeviceMatches", "MatchedValues", "require_exact"]
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -66,6 +66,8 @@ class DeviceMatches:
         meanwhile; it stays open.
     deadline : Deadline
         Longest time without progress of the device.
+    watch : DeviceWatch
+        What sums the work of the device, and has a deadline itself; by default a new one.
 
     Raises
     ------
@@ -80,6 +82,7 @@ class DeviceMatches:
         query: JoinQuery,
         device: Device,
         deadline: Deadline | None = None,
+        watch: DeviceWatch | None = None,
     ) -> None:
         manifest = device.manifest
         assert isinstance(manifest, JoinAggregateManifest)
@@ -89,9 +92,9 @@ class DeviceMatches:
         self._deadline = Deadline() if deadline is None else deadline
         self._rows = left.num_rows
         self._join = encode(left, right, query, manifest)
-        _require_exact(self._join)
+        require_exact(self._join)
         self._passes = passes_of(self._join, manifest)
-        self.watch = DeviceWatch(device, self._deadline)
+        self.watch = DeviceWatch(device, self._deadline) if watch is None else watch
 
     def values(self, values: Int64s, valid: Bools | None, name: str) -> MatchedValues:
         """Return what one column of the right table is reduced to for each left row.
@@ -227,7 +230,7 @@ def _moved(found: MatchedValues, base: int) -> MatchedValues:
     )
 
 
-def _require_exact(join: EncodedJoin) -> None:
+def require_exact(join: EncodedJoin) -> None:
     """Raise unless every match of the device is a match of the query: it sends no pairs to check.
 
     Raises

@@ -62,7 +62,8 @@ def aggregate_matches(
     device : Device
         An open device, which nobody else uses meanwhile; it stays open.
     options
-        As for :class:`~host.join.run.JoinRun`; for a join aggregate, ``deadline`` only.
+        As for :class:`~host.join.run.JoinRun`; for a join aggregate, those of
+        :class:`~host.join.device_matches.DeviceMatches`.
 
     Returns
     -------

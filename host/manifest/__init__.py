@@ -6,7 +6,7 @@ from host.manifest.bundle_manifest import BundleManifest, read_document
 from host.manifest.document import FORMAT, PORTS_FORMAT, Manifest
 from host.manifest.identity import digest
 from host.manifest.join_aggregate_manifest import MATCHES_FORMAT, JoinAggregateManifest
-from host.manifest.loading import load_join_manifest, load_manifest
+from host.manifest.loading import join_manifest, load_join_manifest, load_manifest
 from host.manifest.parts import (
     Chain,
     Counter,
@@ -39,6 +39,7 @@ __all__ = [
     "Word",
     "WordField",
     "digest",
+    "join_manifest",
     "load_join_manifest",
     "load_manifest",
     "read_document",

@@ -9,7 +9,7 @@ from host.manifest.bundle_manifest import BundleManifest, read_document
 from host.manifest.document import Manifest
 from host.manifest.join_aggregate_manifest import MATCHES_FORMAT, JoinAggregateManifest
 
-__all__ = ["load_join_manifest", "load_manifest"]
+__all__ = ["join_manifest", "load_join_manifest", "load_manifest"]
 
 #: Kinds of manifests by their formats, but for those of joins.
 _KINDS: dict[Any, type[BundleManifest]] = {
@@ -40,5 +40,27 @@ def load_join_manifest(path: str | Path) -> Manifest:
         If the bundle cannot be used.
     """
     values, _ = read_document(path)
+    return _kind_of_join(values).load(path)
+
+
+def join_manifest(values: Any, *, name: str) -> Manifest:
+    """Return the manifest of an accelerator that joins, from its document.
+
+    Parameters
+    ----------
+    values : JSON value
+        The document.
+    name : str
+        What to call it in errors.
+
+    Raises
+    ------
+    ManifestError
+        If the accelerator cannot be used.
+    """
+    return _kind_of_join(values).from_dict(values, name=name)
+
+
+def _kind_of_join(values: Any) -> type[Manifest]:
     is_aggregate = isinstance(values, dict) and values.get("format") == MATCHES_FORMAT
-    return (JoinAggregateManifest if is_aggregate else Manifest).load(path)
+    return JoinAggregateManifest if is_aggregate else Manifest

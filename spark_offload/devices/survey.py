@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from host import Manifest, UsageError, open_device
+from host.manifest import join_manifest
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
 from spark_offload.devices.sources import DeviceSource
@@ -54,7 +55,7 @@ def _asked_of_a_task(source: DeviceSource, session: SparkSession) -> Manifest:
     except PySparkException as error:
         raise task_error(error) from error
     assert row is not None  # every task gives one
-    return Manifest.from_dict(json.loads(row.manifest), name=source.text)
+    return join_manifest(json.loads(row.manifest), name=source.text)
 
 
 def _describing(

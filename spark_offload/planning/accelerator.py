@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accelerator of a join: which one, what it is, and whether it can serve the query."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -12,12 +14,21 @@ from host.bundles.default_device import default_device
 from host.device.software import SOFTWARE_MANIFEST
 from host.encode import plan_streams
 from host.hardware.capacity import require_capacity, require_pairs
+from host.manifest import JoinAggregateManifest
 from host.query.join_query import JoinQuery
 from spark_offload.devices.sources import Devices, DeviceSource, device_source
 from spark_offload.devices.survey import survey
 from spark_offload.planning.explanation import TermExplanation
 
-__all__ = ["SOFTWARE", "Choice", "check_query", "choose_device", "software_serves"]
+__all__ = [
+    "SOFTWARE",
+    "Choice",
+    "QueryCheck",
+    "check_query",
+    "choose_device",
+    "require_window",
+    "software_serves",
+]
 
 SOFTWARE = "software:"
 """Address of the reference join in software, which holds windows of any size."""
@@ -57,9 +68,14 @@ class Choice:
         return self.uri != SOFTWARE
 
     @property
-    def has_clock(self) -> bool:
-        """Whether it counts cycles; the reference join does not."""
-        return not self.uri.startswith(SOFTWARE)
+    def reduces(self) -> bool:
+        """Whether it sends what matches are reduced to, and no pairs."""
+        return isinstance(self.manifest, JoinAggregateManifest)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether there is a model of its cycles: it counts them, and sends pairs."""
+        return not (self.uri.startswith(SOFTWARE) or self.reduces)
 
     def name(self, query: JoinQuery) -> str:
         """Return what a join on it is called in Spark's plan."""
@@ -86,11 +102,19 @@ class Choice:
             if manifest.engine == "index"
             else f"{manifest.storage.lanes} keys x {manifest.probes} probes a cycle and region"
         )
+        if self.reduces:
+            speed += ", one word for each left row"
         return (
             f"{_cores(manifest)} x {manifest.storage.sub_window:,} tuples = "
             f"{manifest.capacity:,} tuples a side; {speed}; key fields {keys}; "
             f"timestamps of {manifest.timestamp_bits} bits; {manifest.hash[:12]}"
         )
+
+
+QueryCheck: TypeAlias = Callable[
+    [JoinQuery, Choice, pa.Schema, pa.Schema], tuple[TermExplanation, ...]
+]
+"""What :func:`check_query` does, or the same for something else than pairs."""
 
 
 def choose_device(
@@ -139,8 +163,7 @@ def check_query(
         If the accelerator cannot serve the query, or columns cannot be compared.
     """
     require_pairs(choice.manifest)
-    if isinstance(query.window, CountWindow) and choice.has_limits:
-        require_capacity(query.window, choice.manifest)
+    require_window(query, choice)
     plan = plan_streams(left, right, query, choice.manifest)
     explanations = [
         TermExplanation(
@@ -151,6 +174,18 @@ def check_query(
         for field in plan.fields
     ]
     return tuple(explanations)
+
+
+def require_window(query: JoinQuery, choice: Choice) -> None:
+    """Raise unless the accelerator holds the window of a query, if that counts rows.
+
+    Raises
+    ------
+    CapacityError
+        If not.
+    """
+    if isinstance(query.window, CountWindow) and choice.has_limits:
+        require_capacity(query.window, choice.manifest)
 
 
 def software_serves(query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema) -> bool:

@@ -16,6 +16,7 @@ from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.planning.accelerator import (
     SOFTWARE,
     Choice,
+    QueryCheck,
     check_query,
     choose_device,
     software_serves,
@@ -82,7 +83,7 @@ class BatchJoinPlan(WindowPlan):
             profile = JoinInputs(self.left, self.right, self.query).profile(ranges)
         found = self._estimated(
             profile,
-            manifest=self.choice.manifest if self.choice.has_clock else None,
+            manifest=self.choice.manifest if self.choice.is_estimated else None,
             devices=devices_of(self.placement),
         )
         if rule is None or profile is None:
@@ -107,12 +108,16 @@ class BatchJoinPlan(WindowPlan):
             software=ship_bundle(cluster, SOFTWARE) if self.goes_on else None,
         )
         named = arrow_function(task, self.explanation.name, report)
-        joined = tagged.frame.mapInArrow(named, self.schema)
-        if self.query.sorted and self._tasks_see_a_part:
-            # A null is seen in any row.
-            joined = checked_for_disorder(joined, self.left, self.right, self.query)
+        joined = self.checked(tagged.frame.mapInArrow(named, self.schema))
         manifest = self.choice.manifest
         return joined, lambda: read().on_hardware(manifest)
+
+    def checked(self, answer: DataFrame) -> DataFrame:
+        """Return an answer that fails if a declared order does not hold, where no task sees it."""
+        if self.query.sorted and self._tasks_see_a_part:
+            # A null is seen in any row.
+            return checked_for_disorder(answer, self.left, self.right, self.query)
+        return answer
 
 
 def make_plan(
@@ -127,6 +132,7 @@ def make_plan(
     progress: str | None = None,
     build: bool = False,
     strict: bool = False,
+    check: QueryCheck = check_query,
 ) -> BatchJoinPlan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
@@ -134,6 +140,11 @@ def make_plan(
     for a count-based window are cut by the ranks of rows, so the order columns are read. If
     ``build`` asks for an accelerator that holds the windows, these are counted, so the columns of
     the order and of equalities are read.
+
+    Parameters
+    ----------
+    check : callable
+        Whether the accelerator can serve the query.
 
     Raises
     ------
@@ -153,7 +164,7 @@ def make_plan(
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     session = left.sparkSession
     choice = choose_device(device, query, session, build=build)
-    terms = check_query(query, choice, *schemas)
+    terms = check(query, choice, *schemas)
     inputs = JoinInputs(left, right, query)
     facts = inputs.facts()
     placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
@@ -162,7 +173,7 @@ def make_plan(
         tuples = count_windows(inputs.tagged(placement).frame, facts.width)
         if tuples > choice.manifest.capacity:
             choice = choose_device(None, query, session, tuples=tuples, build=build)
-            terms = check_query(query, choice, *schemas)
+            terms = check(query, choice, *schemas)
     width = facts.width if choice.has_limits else None
     goes_on = not strict and width is not None and software_serves(query, choice, *schemas)
     explanation = Explanation(

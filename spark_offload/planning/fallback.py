@@ -17,7 +17,7 @@ from spark_offload.cluster import cluster_of
 from spark_offload.devices.sources import Devices
 from spark_offload.layout.columns import arrow_schema, output_schema
 from spark_offload.measures.metrics import JoinMetrics
-from spark_offload.planning.accelerator import check_query, choose_device
+from spark_offload.planning.accelerator import QueryCheck, check_query, choose_device
 from spark_offload.planning.explanation import Cause, Explanation, TermExplanation
 from spark_offload.planning.inputs import JoinInputs
 from spark_offload.planning.order_checks import checked_by_rules
@@ -57,8 +57,14 @@ def own_join_plan(
     device: Devices,
     partitions: int | None = None,
     partition_by: PartitionBy = None,
+    check: QueryCheck = check_query,
 ) -> OwnJoinPlan:
     """Return the plan of Spark's own join; the explanation and the log say why.
+
+    Parameters
+    ----------
+    check : callable
+        What has found that the accelerator cannot serve.
 
     Raises
     ------
@@ -70,7 +76,7 @@ def own_join_plan(
     facts = JoinInputs(left, right, query).facts()
     check_placement(query, facts, partitions=partitions, partition_by=partition_by)
     _LOG.warning("The join is done by Spark itself: %s", error)
-    causes = _causes(left, right, query, error, device)
+    causes = _causes(left, right, query, error, device, check)
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     width = getattr(query.window, "lifespan", query.window)
     equal = any(term.is_equality for term in query.terms)
@@ -108,7 +114,12 @@ def _check_rules(left: DataFrame, right: DataFrame, query: JoinQuery) -> None:
 
 
 def _causes(
-    left: DataFrame, right: DataFrame, query: JoinQuery, error: JoinError, device: Devices
+    left: DataFrame,
+    right: DataFrame,
+    query: JoinQuery,
+    error: JoinError,
+    device: Devices,
+    check: QueryCheck,
 ) -> tuple[Cause, ...]:
     """Return a cause for every term that the device cannot compare, or the one for all of them."""
     if not isinstance(error, AcceleratorLimitError):
@@ -116,9 +127,13 @@ def _causes(
     choice = choose_device(device, query, left.sparkSession)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     causes = []
+    try:
+        check(replace(query, terms=()), choice, *schemas)
+    except AcceleratorLimitError:
+        return (_cause(error),)  # no term is to blame
     for term in query.terms:
         try:
-            check_query(replace(query, terms=(term,)), choice, *schemas)
+            check(replace(query, terms=(term,)), choice, *schemas)
         except AcceleratorLimitError as found:
             causes.append(_cause(found, (term.left, term.right)))
     return tuple(causes) or (_cause(error),)

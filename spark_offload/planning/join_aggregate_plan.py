@@ -19,7 +19,14 @@ from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.planning.explanation import Explanation
 from spark_offload.planning.plan import JoinPlan, Plan
 
-__all__ = ["JoinAggregatePlan", "check_aggregates", "make_join_aggregate_plan", "numbered"]
+__all__ = [
+    "JoinAggregatePlan",
+    "answer_schema",
+    "check_aggregates",
+    "explained",
+    "make_join_aggregate_plan",
+    "numbered",
+]
 
 _NUMBER, _MATCH = "number of the left row", "match"
 """Columns that are added to the left and to the right rows."""
@@ -53,7 +60,7 @@ class JoinAggregatePlan(Plan):
         """Return the explanation of the join, with its size and cost where they are known."""
         explanation = self.join.estimated(count=count)
         assert isinstance(explanation, Explanation)
-        return _explained(explanation, self.aggregates, self.schema.names)
+        return explained(explanation, self.aggregates, self.schema, self.explanation.ordering)
 
     def own_answer(self) -> DataFrame:
         """Return the answer by Spark itself, in no order."""
@@ -111,24 +118,44 @@ def make_join_aggregate_plan(
     aggregates : mapping of str to Aggregate
         What :func:`check_aggregates` has let pass.
     """
-    # Raises if Spark cannot compute an aggregate; no join is run for it.
-    empty = left.sparkSession.createDataFrame([], join.schema)
-    schema = _reduced(empty, join, aggregates).schema
-    explanation = _explained(join.explanation, aggregates, schema.names)
+    schema = answer_schema(join, aggregates)
+    explanation = explained(join.explanation, aggregates, schema, "in no order")
     return JoinAggregatePlan(
         join=join, aggregates=aggregates, left=left, schema=schema, explanation=explanation
     )
 
 
-def _explained(
-    explanation: Explanation, aggregates: Mapping[str, Aggregate], columns: list[str]
+def answer_schema(join: JoinPlan, aggregates: Mapping[str, Aggregate]) -> StructType:
+    """Return the columns of the answer; raises if Spark cannot compute an aggregate of them."""
+    empty = join.left.sparkSession.createDataFrame([], join.schema)  # no join is run for it
+    return _reduced(empty, join, aggregates).schema
+
+
+def explained(
+    explanation: Explanation,
+    aggregates: Mapping[str, Aggregate],
+    schema: StructType,
+    ordering: str,
 ) -> Explanation:
+    """Return the explanation of a join as that of aggregates of its matches.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        Of the join.
+    aggregates : mapping of str to Aggregate
+        What is computed.
+    schema : StructType
+        Columns of the answer.
+    ordering : str
+        In which order the left rows come.
+    """
     values = ", ".join(f"{name} = {one}" for name, one in aggregates.items())
     return replace(
         explanation,
         join=f"every left row once, with {values} of its matches",
-        ordering="in no order",
-        columns=tuple(columns),
+        ordering=ordering,
+        columns=tuple(schema.names),
     )
 
 

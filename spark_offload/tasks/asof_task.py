@@ -5,16 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from host.asof.stream import AsofStream
-from host.join.driver import TaggedLayout
 from host.query.asof_query import AsofQuery
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch
 from spark_offload.tasks.gathered import gathered
 from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
+from spark_offload.tasks.split_sides import split_sides
 from spark_offload.tasks.task import BUFFER_ROWS, ArrowFunction, declared, task_function
 
 __all__ = ["AsofTask", "asof_function"]
@@ -84,23 +83,6 @@ def _joined(rows: PartitionRows, query: AsofQuery) -> Iterator[pa.RecordBatch]:
         piece.append(batch)
         count += batch.num_rows
         if count >= max(PIECE_ROWS, stream.waiting.num_rows + stream.kept.num_rows):
-            yield stream.rows_in_order(*_sides(piece, layout))
+            yield stream.rows_in_order(*split_sides(piece, layout))
             piece, count = [], 0
-    yield stream.last_rows(*_sides(piece, layout))
-
-
-def _sides(piece: list[pa.RecordBatch], layout: TaggedLayout) -> tuple[pa.Table, pa.Table]:
-    """Return the left and the right rows of tagged batches."""
-    sides = []
-    for side, schema in ((LEFT, layout.left), (RIGHT, layout.right)):
-        own = [
-            pa.RecordBatch.from_arrays(
-                batch.filter(pc.equal(batch.column(layout.side), side)).columns[
-                    layout.slices[side]
-                ],
-                schema=schema,
-            )
-            for batch in piece
-        ]
-        sides.append(pa.Table.from_batches(own, schema))
-    return sides[LEFT], sides[RIGHT]
+    yield stream.last_rows(*split_sides(piece, layout))

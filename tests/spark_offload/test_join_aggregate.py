@@ -6,7 +6,6 @@ import random
 from pyspark.sql import functions as F
 import pytest
 
-from hdl.presets import PRESETS
 from host import FailureError, Ordering, UsageError
 from host.errors import UnknownColumnError
 from spark_offload import (
@@ -17,7 +16,6 @@ from spark_offload import (
     verify,
 )
 from spark_offload.planning import join_aggregate_plan
-from tests.host.small_bundles import write_manifest
 from tests.spark_offload.stream_folders import rows_of
 
 AGGREGATES = {
@@ -134,15 +132,6 @@ def test_a_wrong_answer_is_found_out(frames, monkeypatch):
 def test_wrong_arguments_are_named_before_anything_runs(frames, changes, kind, message):
     with pytest.raises(kind, match=message):
         join_aggregate(*frames, **{**ASKED, **changes})
-
-
-def test_a_device_without_pairs_is_none_for_spark(frames, tmp_path):
-    place = write_manifest(PRESETS["tiny-join-aggregate"], tmp_path / "bundle")
-    said = explain(join_aggregate(*frames, **{**ASKED, "device": f"software:{place}"}))
-    assert not said.offloaded
-    assert "is a join aggregate, which sends what the matches" in str(said.causes[0])
-    with pytest.raises(UsageError, match="use a bundle that was generated without --value-bits"):
-        join_aggregate(*frames, **ASKED | {"device": f"software:{place}", "strict": True})
 
 
 def test_streams_are_refused(frames, folders):
