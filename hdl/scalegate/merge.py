@@ -12,6 +12,9 @@ from .words import GateKind
 
 __all__ = ["TimestampMerge"]
 
+#: Bits of two bodies that are compared in one cycle, before the parts are put together.
+PART_BITS = 16
+
 
 class TimestampMerge(wiring.Component):
     """Merge two inputs, whose times do not fall, into one output whose times do not fall.
@@ -48,7 +51,7 @@ class TimestampMerge(wiring.Component):
     starved_by : Out(2)
         While ``starving``, the merge itself waited for this port in the previous cycle.
     differ : Out(1)
-        High for one cycle when two barriers with different bodies have become one.
+        Two barriers with different bodies have become one two cycles ago.
     """
 
     def __init__(self, layout, *, present=(True, True)):
@@ -72,27 +75,31 @@ class TimestampMerge(wiring.Component):
         for n, (port, i) in enumerate(zip(ports, self.i, strict=True)):
             m.submodules[f"port_{n}"] = port
             connect(m, flipped(i), port.i)
-        second = self.elaborate_choice(m, ports)
+        second, same = self.elaborate_choice(m, ports)
         quiet = self.elaborate_output(m, ports, second)
-        self.elaborate_moves(m, ports, second, quiet)
+        self.elaborate_moves(m, ports, second, same, quiet)
         self.elaborate_reports(m, ports, second)
         return m
 
     def elaborate_choice(self, m, ports):
-        """Return the register that says whether port 1 shows less than port 0.
+        """Return two registers: port 1 shows less than port 0, and both show the same time.
 
         What each port will show is compared with what the other one shows, and with what that one
         will show. The moves of this cycle select the comparison that holds in the next one.
         """
         second = Signal(init=not self.present[0] and self.present[1])
-        here = [Value.cast(port.place) for port in ports]
-        ahead = [Value.cast(port.next_place) for port in ports]
-        first_moves = Mux(
-            ports[1].move, is_below(m, ahead[1], ahead[0]), is_below(m, here[1], ahead[0])
-        )
-        first_stays = Mux(ports[1].move, is_below(m, ahead[1], here[0]), second)
-        m.d.sync += second.eq(Mux(ports[0].move, first_moves, first_stays))
-        return second
+        same = Signal(init=1)
+        here, ahead = [port.place for port in ports], [port.next_place for port in ports]
+        for register, compare in (
+            (second, lambda a, b: is_below(m, Value.cast(b), Value.cast(a))),
+            (same, lambda a, b: a.time == b.time),
+        ):
+            first_moves = Mux(
+                ports[1].move, compare(ahead[0], ahead[1]), compare(ahead[0], here[1])
+            )
+            first_stays = Mux(ports[1].move, compare(here[0], ahead[1]), register)
+            m.d.sync += register.eq(Mux(ports[0].move, first_moves, first_stays))
+        return second, same
 
     def elaborate_output(self, m, ports, second):
         """Offer what the lesser port shows; return the register that forbids it.
@@ -119,12 +126,12 @@ class TimestampMerge(wiring.Component):
             m.d.comb += [port.silent.eq(silent), port.floor.eq(floor)]
         return quiet
 
-    def elaborate_moves(self, m, ports, second, quiet):
+    def elaborate_moves(self, m, ports, second, same, quiet):
         """Move on a head that leaves, and one that is no tuple unless the output has to wait."""
         # If port 0 shows a barrier and is chosen, port 1 shows one too, or has left.
         taken = ~second, second | ports[0].place.ends
         # What is offered is told, sooner or later. If port 1 shows less, port 0 is not told by it.
-        told = ~second, second | (ports[0].place.time == ports[1].place.time)
+        told = ~second, second | same
         blocked = self.o.valid & ~self.o.ready
         for n, port in enumerate(ports):
             leaves = self.o.ready & ~quiet & taken[n]
@@ -142,11 +149,15 @@ class TimestampMerge(wiring.Component):
         arrives, arrived = Cat(i.valid for i in self.i), Signal(2)
         empty = Cat(~port.filled & ~port.next_filled & ~port.place.gone for port in ports)
         lacks = empty & ~arrives & ~arrived
-        different = ports[0].head.body != ports[1].head.body
-        both = ports[0].place.ends & ports[1].place.ends
+        bodies = [Value.cast(port.head.body) for port in ports]
+        unlike = bodies[0] ^ bodies[1]
+        parts = Cat(unlike[n : n + PART_BITS].any() for n in range(0, len(unlike), PART_BITS))
+        different, become_one = Signal.like(parts), Signal()
         m.d.comb += self.waits.eq(Cat((port.filled, port.next_filled) for port in ports).any())
         m.d.sync += [
             arrived.eq(arrives),
             self.starved_by.eq(Mux(self.starving & ~self.o.valid, lacks & Cat(~second, second), 0)),
-            self.differ.eq(both & ports[0].move & different),
+            different.eq(parts),
+            become_one.eq(ports[0].place.ends & ports[1].place.ends & ports[0].move),
+            self.differ.eq(become_one & different.any()),
         ]

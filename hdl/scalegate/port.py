@@ -118,10 +118,10 @@ class MergePort(wiring.Component):
         word = self.i.payload
         mark, rises = Signal.like(word.time), Signal.like(word.time)
         stored, transfer = Signal(), Signal()
-        checked, late = self.elaborate_return(m, mark, joined, transfer)
+        takes, late = self.elaborate_return(m, mark, joined, transfer)
         m.d.comb += [
             stored.eq((word.kind == GateKind.TUPLE) | (word.kind == GateKind.BARRIER)),
-            self.i.ready.eq(o.ready & joined & checked),
+            self.i.ready.eq(o.ready & joined & takes),
             transfer.eq(self.i.valid & self.i.ready),
             o.valid.eq(transfer & stored),
             o.payload.eq(word),
@@ -130,18 +130,13 @@ class MergePort(wiring.Component):
             o.payload.time.eq(rises),
             o.payload.late.eq(word.late | late),
         ]
-        m.d.sync += mark.eq(rises)
-        with m.If(~joined):
-            m.d.comb += rises.eq(self.floor)
-            m.d.sync += fresh.eq(0)
-        with m.Else():
-            m.d.comb += rises.eq(Mux(transfer & ~late, word.time, mark))
-            with m.If(self.move & ~self.next_filled):
-                m.d.sync += fresh.eq(0)
-            with m.If(transfer & stored):
-                m.d.sync += fresh.eq(0)
-            with m.Elif(transfer & ~late & ~word.late):
-                m.d.sync += fresh.eq(1)
+        risen = transfer & ~stored & ~late & ~word.late
+        hidden = transfer & stored
+        m.d.comb += rises.eq(Mux(joined, Mux(transfer & ~late, word.time, mark), self.floor))
+        m.d.sync += [
+            mark.eq(rises),
+            fresh.eq(joined & (risen | (fresh & ~hidden & ~(self.move & ~self.next_filled)))),
+        ]
 
     def elaborate_return(self, m, mark, joined, transfer):
         """Let an input leave and come back; return whether a word can be taken, and is late.

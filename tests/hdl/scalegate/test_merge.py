@@ -65,6 +65,31 @@ def test_a_barrier_waits_for_that_of_the_other_port_and_times_begin_again():
     assert tuples(found) == [(7, 0), (1, 0)]
 
 
+@pytest.mark.parametrize("bit", [None, 0, 15, 16, 39])
+def test_barriers_with_different_bodies_are_told_two_cycles_after_they_have_become_one(bit):
+    layout = gate_word(6, 40, sources=2)
+    dut = TimestampMerge(layout)
+    bench = StreamBench(dut, deadline=100)
+    differences = [0, 0 if bit is None else 1 << bit, 0]
+    for n, i in enumerate(dut.i):
+        bodies = [body ^ (n and difference) for body, difference in enumerate(differences)]
+        bench.source(i, [layout.const({"kind": BARRIER, "body": body}) for body in bodies])
+    taken, told = [], []
+
+    async def look(ctx):
+        async for _, _, leaves, differ in ctx.tick().sample(dut.o.valid & dut.o.ready, dut.differ):
+            taken.append(leaves)
+            told.append(differ)
+
+    bench.simulator.add_testbench(look, background=True)
+    bench.sink(dut.o, 3)
+    bench.run(extra_cycles=5)
+    leaves = [cycle for cycle, leaves in enumerate(taken) if leaves]
+    assert len(leaves) == 3
+    differ = [cycle for cycle, differ in enumerate(told) if differ]
+    assert differ == ([] if bit is None else [leaves[1] + 2])
+
+
 def test_a_merge_has_its_latency_and_one_tuple_per_cycle():
     ports = [[(TUPLE, time) for time in range(n, 60, 2)] for n in range(2)]
     sent, taken = [], []
