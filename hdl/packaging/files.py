@@ -75,13 +75,13 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
     """
     names = PackageNames() if names is None else names
     axi = AxiOptions() if axi is None else axi
+    merged = ()
     if shell is not None:
         check_shells([shell])
-        axi.check(parameters)
+        merged = axi.merged(parameters)
     if bench:
         check_bench(parameters)
     manifest, _ = describe_bundle(parameters)
-    merged = () if shell is None else axi.merged(parameters)
     if merged:
         manifest = with_orders(manifest, family_of(parameters).orders)
     verilog, ports = one_file(parameters, manifest, names, shell, axi)
