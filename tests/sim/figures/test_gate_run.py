@@ -20,7 +20,12 @@ def test_a_slow_source_is_seen_in_the_rate():
 
 def test_a_wrong_order_is_noticed(monkeypatch):
     choose = TimestampMerge.elaborate_choice
-    monkeypatch.setattr(TimestampMerge, "elaborate_choice", lambda *given: ~choose(*given))
+
+    def choose_the_later(*given):
+        second, same = choose(*given)
+        return ~second, same
+
+    monkeypatch.setattr(TimestampMerge, "elaborate_choice", choose_the_later)
     run = GateRun(2, tuples=40, gaps=0.0)
     with pytest.raises(AssertionError, match=r"order of the reference|is late|has not ended"):
         run.run(deadline=500)
