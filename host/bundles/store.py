@@ -14,7 +14,7 @@ from host.bundles.cache import bundle_folders, library_folder, prepare_folder
 from host.device.simulator_library import LIBRARY, is_usable, read_library
 from host.errors import BuildError, JoinError, ManifestError, MissingToolError
 from host.files.atomic import workplace
-from host.files.source_digest import file_digest
+from host.files.source_digest import file_digest, files_below
 from host.manifest import Manifest
 from host.presets import PRESETS
 
@@ -49,10 +49,9 @@ def source_hash() -> str | None:
         if not folders:
             return None
         folder = Path(folders[0])
-        for file in sorted(folder.rglob("*")):
-            if file.suffix in _SOURCES and file.is_file():
-                digest.update(f"{maker}/{file.relative_to(folder)}\0".encode())
-                digest.update(file_digest(file))
+        for file in files_below(folder, _SOURCES):
+            digest.update(f"{maker}{file.path[len(str(folder)) :]}\0".encode())
+            digest.update(file_digest(file))
         for report in sorted((folder.parent / _REPORTS).glob("*.json")):
             digest.update(file_digest(report))
     return digest.hexdigest()

@@ -18,6 +18,7 @@ __all__ = [
     "check_batch_frame",
     "check_frame",
     "find_column",
+    "in_sql",
     "output_schema",
     "quoted",
 ]
@@ -60,8 +61,13 @@ def find_column(schema: StructType, name: str, side: str) -> StructField:
 
 
 def quoted(name: str) -> str:
-    """Return ``name`` as Spark reads it in an expression, whatever letters it holds."""
-    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
+    """Return ``name`` as Spark reads it where a column's name is asked for (``F.col``)."""
+    return name if name.isidentifier() else in_sql(name)
+
+
+def in_sql(name: str) -> str:
+    """Return ``name`` as Spark reads it in SQL, whatever letters it holds and SQL means by it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def output_schema(

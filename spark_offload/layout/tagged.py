@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from spark_offload.layout.columns import in_sql
 from spark_offload.layout.key_types import partition_key
 from spark_offload.layout.order_axis import order_number
 from spark_offload.layout.steps import elements, steps_reached
@@ -211,21 +212,24 @@ def _one_side(
     own: TaggedInput, letter: str, side: int, order_type: DataType, key_types: Sequence[DataType]
 ) -> DataFrame:
     """Return the rows of ``own`` as rows of the tagged frame, still carrying the keys."""
-    names = {name: f"{letter}{index}" for index, name in enumerate(own.frame.columns)}
-    keys = [
-        partition_key(F.col(names[name]), kind).alias(f"k{index}")
-        for index, (name, kind) in enumerate(zip(own.keys, key_types, strict=True))
-    ]
-    # In SQL, as far as possible: every step of an expression in Python is a trip to the JVM.
+    frame, names = _distinct(own.frame, letter)
+    order = names[own.frame.columns.index(own.order)]
+    # In SQL, and in one step, as far as possible: every step of an expression in Python is a trip
+    # to the JVM, and every step of a frame an analysis of its plan.
     tags = (
         f"CAST({side} AS TINYINT) AS side",
-        f"CAST({names[own.order]} AS {order_type.simpleString()}) AS order",
+        f"CAST({order} AS {order_type.simpleString()}) AS order",
         "monotonically_increasing_id() AS row",
     )
-    named = own.frame.toDF(*names.values())
-    if not keys:
-        return named.selectExpr(*tags, "*")
-    rows = named.select(*map(F.expr, tags), *keys, "*")
+    payload = [f"{name} AS {letter}{index}" for index, name in enumerate(names)]
+    if not key_types:
+        return frame.selectExpr(*tags, *payload)
+    columns = [F.col(names[own.frame.columns.index(key)]) for key in own.keys]
+    keys = [
+        partition_key(column, kind).alias(f"k{index}")
+        for index, (column, kind) in enumerate(zip(columns, key_types, strict=True))
+    ]
+    rows = frame.select(*map(F.expr, tags), *keys, *map(F.expr, payload))
     if own.unmatched:
         return rows
     # A null key matches nothing; a null in the order column stays, to be complained of.
@@ -234,6 +238,17 @@ def _one_side(
     return rows
 
 
+def _distinct(frame: DataFrame, letter: str) -> tuple[DataFrame, list[str]]:
+    """Return a frame and, as SQL reads them, names of its columns that Spark can tell apart."""
+    names = frame.columns
+    if len({name.casefold() for name in names}) == len(names):
+        return frame, [in_sql(name) for name in names]
+    numbered = [f"{letter}{index}" for index in range(len(names))]
+    return frame.toDF(*numbered), numbered
+
+
 def _united(left: DataFrame, right: DataFrame) -> DataFrame:
     """Return the rows of both sides, the columns of the other side null."""
+    if left.columns == right.columns:
+        return left.unionAll(right)
     return left.unionByName(right, allowMissingColumns=True)

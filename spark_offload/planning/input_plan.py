@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from spark_offload.catalyst import kind_of
+from spark_offload.catalyst import analysed, has_python_function, kind_of
 from spark_offload.cluster import is_connect
 
 __all__ = ["NO_ESTIMATE", "estimated_bytes", "estimated_rows", "is_plain_read"]
@@ -13,8 +13,17 @@ __all__ = ["NO_ESTIMATE", "estimated_bytes", "estimated_rows", "is_plain_read"]
 NO_ESTIMATE = (1 << 63) - 1
 """Bytes of a frame of which Spark knows nothing."""
 
-SOURCES = {"LogicalRelation", "LocalRelation", "DataSourceV2ScanRelation", "Range"}
+SOURCES = {
+    "DataSourceV2Relation",
+    "DataSourceV2ScanRelation",
+    "LocalRelation",
+    "LogicalRelation",
+    "Range",
+}
 """Nodes of a plan that read a table, a file, or rows that are there already; RDDs compute."""
+
+PASSING = {"Project", "SubqueryAlias", "View"}
+"""Nodes that have a row for each row that they get."""
 
 
 def estimated_bytes(frame: DataFrame) -> int:
@@ -47,10 +56,18 @@ def is_plain_read(frame: DataFrame) -> bool:
     """
     if is_connect(frame):
         return False
-    # A frame keeps the plan that it was first used with, and may have been cached since; under
-    # another name it gets a plan anew.
-    node = _optimized(frame.alias("now"))
-    while kind_of(node) == "Project":
+    plan = analysed(frame)
+    if has_python_function(plan) or not _is_plain(plan):
+        return False
+    if frame._jdf.sparkSession().sharedState().cacheManager().isEmpty():
+        return True
+    # What is cached is computed when it is first read. A frame keeps the plan that it was first
+    # used with, and may have been cached since; under another name it gets a plan anew.
+    return _is_plain(_optimized(frame.alias("now")))
+
+
+def _is_plain(node: Any) -> bool:
+    while kind_of(node) in PASSING:
         node = node.child()
     return kind_of(node) in SOURCES
 

@@ -47,7 +47,19 @@ def test_what_computes_is_none(spark, tmp_path):
         assert not is_plain_read(frame)
     cached = stored.cache()
     assert not is_plain_read(cached)
+    assert not is_plain_read(cached.select("t"))
+    assert is_plain_read(spark.range(5))
     cached.unpersist()
+    assert is_plain_read(cached)
+
+
+def test_a_view_and_a_table_of_files_are_plain_reads(spark, tmp_path):
+    stored = files(spark, tmp_path, random_rows(1, 30))
+    stored.createOrReplaceTempView("plainly_stored")
+    assert is_plain_read(spark.table("plainly_stored"))
+    assert is_plain_read(spark.sql("SELECT x, t + 1 AS t FROM plainly_stored"))
+    assert not is_plain_read(spark.sql("SELECT DISTINCT x FROM plainly_stored"))
+    spark.catalog.dropTempView("plainly_stored")
 
 
 @pytest.mark.parametrize(
