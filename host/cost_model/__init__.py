@@ -5,7 +5,8 @@
 :class:`Circuit` has the paper's terms of one accelerator, in cycles, :class:`Workload` those of
 what it is given to do. :mod:`~host.cost_model.latency` is about an idle accelerator,
 :mod:`~host.cost_model.throughput` about a busy one, :mod:`~host.cost_model.load` about both, and
-:mod:`~host.cost_model.join` about a join of known size. ``docs/cost-model.md`` tells how far the
+:mod:`~host.cost_model.join` about a join of known size, :mod:`~host.cost_model.matches` about one
+whose matches are reduced. ``docs/cost-model.md`` tells how far the
 model is from the hardware counters.
 """
 
@@ -19,6 +20,7 @@ from host.cost_model.join import (
 )
 from host.cost_model.latency import idle_processing_latency, idle_visiting_latency
 from host.cost_model.load import processing_latency, processing_terms, visiting_latency
+from host.cost_model.matches import match_passes
 from host.cost_model.throughput import bottleneck, cycles_per_tuple, limits
 from host.cost_model.workload import IDLE, SATURATED, Workload
 
@@ -36,6 +38,7 @@ __all__ = [
     "idle_processing_latency",
     "idle_visiting_latency",
     "limits",
+    "match_passes",
     "mean_of_last",
     "processing_latency",
     "processing_terms",

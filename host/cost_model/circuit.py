@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from host.cost_model.equations import levels
-from host.manifest import Manifest
+from host.manifest import JoinAggregateManifest, Manifest
 
 __all__ = ["Circuit"]
 
@@ -36,9 +36,12 @@ class Circuit:
         Whether there are timestamps.
     ports : int
         Ports that results leave by: one, or one for the probes of each side.
+    reduces : bool
+        Whether only R probes, and a word for each probe leaves in place of its pairs.
     ingress, region, combiner : int
         Cycles outside the trees, those of a region without its rows or walks: the paper's terms
-        leave them out. With two ports, ``combiner`` is the exit of a side.
+        leave them out. With two ports, ``combiner`` is the exit of a side; where matches are
+        reduced, it is the only exit.
     """
 
     engine: str
@@ -53,6 +56,7 @@ class Circuit:
     per_word: int
     timed: bool
     ports: int
+    reduces: bool
     ingress: int
     region: int
     combiner: int
@@ -73,13 +77,14 @@ class Circuit:
         timed = bool(manifest.timestamp_bits)
         digest_bits = parameters.get("digest_bits")
         cells = manifest.digests is not None
+        reduces = isinstance(manifest, JoinAggregateManifest)
         # Two registers, four stages of preparation; those of a bucket's number or of cells.
         ingress = 6 + timed + (index and (5 if band else 3)) + 3 * cells
         if index:
             region = 20 + timed + band
         else:
             lanes = 3 if storage.lanes > 1 else 0
-            region = 11 + timed + lanes + (0 if digest_bits is None else 6) + cells
+            region = 11 + timed + lanes + (0 if digest_bits is None else 6) + cells + 3 * reduces
         return cls(
             engine=manifest.engine,
             cores=storage.cores,
@@ -93,9 +98,10 @@ class Circuit:
             per_word=manifest.tuples_per_word,
             timed=timed,
             ports=len(manifest.result_ports),
+            reduces=reduces,
             ingress=ingress,
             region=region,
-            combiner=2 if len(manifest.result_ports) == 1 else 1,
+            combiner=1 if reduces or len(manifest.result_ports) == 2 else 2,
         )
 
     @property

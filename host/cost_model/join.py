@@ -76,7 +76,7 @@ def estimated_cycles(manifest: Manifest, size: JoinSize, ordering: Ordering | No
 def describe_latency(manifest: Manifest, windows: tuple[float, float]) -> str:
     """Say how long a tuple's results take on an idle accelerator, and what that consists of."""
     circuit = Circuit.of(manifest)
-    load = Workload(windows=windows)
+    load = Workload(windows=windows, share=1.0 if circuit.reduces else 0.5)
     total = idle_processing_latency(circuit, load)
     way_in = circuit.ingress + circuit.distribution
     way_out = circuit.gathering + circuit.combiner

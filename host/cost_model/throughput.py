@@ -23,7 +23,9 @@ ROOM = 17.25
 def limits(circuit: Circuit, load: Workload) -> Mapping[str, float]:
     """Return the cycles per tuple that each part of an accelerator takes, by what it does."""
     found = {"input words": _words(circuit, load)}
-    if circuit.engine == "scan":
+    if circuit.reduces:
+        found |= _reducing(circuit, load)
+    elif circuit.engine == "scan":
         passes = [_pass(circuit, load, side) for side in (0, 1)]
         found["passes"] = _both(circuit, load, passes)
         if circuit.digest_bits is not None:
@@ -88,6 +90,17 @@ def _both(circuit: Circuit, load: Workload, passes: list[float]) -> float:
     spent = [math.ceil(load.burst / groups[side]) * passes[side] for side in (0, 1)]
     overlap = [(2 + 2 // groups[side]) * passes[side] - 2 * groups[side] for side in (0, 1)]
     return max(*spent, sum(spent) - sum(overlap)) / (2 * load.burst)
+
+
+def _reducing(circuit: Circuit, load: Workload) -> Mapping[str, float]:
+    """Passes of R alone, and a cycle for each key with a match, whichever probes it matches."""
+    group, window = load.group(circuit, 0), load.windows[1]
+    odds = load.matches / window if window else 0.0
+    matched = 1 - (1 - min(1.0, odds)) ** group  # of all keys
+    return {
+        "passes": load.share / group * _pass(circuit, load, 0),
+        "keys with a match": load.share / group * matched * window / circuit.cores,
+    }
 
 
 def _verifying(circuit: Circuit, load: Workload, passes: list[float]) -> float:
@@ -159,8 +172,11 @@ def _under_way(circuit: Circuit, load: Workload, side: int, share: float) -> flo
 def _results(circuit: Circuit, load: Workload) -> float:
     """A cycle for each pair and star, or for two of them; of each side by itself, with two ports.
 
-    Two results that share a word at the port of a side come from its tree one by one.
+    Two results that share a word at the port of a side come from its tree one by one. Where matches
+    are reduced, a word leaves for each tuple of R, whatever it matches.
     """
+    if circuit.reduces:
+        return load.share * (1 + load.stars(circuit, 0))
     if circuit.ports == 2:
         return max(
             load.share_of(side) * (load.matches + load.stars(circuit, side)) for side in (0, 1)

@@ -74,8 +74,8 @@ class Choice:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether there is a model of its cycles: it counts them, and sends pairs."""
-        return not (self.uri.startswith(SOFTWARE) or self.reduces)
+        """Whether there is a model of its cycles: it counts them."""
+        return not self.uri.startswith(SOFTWARE)
 
     def name(self, query: JoinQuery) -> str:
         """Return what a join on it is called in Spark's plan."""

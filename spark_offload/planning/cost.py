@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a join costs: on the accelerator in cycles, in Spark alone in pairs of rows compared."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import re
 from typing import Any, cast
 
 from pyspark.sql import DataFrame
 
-from host import CountWindow, Manifest
-from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
+from host import CountWindow, Manifest, Ordering
+from host.cost_model import (
+    JoinSize,
+    describe_latency,
+    estimated_cycles,
+    match_passes,
+    mean_of_last,
+)
 from host.hardware.clock import hardware_time
+from host.manifest import JoinAggregateManifest
 from host.query.join_query import JoinQuery
 from spark_offload.cluster import is_connect
 from spark_offload.own_join.question import own_join
@@ -78,6 +85,16 @@ class Cost:
     hardware: str | None = None
     latency: str | None = None
 
+    def of_columns(self, count: int, manifest: Manifest) -> "Cost":
+        """Return the cost of matches of which ``count`` columns are aggregated, from that of one.
+
+        Each column takes passes of its own; rows are counted in any of them.
+        """
+        if self.cycles is None or count < 2:
+            return self
+        cycles = count * self.cycles
+        return replace(self, cycles=cycles, hardware=hardware_time(cycles, manifest))
+
     def __str__(self) -> str:
         ours = "cycles: not known"
         if self.cycles is not None:
@@ -108,7 +125,8 @@ def estimate_cost(
     Parameters
     ----------
     manifest : Manifest or None
-        Of the accelerator; None if there is none.
+        Of the accelerator; None if there is none. For a join aggregate, the cost is that of one
+        column that is aggregated.
     size : JoinSize or None
         Of the whole join, if it is known.
     devices : int
@@ -116,8 +134,11 @@ def estimate_cost(
     """
     cycles = hardware = latency = None
     if manifest is not None and size is not None:
-        each = size.shared(devices)
-        cycles = devices * estimated_cycles(manifest, each, query.ordering)
+        passes, each, ordering = 1, size.shared(devices), query.ordering
+        if isinstance(manifest, JoinAggregateManifest):
+            passes, each = match_passes(query, each)
+            ordering = Ordering.none()
+        cycles = devices * passes * estimated_cycles(manifest, each, ordering)
         hardware = hardware_time(cycles, manifest)
         latency = describe_latency(manifest, each.windows)
     operator = pairs = None

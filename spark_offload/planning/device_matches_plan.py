@@ -6,7 +6,7 @@ keys, or those of the range of time in which it leaves the window, with the halo
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -29,7 +29,7 @@ from spark_offload.planning.accelerator import (
     require_window,
 )
 from spark_offload.planning.batch_plan import BatchJoinPlan
-from spark_offload.planning.explanation import TermExplanation
+from spark_offload.planning.explanation import Explanation, TermExplanation
 from spark_offload.planning.inputs import JoinInputs
 from spark_offload.planning.join_aggregate_plan import (
     JoinAggregatePlan,
@@ -61,6 +61,13 @@ class DeviceMatchesPlan(JoinAggregatePlan):
     join: BatchJoinPlan
     right: DataFrame
     goes_on: bool
+
+    def estimated(self, *, count: bool = False) -> Explanation:
+        found = super().estimated(count=count)
+        assert found.cost is not None
+        columns = {one.column for one in self.aggregates.values() if one.column is not None}
+        cost = found.cost.of_columns(len(columns), self.join.choice.manifest)
+        return replace(found, cost=cost)
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         join = self.join

@@ -110,6 +110,33 @@ def test_the_simulated_accelerator_gives_the_same_answer(frames, tmp_path_factor
     assert verify(answer).rows == 100
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("window", "passes"), [({"within": 24}, 1), ({"rows": 24}, 2)], ids=["time", "rows"]
+)
+def test_explain_estimates_the_cycles_of_the_accelerator(spark, tmp_path_factory, window, passes):
+    parameters = PARAMETERS.with_(timestamp_bits=13)
+    uri = built(parameters, tmp_path_factory.mktemp("estimated") / "bundle")
+    left = spark.range(2000).selectExpr("int(2 * id) AS t", "int(id % 8) AS x")
+    right = spark.range(2000).selectExpr(
+        "int(2 * id + 1) AS t", "int(100 + id % 8) AS x", "id AS p", "id % 9 AS q"
+    )
+    asked = {"on": "x", "order": "t", "device": uri, "partitions": 1, "strict": True, **window}
+    cycles = {}
+    for aggregates in ({"n": "count"}, {"low": "min:p", "high": "max:p", "n": "sum:q"}):
+        answer = join_aggregate(left, right, **asked, aggregates=aggregates)
+        said = explain(answer, count=True)
+        assert said.inputs.rows == (2000, 2000)
+        assert answer.where("n > 0").count() == 0  # nothing matches
+        counted = metrics(answer).counters()["cycles"]
+        assert said.cost.cycles <= 1.02 * counted
+        assert said.cost.cycles == pytest.approx(counted, rel=0.1)
+        assert "more where many rows match; " in str(said.cost)
+        cycles[len(aggregates)] = said.cost.cycles
+    assert cycles[3] == 2 * cycles[1]  # a pass for each column
+    assert not said.cost.cycles % passes
+
+
 def test_what_the_accelerator_cannot_take_is_answered_for_in_software(spark, device):
     left = spark.createDataFrame([(t, t % 5) for t in range(200)], "t int, x int")
     crowd = [(180, 2, 1 << 60)] * 70  # more than the cores hold, and a value of too many bits

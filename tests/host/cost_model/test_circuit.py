@@ -5,6 +5,7 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.index.layouts import group_count
+from hdl.join_aggregate import JoinAggregateAccelerator
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from host.cost_model import (
@@ -14,7 +15,7 @@ from host.cost_model import (
     cycles_per_tuple,
     idle_processing_latency,
 )
-from host.manifest import Manifest
+from host.manifest import JoinAggregateManifest, Manifest
 
 KEYS = (KeyField(name="x", bits=16), KeyField(name="y", bits=9, signed=False))
 SCANS = [
@@ -35,8 +36,17 @@ INDICES = [
 ]
 
 
+REDUCING = [
+    {"cores": 1, "fan_out": 2, "fan_in": 2},
+    {"cores": 2, "fan_out": 2, "fan_in": 2, "lanes": 4, "timestamp_bits": 12},
+    {"cores": 3, "fan_out": 2, "fan_in": 4, "probes": 4},
+    {"cores": 8, "fan_out": 4, "fan_in": 4, "lanes": 3, "comparator": "equality"},
+]
+
+
 def circuit_of(parameters):
-    return Circuit.of(Manifest.from_dict(describe(parameters, "", verilog_file="")))
+    kind = JoinAggregateManifest if parameters.is_aggregated else Manifest
+    return Circuit.of(kind.from_dict(describe(parameters, "", verilog_file="")))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +63,38 @@ def test_the_cycles_of_all_parts_are_those_of_the_components(changes):
     assert circuit.fixed == built.latency
     if parameters.engine == "index":
         assert circuit.groups_under_way == group_count(parameters)
+
+
+@pytest.mark.parametrize("changes", REDUCING)
+def test_so_are_those_of_a_join_aggregate(changes):
+    parameters = JoinParameters(sub_window=64, keys=KEYS, value_bits=16, **changes)
+    circuit, built = circuit_of(parameters), JoinAggregateAccelerator(parameters)
+    assert circuit.ingress == built.ingress.latency
+    assert circuit.distribution == built.distribution.latency
+    assert circuit.region == built.regions[0].latency
+    assert circuit.gathering == built.gathering.latency
+    assert circuit.fixed == built.latency
+
+
+def test_where_matches_are_reduced_passes_decide_until_most_keys_match():
+    circuit = circuit_of(
+        JoinParameters(cores=4, sub_window=1024, keys=KEYS, lanes=4, probes=8, value_bits=16)
+    )
+    limit = {}
+    for matches in (0, 100, 400, 4096):
+        load = Workload(windows=(0, 4096), share=0.5, period=0, matches=matches)
+        limit[matches] = bottleneck(circuit, load)
+        # For each left row: 256 rows and a bit for eight probes, or the 1,024 keys of a core.
+        if matches == 4096:
+            assert 2 * cycles_per_tuple(circuit, load) == 1024 / 8
+        elif limit[matches] == "passes":
+            assert 32 < 2 * cycles_per_tuple(circuit, load) < 32.5
+    assert limit == {
+        0: "passes",
+        100: "passes",
+        400: "keys with a match",
+        4096: "keys with a match",
+    }
 
 
 def test_two_result_ports_share_the_results_among_them():
