@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""STRETCH's Q1 on hardware: wordcount and paircount, whose tuples have many keys."""
+"""STRETCH's Q1 on hardware: wordcount, paircount and longest tweet, of tuples with many keys."""
 
 import csv
 from dataclasses import asdict, dataclass, fields, replace
@@ -9,7 +9,7 @@ from .accelerators import design
 from .drawing import draw
 from .store import Store
 from .sweep import FOLDER
-from .text_operators import DISTANCES
+from .text_operators import DISTANCES, LONGEST
 from .text_run import KEY_BITS, TextPoint, measure_texts, text_parameters
 
 __all__ = ["TextPlot", "sweep_texts", "text_plots", "write_texts"]
@@ -49,7 +49,7 @@ class TextPlot:
 
 
 def text_plots(*, quick=False):
-    """Return the figure by name; the quick one has a core, fewer texts and only words."""
+    """Return the figures by name; quick ones have one core, fewer texts and no pairs."""
     small = {"pane_texts": 1200, "panes": 4} if quick else {}
     words = TextPoint("wordcount", **small)
     points = [words, replace(words, source="address")]
@@ -57,14 +57,24 @@ def text_plots(*, quick=False):
         points += [TextPoint(kind) for kind in DISTANCES if kind != words.kind]
         points += [TextPoint(points[-1].kind, source="address")]
         points += [TextPoint(kind, cores=4) for kind in ("wordcount", "paircount L")]
-    plot = TextPlot(
-        "texts",
-        "Wordcount and paircount (Q1 of STRETCH): keys of tuples per cycle",
-        f"Saturated; texts of 4 to 16 words with the frequencies of English, 2^{KEY_BITS} keys, "
-        f"windows of two panes.",
-        tuple(points),
+    tweets = TextPoint(LONGEST, source="hashtags", most=4, **(small or {"pane_texts": 8000}))
+    both = (
+        TextPlot(
+            "texts",
+            "Wordcount and paircount (Q1 of STRETCH): keys of tuples per cycle",
+            f"Saturated; texts of 4 to 16 words with the frequencies of English, 2^{KEY_BITS} "
+            f"keys, windows of two panes.",
+            tuple(points),
+        ),
+        TextPlot(
+            "tweets",
+            "Longest tweet of each hashtag (Operator 9 of STRETCH): keys of tuples per cycle",
+            f"Saturated; tweets of 1 to {tweets.most} hashtags with the frequencies of English, "
+            f"2^{KEY_BITS} keys, windows of two panes.",
+            (tweets,) if quick else (tweets, replace(tweets, cores=4)),
+        ),
     )
-    return {plot.name: plot}
+    return {plot.name: plot for plot in both}
 
 
 def sweep_texts(points, report, *, folder=FOLDER, advance=lambda done, of: None):

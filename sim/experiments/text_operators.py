@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""STRETCH's Operator 14 for texts of many words: wordcount, and paircount L, M and H."""
+"""STRETCH's Operators 14 and 9 for texts: wordcount, paircount L, M and H, and longest tweet."""
 
 from host.windowed import Field, Key, Reduction, WindowedOperator
 
-__all__ = ["DISTANCES", "counting", "text_fields"]
+__all__ = ["DISTANCES", "KINDS", "LONGEST", "counting", "longest", "operator_of", "text_fields"]
 
 #: Largest distance of two words that are a pair (the seed's B); None counts words.
 DISTANCES = {"wordcount": None, "paircount L": 3, "paircount M": 10, "paircount H": 1 << 16}
+#: What finds the longest tweet of each hashtag; the words of its texts are hashtags.
+LONGEST = "longest tweet"
+#: All operators.
+KINDS = (*DISTANCES, LONGEST)
+#: Bits of the number of characters of a text.
+CHARS_BITS = 9
 
 
 def text_fields(most, bits):
@@ -49,3 +55,26 @@ def counting(kind, *, most, bits):
         key_names=names,
         reductions=[Reduction("texts", "count", bits=20)],
     )
+
+
+def longest(*, most, bits):
+    """Return the operator that finds the most characters of the texts with each word.
+
+    Its windows and keys are those of :func:`counting` words.
+    """
+    return WindowedOperator(
+        name="longest_tweet",
+        size=2,
+        advance=1,
+        fields=[*text_fields(most, bits), Field("chars", CHARS_BITS, signed=False)],
+        keys=[Key(f"word{n}", when=f"words > {n}") for n in range(most)],
+        key_names=["word"],
+        reductions=[Reduction("longest", "max", "chars")],
+    )
+
+
+def operator_of(kind, *, most, bits):
+    """Return the operator of one of :data:`KINDS`."""
+    if kind == LONGEST:
+        return longest(most=most, bits=bits)
+    return counting(kind, most=most, bits=bits)

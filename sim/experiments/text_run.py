@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count words, or pairs of words, of texts on a simulated accelerator, and check every count."""
+"""Aggregate texts by words or pairs of words on a simulated accelerator, and check every value."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from host.words import AggregateCodec
 from sim.verilated.library import build_library
 
 from .sweep import FOLDER
-from .text_operators import DISTANCES, counting
+from .text_operators import DISTANCES, LONGEST, counting, operator_of
 from .texts import SOURCES
 
 __all__ = ["KEY_BITS", "TextPoint", "measure_texts", "text_parameters"]
@@ -36,7 +36,7 @@ class TextPoint:
     Parameters
     ----------
     kind : str
-        One of :data:`~sim.experiments.text_operators.DISTANCES`.
+        One of :data:`~sim.experiments.text_operators.KINDS`.
     cores : int
         Cores of the accelerator.
     source : str
@@ -57,14 +57,18 @@ class TextPoint:
     @property
     def bits(self):
         """Width of the number of a word."""
-        return KEY_BITS if DISTANCES[self.kind] is None else KEY_BITS // 2
+        return KEY_BITS if DISTANCES.get(self.kind) is None else KEY_BITS // 2
+
+    @property
+    def operator(self):
+        """What the accelerator does."""
+        return operator_of(self.kind, most=self.most, bits=self.bits)
 
 
 def text_parameters(point):
     """Return the parameters of the accelerator of a point."""
-    operator = counting(point.kind, most=point.most, bits=point.bits)
     return AggregateParameters(
-        operator=OperatorDescription.from_dict(operator.to_dict()),
+        operator=OperatorDescription.from_dict(point.operator.to_dict()),
         cores=point.cores,
         timestamp_bits=16,
     )
@@ -80,7 +84,7 @@ def text_bundle(point, report, folder):
 
 
 def measure_texts(point, report, *, folder=FOLDER):
-    """Send texts as fast as they are accepted, and check the count of every window and key.
+    """Send texts as fast as they are accepted, and check the value of every window and key.
 
     Returns
     -------
@@ -89,14 +93,14 @@ def measure_texts(point, report, *, folder=FOLDER):
         on, their ``words``, and their ``keys``, of which each text has a set; ``results`` of all
         windows.
     """
-    operator = counting(point.kind, most=point.most, bits=point.bits)
+    operator = point.operator
     texts = SOURCES[point.source](
         point.pane_texts * point.panes, vocabulary=1 << point.bits, most=point.most
     )
     times = np.repeat(np.arange(point.panes), point.pane_texts)
-    columns = texts.columns()
+    columns = {name: texts.columns()[name] for name in (field.name for field in operator.fields)}
     expected = aggregate_arrays(operator, times, columns)
-    counts = expected.values["texts"]
+    counts = texts_with_each_key(point, times, columns)
     keys = int(counts.sum()) // operator.size  # each of them is in so many windows
     with closing(SimulatedAggregate(text_bundle(point, report, folder))) as device:
         codec = AggregateCodec(device.manifest)
@@ -123,9 +127,10 @@ def measure_texts(point, report, *, folder=FOLDER):
         )
     codec.check(results[: done.produced])
     is_value = found.kind == kinds["VALUE"]
-    check_counts(
+    name = operator.reductions[0].name
+    check_values(
         operator, expected, found.boundary[is_value], found.key[is_value],
-        found.window["texts"][is_value],
+        found.window[name][is_value],
     )  # fmt: skip
     # The accelerator begins with a scan of all rows, for which the first tuples wait.
     accepted = stamps.accepted[point.pane_texts : len(times)].astype(np.int64)
@@ -138,7 +143,15 @@ def measure_texts(point, report, *, folder=FOLDER):
     }
 
 
-def check_counts(operator, expected, boundary, key, count):
+def texts_with_each_key(point, times, columns):
+    """Return the number of texts of each window and key, in the order of the results."""
+    kind = "wordcount" if point.kind == LONGEST else point.kind
+    counted = counting(kind, most=point.most, bits=point.bits)
+    named = {field.name: columns[field.name] for field in counted.fields}
+    return aggregate_arrays(counted, times, named).values["texts"]
+
+
+def check_values(operator, expected, boundary, key, value):
     """Raise :exc:`AssertionError` unless the results are those that are expected."""
     number, place = np.zeros(len(expected), np.int64), 0
     for field, part in zip(operator.key_fields, expected.keys.values(), strict=True):
@@ -149,9 +162,9 @@ def check_counts(operator, expected, boundary, key, count):
     pairs = (
         (boundary, expected.end),
         (key, number),
-        (count, expected.values["texts"]),
+        (value, expected.values[operator.reductions[0].name]),
     )
     if len(order) != len(wanted) or not all(
         (got[order] == other[wanted]).all() for got, other in pairs
     ):
-        raise AssertionError("a window has another count than its texts")
+        raise AssertionError("a window has another value than its texts")

@@ -10,10 +10,12 @@ import re
 
 import numpy as np
 
-__all__ = ["SOURCES", "Texts", "address", "english"]
+__all__ = ["SOURCES", "Texts", "address", "english", "hashtags"]
 
 #: Zipf's law with Mandelbrot's shift: the word of rank r occurs in proportion to (r + 2.7) ** -1.
 SHIFT = 2.7
+#: Most characters of a tweet.
+MOST_CHARS = 280
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,18 @@ class Texts:
         A row per text, with zeros behind its last word.
     lengths : array of int64
         Words of each text.
+    chars : array of int64
+        Characters of each text.
     """
 
     words: np.ndarray
     lengths: np.ndarray
+    chars: np.ndarray
 
     def columns(self):
-        """Return the fields of :func:`sim.experiments.text_operators.text_fields`."""
+        """Return the fields of the operators of :mod:`sim.experiments.text_operators`."""
         named = {f"word{n}": column for n, column in enumerate(self.words.T)}
-        return {**named, "words": self.lengths}
+        return {**named, "words": self.lengths, "chars": self.chars}
 
     def within(self, vocabulary):
         """Return the texts without the words beyond a vocabulary."""
@@ -42,16 +47,22 @@ class Texts:
         kept = (np.arange(most) < self.lengths[:, None]) & (self.words < vocabulary)
         order = np.argsort(~kept, axis=1, kind="stable")
         words = np.take_along_axis(np.where(kept, self.words, 0), order, axis=1)
-        return Texts(words, kept.sum(axis=1))
+        return Texts(words, kept.sum(axis=1), self.chars)
 
 
-def english(count, *, vocabulary, most, seed=25):
-    """Return random texts of 4 to ``most`` words, with the frequencies of words in English."""
+def english(count, *, vocabulary, most, least=4, seed=25):
+    """Return random texts of ``least`` to ``most`` words, with the frequencies of English."""
     generator = np.random.default_rng(seed)
     weights = 1 / (np.arange(vocabulary) + 1 + SHIFT)
     words = generator.choice(vocabulary, (count, most), p=weights / weights.sum())
-    lengths = generator.integers(min(4, most), most + 1, count)
-    return Texts(np.where(np.arange(most) < lengths[:, None], words, 0), lengths)
+    lengths = generator.integers(min(least, most), most + 1, count)
+    chars = generator.integers(1, MOST_CHARS + 1, count)
+    return Texts(np.where(np.arange(most) < lengths[:, None], words, 0), lengths, chars)
+
+
+def hashtags(count, *, vocabulary, most):
+    """Return random tweets of one to ``most`` hashtags, which are as frequent as words are."""
+    return english(count, vocabulary=vocabulary, most=most, least=1)
 
 
 def address(count, *, vocabulary, most):
@@ -67,10 +78,12 @@ def address(count, *, vocabulary, most):
         for at in range(0, len(sentence), most)
     ]
     lengths = np.array([len(piece) for piece in pieces])
+    size = np.array([len(word) + 1 for word in ranks])
+    chars = np.array([size[piece].sum() - 1 for piece in pieces])
     words = np.array([piece + [0] * (most - len(piece)) for piece in pieces])
     again = np.arange(count) % len(pieces)
-    return Texts(words[again], lengths[again]).within(vocabulary)
+    return Texts(words[again], lengths[again], chars[again]).within(vocabulary)
 
 
 #: Where texts come from.
-SOURCES = {"english": english, "address": address}
+SOURCES = {"english": english, "hashtags": hashtags, "address": address}

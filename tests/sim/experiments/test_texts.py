@@ -9,15 +9,16 @@ import pytest
 from host.windowed.vectorized import aggregate_arrays
 from sim.experiments import text_figures
 from sim.experiments.text_figures import sweep_texts, text_plots, write_texts
-from sim.experiments.text_operators import DISTANCES, counting
+from sim.experiments.text_operators import DISTANCES, LONGEST, counting, longest
 from sim.experiments.text_run import (
     KEY_BITS,
     TextPoint,
-    check_counts,
+    check_values,
     measure_texts,
     text_parameters,
+    texts_with_each_key,
 )
-from sim.experiments.texts import SOURCES, Texts, address, english
+from sim.experiments.texts import SOURCES, Texts, address, english, hashtags
 
 PIECES = 22
 """Of the address, at most 16 words each."""
@@ -42,6 +43,9 @@ def test_the_address_is_cut_at_sentences_and_its_words_are_numbered_by_frequency
     assert texts.lengths[:3].tolist() == [16, 14, 16]  # "Four score …" has 30 words
     assert texts.lengths[:PIECES].sum() == 272
     assert (texts.words[:PIECES] == texts.words[PIECES : 2 * PIECES]).all()
+    assert texts.chars[1] == len(
+        "conceived in liberty and dedicated to the proposition that all men are created equal"
+    )
     inside = np.arange(16) < texts.lengths[:PIECES, None]
     counts = np.bincount(texts.words[:PIECES][inside])
     assert (np.diff(counts) <= 0).all()
@@ -49,16 +53,44 @@ def test_the_address_is_cut_at_sentences_and_its_words_are_numbered_by_frequency
 
 
 def test_words_beyond_the_vocabulary_leave_a_text():
-    texts = Texts(np.array([[5, 1, 9, 0], [9, 9, 0, 0]]), np.array([4, 2])).within(6)
+    texts = Texts(
+        np.array([[5, 1, 9, 0], [9, 9, 0, 0]]), np.array([4, 2]), np.array([20, 9])
+    ).within(6)
     assert texts.words.tolist() == [[5, 1, 0, 0], [0, 0, 0, 0]]
     assert texts.lengths.tolist() == [3, 0]
+    assert texts.chars.tolist() == [20, 9]
+
+
+def fields_of(operator, texts):
+    columns = texts.columns()
+    return {field.name: columns[field.name] for field in operator.fields}
+
+
+def test_the_longest_tweet_of_a_hashtag_is_that_of_all_tweets_with_it():
+    tweets = hashtags(40, vocabulary=8, most=3)
+    assert set(tweets.lengths.tolist()) == {1, 2, 3}
+    assert tweets.chars.max() <= 280
+    operator, times = longest(most=3, bits=3), np.arange(40) // 10
+    columns = fields_of(operator, tweets)
+    found = aggregate_arrays(operator, times, columns)
+    expected, counts = {}, {}
+    for n, (row, length) in enumerate(zip(tweets.words.tolist(), tweets.lengths, strict=True)):
+        for end in (n // 10 + 1, n // 10 + 2):
+            for tag in set(row[:length]):
+                expected[end, tag] = max(expected.get((end, tag), 0), tweets.chars[n])
+                counts[end, tag] = counts.get((end, tag), 0) + 1
+    places = list(zip(found.end.tolist(), found.keys["word"].tolist(), strict=True))
+    assert dict(zip(places, found.values["longest"], strict=True)) == expected
+    point = TextPoint(LONGEST, source="hashtags", most=3)
+    counted = texts_with_each_key(point, times, columns)
+    assert counted.tolist() == [counts[place] for place in places]
 
 
 @pytest.mark.parametrize("kind", DISTANCES)
 def test_operators_count_the_texts_with_each_word_or_pair(kind):
     texts = english(12, vocabulary=6, most=5)
     operator = counting(kind, most=5, bits=3)
-    found = aggregate_arrays(operator, np.arange(12) // 4, texts.columns())
+    found = aggregate_arrays(operator, np.arange(12) // 4, fields_of(operator, texts))
     expected = {}
     for n, (row, length) in enumerate(zip(texts.words.tolist(), texts.lengths, strict=True)):
         numbered = list(enumerate(row[:length]))
@@ -75,23 +107,24 @@ def test_operators_count_the_texts_with_each_word_or_pair(kind):
     assert dict(zip(places, found.values["texts"], strict=True)) == expected
     results = np.arange(len(found))
     number = sum(part << (3 * n) for n, part in enumerate(found.keys.values()))
-    check_counts(operator, found, found.end, number, found.values["texts"])
-    with pytest.raises(AssertionError, match="a window has another count than its texts"):
-        check_counts(operator, found, found.end, number, found.values["texts"] + (results == 7))
-    with pytest.raises(AssertionError, match="a window has another count"):
-        check_counts(operator, found, found.end[1:], number[1:], found.values["texts"][1:])
+    check_values(operator, found, found.end, number, found.values["texts"])
+    with pytest.raises(AssertionError, match="a window has another value than its texts"):
+        check_values(operator, found, found.end, number, found.values["texts"] + (results == 7))
+    with pytest.raises(AssertionError, match="a window has another value"):
+        check_values(operator, found, found.end[1:], number[1:], found.values["texts"][1:])
 
 
 def test_every_point_fits_its_accelerator():
     assert len(counting("paircount H", most=16, bits=7).keys) == 120
     for quick in (False, True):
-        for point in text_plots(quick=quick)["texts"].points:
+        for point in (point for plot in text_plots(quick=quick).values() for point in plot.points):
             parameters = text_parameters(point)
             assert parameters.keys == 1 << KEY_BITS
             assert parameters.cores == point.cores
             assert point.source in SOURCES
             # More keys in a pane than rows of a core, so that no scan is waited for.
-            assert 8 * point.pane_texts > parameters.core_keys or quick
+            keys = 2.5 if point.kind == LONGEST else 8
+            assert keys * point.pane_texts > parameters.core_keys or quick
 
 
 def measured(point, report, folder):
