@@ -151,6 +151,7 @@ experiments: need-compiler $(STAMP) ## Measure and draw the paper's evaluation (
 bench-spark: need-compiler need-java $(STAMP) ## Measure joins against Spark's own, and streams (minutes)
 	$(PY) -m spark_offload bench
 	$(PY) -m spark_offload bench --deviation 100 --tuples 50000 --window 5000 --turns 3 --without-own --output build/bench/spark-clustered.json
+	$(PY) -m spark_offload bench-matches
 	$(PY) -m spark_offload bench-stream
 
 .PHONY: bench-peers

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from host.cli.endings import INTERRUPTED, OutputFile, ending
-from spark_offload.cli import bench, bench_stream, demo, join, zip
+from spark_offload.cli import bench, bench_matches, bench_stream, demo, join, zip
 from spark_offload.failures.translation import kit_errors
 from spark_offload.session.interrupts import quick_interrupts, stop_session
 from spark_offload.session.java_log import kept_java_log
@@ -37,6 +37,7 @@ def parser(*, of_files: bool = False, prog: str = COMMAND) -> argparse.ArgumentP
     bench.add_parser(commands)
     zip.add_parser(commands)
     bench_stream.add_parser(commands)
+    bench_matches.add_parser(commands)
     return result
 
 

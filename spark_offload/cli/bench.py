@@ -3,62 +3,38 @@
 
 import argparse
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-import json
 from pathlib import Path
 from statistics import median
 import sys
 import time
-from typing import TypeAlias
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from host import FailureError, UsageError
+from host import UsageError
 from spark_offload.cli.aggregate_benchmark import KIT, SPARK, WINDOWS, AggregateBenchmark
 from spark_offload.cli.benchmark import Benchmark
+from spark_offload.cli.race import (
+    Answer,
+    BenchRow,
+    Times,
+    answer,
+    race,
+    ratio,
+    show,
+    stored_frames,
+)
 from spark_offload.join import plan_join
 from spark_offload.planning.plan import metrics
 from spark_offload.planning.request import Bands
 from spark_offload.session.spark_session import open_session
 
-__all__ = ["BenchRow", "add_parser", "main"]
+__all__ = ["add_parser", "main"]
 
 OUTPUT = Path("build") / "bench" / "spark.json"
 """Where the rows go by default."""
 
 ACCELERATOR, EXPERT, AS_WRITTEN = "accelerator", "Spark, by an expert", "Spark, as written"
-
-Times: TypeAlias = list[float]
-"""Seconds, or ratios of them, turn by turn."""
-
-Answer = tuple[int, int]
-"""Rows of a join, and the sum of their hashes over all columns."""
-
-
-@dataclass(frozen=True)
-class BenchRow:
-    """One measured figure.
-
-    Parameters
-    ----------
-    name, unit, goal : str
-        What it is, in what, and what it should be (``"> 1"``); no goal is empty.
-    value : float
-        What it is.
-    met : bool or None
-        Whether the goal is reached; None without a goal.
-    spread : (float, float) or None
-        Least and greatest value, if it is the median of several.
-    """
-
-    name: str
-    value: float
-    unit: str
-    goal: str
-    met: bool | None
-    spread: tuple[float, float] | None = None
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -103,7 +79,7 @@ def main(options: argparse.Namespace) -> int:
     benchmark = Benchmark(rows=options.tuples, window=options.window, deviation=options.deviation)
     print(benchmark, file=sys.stderr)
     spark = open_session("splitjoin bench", master=options.master)
-    left, right = _frames(spark, benchmark, options.output.parent)
+    left, right = stored_frames(spark, benchmark.tables(), options.output.parent)
     band: Bands = {(name, name): (-benchmark.reach, benchmark.reach) for name in "xy"}
 
     def joined(*inputs: DataFrame) -> DataFrame:
@@ -130,12 +106,12 @@ def main(options: argparse.Namespace) -> int:
         EXPERT: lambda: benchmark.by_expert(left, right),
     }
     for make in ways.values():
-        _answer(make())  # Python workers started, code compiled
+        answer(make())  # Python workers started, code compiled
     answers: dict[str, Answer] = {}
-    seconds = _race(ways, options.turns, answers)
+    seconds = race(ways, options.turns, answers)
     if not options.without_own:
         written = {AS_WRITTEN: lambda: benchmark.in_spark(left, right)}
-        seconds |= _race(written, 1, answers)
+        seconds |= race(written, 1, answers)
     done = metrics(frames[-1])
     spent = done.total("seconds") - done.total("waited_seconds")
     overhead = spent / (2 * benchmark.rows) * 1e6
@@ -144,7 +120,7 @@ def main(options: argparse.Namespace) -> int:
         rows += _aggregate_rows(spark, options, seconds)
     else:
         rows = [_speedup("spark.clustered.speedup_vs_expert", seconds, 3)]
-    _show(seconds, rows, options.output)
+    show(seconds, rows, options.output)
     return 0
 
 
@@ -161,56 +137,13 @@ def _aggregate_rows(
     for shape, panes in WINDOWS.items():
         ways = benchmark.ways(frame, panes)
         for make in ways.values():
-            _answer(make())
-        spent = _race(ways, options.turns, {})
+            answer(make())
+        spent = race(ways, options.turns, {})
         ratios = [own / ours for ours, own in zip(spent[KIT], spent[SPARK], strict=True)]
         name = f"spark.aggregate.{'tumbling_' * (shape == 'tumbling')}speedup_vs_spark"
-        rows.append(_ratio(name, ratios, 0, ""))
+        rows.append(ratio(name, ratios, 0, ""))
         seconds |= {f"{shape}: {way}": times for way, times in spent.items()}
     return rows
-
-
-def _frames(spark: SparkSession, benchmark: Benchmark, folder: Path) -> tuple[DataFrame, DataFrame]:
-    """Write both streams to Parquet, as somebody's data would lie, and return them as frames."""
-    folder.mkdir(parents=True, exist_ok=True)
-    frames = []
-    for name, table in zip(("left", "right"), benchmark.tables(), strict=True):
-        path = folder / f"spark-{name}.parquet"
-        pq.write_table(table, path, row_group_size=1 << 15)
-        frames.append(spark.read.parquet(str(path.absolute())))
-    return frames[0], frames[1]
-
-
-def _answer(frame: DataFrame) -> Answer:
-    """Run ``frame``; every column of every row counts."""
-    hashed = F.xxhash64(*frame.columns).cast("decimal(20,0)")
-    row = frame.agg(F.count(F.lit(1)), F.coalesce(F.sum(hashed), F.lit(0))).first()
-    if row is None:
-        raise FailureError("Spark returned no row for an aggregate.")
-    return int(row[0]), int(row[1])
-
-
-def _race(
-    ways: dict[str, Callable[[], DataFrame]], turns: int, answers: dict[str, Answer]
-) -> dict[str, Times]:
-    """Return how long each way took in each turn; the ways take turns, ``answers`` get theirs.
-
-    Raises
-    ------
-    FailureError
-        If an answer differs from another.
-    """
-    seconds: dict[str, Times] = {name: [] for name in ways}
-    for _ in range(turns):
-        for name, make in ways.items():
-            start = time.perf_counter()
-            answers[name] = _answer(make())
-            spent = time.perf_counter() - start
-            seconds[name].append(spent)
-            print(f"{name}: {spent:.2f} s, {answers[name][0]:,} rows", file=sys.stderr)
-            if len(set(answers.values())) > 1:
-                raise FailureError(f"The answers differ: {answers}.")
-    return seconds
 
 
 def _planning(make: Callable[[], DataFrame], turns: int) -> Times:
@@ -239,7 +172,7 @@ def _rows(seconds: dict[str, Times], overhead: float) -> list[BenchRow]:
     rows = []
     if AS_WRITTEN in seconds:
         own = [seconds[AS_WRITTEN][0] / ours for ours in seconds[ACCELERATOR]]
-        rows.append(_ratio("spark.band.speedup_vs_spark", own, 100, ">= 100"))
+        rows.append(ratio("spark.band.speedup_vs_spark", own, 100, ">= 100"))
     rows.append(_speedup("spark.band.speedup_vs_expert", seconds, 1))
     met = overhead < 0.5
     return [*rows, BenchRow("spark.overhead_us_per_row", overhead, "us", "< 0.5", met)]
@@ -251,25 +184,4 @@ def _speedup(name: str, seconds: dict[str, Times], least: float) -> BenchRow:
     expert = [
         other / ours for other, ours in zip(seconds[EXPERT], seconds[ACCELERATOR], strict=True)
     ]
-    return _ratio(name, expert, least, f">= {least:g}")
-
-
-def _ratio(name: str, ratios: Times, least: float, goal: str) -> BenchRow:
-    """Return a figure that is the median of ratios turn by turn."""
-    middle = median(ratios)
-    met = middle >= least if goal else None
-    return BenchRow(name, middle, "times", goal, met, (min(ratios), max(ratios)))
-
-
-def _show(seconds: dict[str, Times], rows: list[BenchRow], path: Path) -> None:
-    print(f"{'seconds':32} {'median':>12}  {'least':>8} {'most':>8}  turns")
-    for name, spent in seconds.items():
-        low, high = min(spent), max(spent)
-        print(f"{name:32} {median(spent):12.4g}  {low:8.4g} {high:8.4g}  {len(spent)}")
-    print(f"\n{'name':32} {'value':>12}  {'unit':8} {'goal':8} {'met':4} spread")
-    for row in rows:
-        met = {True: "yes", False: "NO", None: ""}[row.met]
-        spread = "" if row.spread is None else f"{row.spread[0]:.4g} to {row.spread[1]:.4g}"
-        line = f"{row.name:32} {row.value:12.4g}  {row.unit:8} {row.goal:8} {met:4} {spread}"
-        print(line.rstrip())
-    path.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
+    return ratio(name, expert, least, f">= {least:g}")

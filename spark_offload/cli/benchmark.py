@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark of the SplitJoin paper, a band on two fields, on uniform and clustered streams."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +14,7 @@ from pyspark.sql import functions as F
 from host import CountWindow, TimeWindow
 from host.query.join_query import JoinQuery, Term
 
-__all__ = ["Benchmark"]
+__all__ = ["Benchmark", "Cells", "grid_join", "near"]
 
 
 @dataclass(frozen=True)
@@ -103,33 +105,14 @@ class Benchmark:
         In a cluster the cells hold many rows, so time is cut too, into cells twice as wide as the
         window; for uniform fields that would repeat rows for nothing.
         """
-        cells = [_Cells(name, self.reach, 10_000) for name in "xy"]
+        cells = [Cells(name, self.reach, 10_000) for name in "xy"]
         if self.deviation is not None:
-            cells.append(_Cells("t", self.within, 2 * self.rows))
-        own, other = left, _renamed(right)
-        number, reached_number = F.lit(0).cast("bigint"), F.lit(0).cast("bigint")
-        for each in cells:
-            number = number * each.count + each.of(F.col(each.name))
-            value = F.col(f"{each.name}_right")
-            reached = F.sequence(each.of(value - each.reach), each.of(value + each.reach))
-            other = other.withColumn(f"cell_{each.name}", F.explode(reached))
-            reached_number = reached_number * each.count + F.col(f"cell_{each.name}")
-        own = own.withColumn("cell", number)
-        other = other.withColumn("cell", reached_number)
-        return (
-            F.broadcast(own)
-            .join(other, "cell")
-            .where(self._near())
-            .select(*left.columns, *(f"{name}_right" for name in right.columns))
-        )
+            cells.append(Cells("t", self.within, 2 * self.rows))
+        return grid_join(left, right, cells, self._near())
 
     def _near(self) -> Column:
         """The conditions as they are asked for."""
-        near = [
-            F.abs(F.col(name) - F.col(f"{name}_right")) <= limit
-            for name, limit in (("t", self.within), ("x", self.reach), ("y", self.reach))
-        ]
-        return near[0] & near[1] & near[2]
+        return near({"t": self.within, "x": self.reach, "y": self.reach})
 
     def __str__(self) -> str:
         values = (
@@ -145,10 +128,19 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
-class _Cells:
+class Cells:
     """Cells of one column, twice as wide as what a row reaches; ``count`` leaves room at the end.
 
     ``div`` rounds towards zero, so cell 0 also holds the values that lie up to a width below zero.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    reach : int
+        Largest difference of two values that match.
+    greatest : int
+        Greatest value.
     """
 
     name: str
@@ -157,14 +149,51 @@ class _Cells:
 
     @property
     def width(self) -> int:
+        """Values of a cell."""
         return 2 * (2 * self.reach + 1)
 
     @property
     def count(self) -> int:
+        """Number of cells."""
         return self.greatest // self.width + 2
 
     def of(self, value: Column) -> Column:
+        """Return the cell of a value."""
         return F.call_function("div", value, F.lit(self.width))
+
+
+def grid_join(
+    left: DataFrame, right: DataFrame, cells: Sequence[Cells], condition: Column
+) -> DataFrame:
+    """Return the pairs of rows that meet in a cell and fulfil a condition, in no order.
+
+    Left rows are broadcast; right rows are repeated for the cells that they reach, and their
+    columns end in ``_right``.
+    """
+    own, other = left, _renamed(right)
+    number, reached_number = F.lit(0).cast("bigint"), F.lit(0).cast("bigint")
+    for each in cells:
+        number = number * each.count + each.of(F.col(each.name))
+        value = F.col(f"{each.name}_right")
+        reached = F.sequence(each.of(value - each.reach), each.of(value + each.reach))
+        other = other.withColumn(f"cell_{each.name}", F.explode(reached))
+        reached_number = reached_number * each.count + F.col(f"cell_{each.name}")
+    own = own.withColumn("cell", number)
+    other = other.withColumn("cell", reached_number)
+    return (
+        F.broadcast(own)
+        .join(other, "cell")
+        .where(condition)
+        .select(*left.columns, *(f"{name}_right" for name in right.columns))
+    )
+
+
+def near(reaches: Mapping[str, int]) -> Column:
+    """Return whether the columns of a pair differ by so much at most."""
+    conditions = [
+        F.abs(F.col(name) - F.col(f"{name}_right")) <= reach for name, reach in reaches.items()
+    ]
+    return reduce(lambda one, other: one & other, conditions)
 
 
 def _renamed(right: DataFrame) -> DataFrame:
