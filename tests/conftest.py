@@ -10,8 +10,8 @@ import sys
 from hypothesis import HealthCheck, Phase, settings
 import pytest
 
+from tests.amaranth_speed.changes import quicken
 from tests.generated import kept_in
-from tests.kept_widths import keep_widths
 from tests.skips import SkipRecord
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,10 +104,23 @@ def generated_once(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def widths_once():
-    """Layouts compute their widths once."""
+def quick_amaranth():
+    """Amaranth computes nothing twice, and simulates only what changes."""
     with pytest.MonkeyPatch.context() as patch:
-        keep_widths(patch)
+        quicken(patch)
+        yield patch
+
+
+@pytest.fixture(scope="session", autouse=True)
+def libraries_in_one_piece():
+    """A simulator library is compiled by one process, as the other processors have other tests.
+
+    Half of the compiler's time is Verilator's headers, which each piece reads again.
+    """
+    import sim.verilated.model
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sim.verilated.model, "workers", lambda: 1)
         yield
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from amaranth.lib import data
 
-from tests.kept_widths import keep_widths
+from tests.amaranth_speed.widths import keep_widths
 
 
 def layouts():
