@@ -39,7 +39,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # No Java process of the tests lives long enough to earn back what its optimizing compiler and its
 # parallel collector cost: two fifths of the processor's time of the tests of Spark.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# To verify the classes of Spark takes an eighth of what Java needs up to the first join.
+UNVERIFIED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{JAVA} {UNVERIFIED}")
 
 
 def pytest_addoption(parser):
@@ -113,14 +116,23 @@ def quick_amaranth():
 
 @pytest.fixture(scope="session", autouse=True)
 def libraries_in_one_piece():
-    """A simulator library is compiled by one process, as the other processors have other tests.
+    """The model of a simulator library is compiled as one file, with few optimizations.
 
-    Half of the compiler's time is Verilator's headers, which each piece reads again.
+    Most of the compiler's time is Verilator's headers, which every file reads again. The tests
+    simulate too little to earn back what the optimizations cost, and need no second processor for
+    it, as there are other tests.
     """
     import sim.verilated.model
 
+    unite = sim.verilated.model.unite
+
+    def unite_all(folder, levels):
+        parts = [f'#include "{name}"\n' for name, _ in unite(folder, levels)]
+        (folder / "all.cpp").write_text("".join(parts))
+        return [("all.cpp", levels[-1])]
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sim.verilated.model, "workers", lambda: 1)
+        patch.setattr(sim.verilated.model, "unite", unite_all)
         yield
 
 

@@ -2,6 +2,7 @@
 """All changes of this folder: Amaranth does the same in less time."""
 
 from tests.amaranth_speed.engine import queue_processes
+from tests.amaranth_speed.nets import check_nets_quickly
 from tests.amaranth_speed.programs import share_programs
 from tests.amaranth_speed.values import keep_shapes, postpone_formats, recognize_values
 from tests.amaranth_speed.widths import keep_widths
@@ -13,6 +14,7 @@ CHANGES = [
     keep_shapes,
     recognize_values,
     postpone_formats,
+    check_nets_quickly,
     share_programs,
     queue_processes,
 ]

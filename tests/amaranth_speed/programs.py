@@ -19,6 +19,8 @@ __all__ = ["share_programs"]
 
 #: A signal or memory of the simulation, or the next value of a signal.
 NUMBERED = re.compile(r"\b(slots\[|next_)(\d+)\]?")
+#: Number of compiled programs that a worker keeps, at the most.
+KEPT = 1 << 14
 #: The last statements of a program.
 UPDATE = re.compile(r"^( *)(slot_\d+)\.update\((next_\d+), ", re.MULTILINE)
 #: Functions that Amaranth's programs call; those that show text may contain anything.
@@ -65,7 +67,7 @@ def program_of(code, slots):
     return maker_of(text, len(order))(*[slots[int(number)] for number in order])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=KEPT)
 def maker_of(text, count):
     """Return a function that makes the program of ``text`` for ``count`` signals."""
     text = UPDATE.sub(r"\1if \2.next != \3: \2.update(\3, ", text)
