@@ -15,7 +15,7 @@ from host.device.simulator_library import LIBRARY, is_usable, read_library
 from host.errors import BuildError, JoinError, ManifestError, MissingToolError
 from host.files.atomic import workplace
 from host.files.source_digest import file_digest, files_below
-from host.manifest import Manifest
+from host.manifest import Manifest, load_manifest
 from host.presets import PRESETS
 
 __all__ = ["default_bundle", "find_bundles", "source_hash"]
@@ -163,7 +163,7 @@ def _move(work: Path, bundle: Path) -> None:
 def _is_ready(bundle: Path) -> bool:
     """Return whether all parts of a bundle exist and can be used on this machine."""
     try:
-        Manifest.load(bundle)
+        load_manifest(bundle)
         read_library(bundle)
     except ManifestError:
         return False

@@ -25,6 +25,16 @@ from tests.host.tables import bundle
 publish(pathlib.Path("/dev/null"), bundle(pathlib.Path(sys.argv[-1])) / "splitjoin.so")
 """
 
+#: … and of a join aggregate.
+REDUCING = """
+import pathlib, sys
+from hdl.presets import PRESETS
+from host.files.checksum import publish
+from tests.host.small_bundles import write_manifest
+bundle = write_manifest(PRESETS["tiny-join-aggregate"], pathlib.Path(sys.argv[-1]))
+publish(pathlib.Path("/dev/null"), bundle / "splitjoin.so")
+"""
+
 #: What the builder says when there is no room for its compiler.
 FULL = """python -m sim: Building x failed: g++ ended with code 1; log file: l
 main.cpp:1: what it means
@@ -129,6 +139,16 @@ def test_the_default_bundle_is_built_once_and_named_after_its_sources(builder, t
     assert len(calls) == 1
     assert [path.name for path in tmp_path.iterdir()] == [place.name]
     assert "Building the default bundle" in capsys.readouterr().err
+
+
+def test_a_join_aggregate_is_built_once_too_and_is_no_default_for_pairs(builder, tmp_path):
+    calls = builder(REDUCING)
+    options = ["--value-bits", "8"]
+    place = default_bundle(directory=tmp_path, options=options, quiet=True)
+    assert place.name == f"demo-value-bits-8-{source_hash()[:16]}"
+    assert default_bundle(directory=tmp_path, options=options, quiet=True) == place
+    assert len(calls) == 1
+    assert find_bundles(tmp_path) == []
 
 
 @pytest.mark.parametrize(
