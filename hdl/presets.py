@@ -87,9 +87,9 @@ PRESETS = {
     "ecp5-band": ECP5_BAND,
     # `ecp5-band` with digests: four times as many comparators, each of them a quarter as large.
     "ecp5-band-digest": ECP5_BAND.with_(sub_window=7_620, lanes=15, probes=14, digest_bits=16),
-    # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 2,048 tuples take
-    # six of a region's 26 block RAMs. So there are fewer lanes, and more probes, for at least as
-    # many comparators.
+    # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 2,048 tuples
+    # take six of a region's 26 block RAMs. So there are fewer lanes, and more probes, for at least
+    # as many comparators.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
         sub_window=2_048, timestamp_bits=48, lanes=12, probes=24, digest_bits=13
     ),
