@@ -4,8 +4,10 @@
 import argparse
 from pathlib import Path
 import sys
+import warnings
 
 from amaranth._toolchain.yosys import YosysError
+from amaranth.hdl import UnusedElaboratable
 
 from .aggregate.aggregate_parameters import AggregateParameters
 from .aggregate.presets import AGGREGATE_PRESETS
@@ -119,6 +121,8 @@ def main(arguments=None, *, prog="python -m hdl"):
     try:
         return options.run(options)
     except (ValueError, OSError, YosysError) as error:
+        # A design that was left half-made would be complained of, a line for each component.
+        warnings.simplefilter("ignore", UnusedElaboratable)
         print(f"{prog}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ValueError) else 1
 

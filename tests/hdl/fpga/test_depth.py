@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -156,3 +158,12 @@ def test_no_more_than_four_levels_stand_between_the_registers_of_the_paper(synth
     assert main(["depth", "--preset", "paper", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert list(report["endpoints"]) == ["0", "1", "2", "3", "4"]
+
+
+def test_a_design_that_cannot_be_is_one_line():
+    command = [sys.executable, "-m", "hdl", "depth", "--preset", "board-small", "--inputs", "2"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "python -m hdl: 2 inputs are merged by timestamp, so 'timestamp_bits' must not be zero\n"
+    )
