@@ -100,7 +100,7 @@ def race(
     seconds: dict[str, Times] = {name: [] for name in ways}
     for _ in range(turns):
         for name, make in ways.items():
-            start, before = time.perf_counter(), processor_seconds()
+            before, start = processor_seconds(), time.perf_counter()
             answers[name] = answer(make())
             spent, after = time.perf_counter() - start, processor_seconds()
             seconds[name].append(spent)
