@@ -5,7 +5,7 @@ from itertools import cycle
 
 import numpy as np
 
-from host.words import codec_of
+from host.words import codec_of, unpack_field
 
 from .illegal import illegal_word
 from .random_words import MARKED, random_scenario
@@ -24,6 +24,8 @@ class Intruders:
     generator : numpy.random.Generator
     overflow : bool
         Whether lifespans may be long.
+    windows : bool
+        Whether count-based windows may have any size, not only one that each core holds.
 
     Attributes
     ----------
@@ -31,10 +33,11 @@ class Intruders:
         Number of words so far that are answered by a mark.
     """
 
-    def __init__(self, manifest, generator, *, overflow):
+    def __init__(self, manifest, generator, *, overflow, windows):
         self.manifest = manifest
         self.generator = generator
         self.overflow = overflow
+        self.windows = windows
         self.codec = codec_of(manifest)
         # With fewer cores, a window of any size may overflow, and after an overflow rounds mean
         # nothing.
@@ -74,12 +77,24 @@ class Intruders:
             return int(self.generator.integers(1, self.manifest.probes + 1))
         if name == "LIFESPAN" and not self.overflow:
             return min(value, 1)
+        if name == "WINDOW" and not self.windows:
+            # Each of up to five segments may leave one tuple more in a core than an even share.
+            return value % max(1, self.manifest.storage.sub_window - 5)
         if name == "DISTINCT":  # a promise that the keys would not keep
             return value & ~1
         if name == "COORDINATE":  # no hash, because a hash has to suit the bounds
             hashed = self.manifest.index.coordinate.fields["hashed"]
             return value & ~(((1 << hashed.bits) - 1) << hashed.offset)
         return value
+
+
+def cores_in(manifest, words):
+    """Return which words are CORE."""
+    kinds, operations = (
+        unpack_field(words, manifest.input_word[field]) for field in ("kind", "control.op")
+    )
+    is_control = kinds == manifest.input_kinds["CONTROL"]
+    return is_control & (operations == manifest.operations.get("CORE", -1))
 
 
 def hostile_scenario(manifest, seed, *, tuples=80, overflow=False, share=0.1):
@@ -96,14 +111,20 @@ def hostile_scenario(manifest, seed, *, tuples=80, overflow=False, share=0.1):
         Number of such words per word of the ordinary kind.
     """
     generator = np.random.default_rng([seed, 1])
-    intruders = Intruders(manifest, generator, overflow=overflow)
-    scenario = random_scenario(manifest, seed, tuples=tuples, overflow=overflow)
+    # All cores together hold a window of any size, because they hold the largest that there is.
+    windows = overflow or bool(generator.random() < 0.5)
+    intruders = Intruders(manifest, generator, overflow=overflow, windows=windows)
+    scenario = random_scenario(
+        manifest, seed, tuples=tuples, overflow=overflow, every_core=windows and not overflow
+    )
     following = random_scenario(manifest, seed + 1, tuples=tuples)
-    words = []
-    for word in scenario.words:
-        while generator.random() < share / (1 + share):
+    words, lists_cores = [], False
+    for word, is_core in zip(scenario.words, cores_in(manifest, scenario.words), strict=True):
+        # A CLEAR would empty a list of cores, so that few were left to hold a window.
+        while (overflow or not lists_cores) and generator.random() < share / (1 + share):
             words += intruders.words()
         words.append(word.reshape(1, -1))
+        lists_cores = is_core
     return Scenario(
         np.concatenate([*words, following.words]),
         free=False,

@@ -74,6 +74,8 @@ class Writer:
     seed : int
     overflow : bool
         Whether time-based windows may outgrow the cores.
+    every_core : bool
+        Whether all cores take turns, from the beginning of a segment to its end.
 
     Attributes
     ----------
@@ -81,9 +83,10 @@ class Writer:
         Number of control words so far that are answered by a mark.
     """
 
-    def __init__(self, manifest, seed, *, overflow):
+    def __init__(self, manifest, seed, *, overflow, every_core=False):
         self.manifest = manifest
         self.overflow = overflow
+        self.every_core = every_core
         self.generator = np.random.default_rng(seed)
         self.codec = codec_of(manifest)
         self.parts = []
@@ -128,6 +131,8 @@ class Writer:
         pace = self.choose([1, 2, 5])
         self.fewest = 1 + self.below(self.manifest.storage.cores)
         changes_turns = self.generator.random() < 0.5
+        if self.every_core:
+            self.fewest, changes_turns = self.manifest.storage.cores, False
         rounds = "INNER" in self.manifest.operations and not self.overflow
         rounds = rounds and self.generator.random() < 0.7
         if rounds:
@@ -284,7 +289,9 @@ class Writer:
                     self.inner()
 
 
-def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, period=None):
+def random_scenario(
+    manifest, seed, *, tuples=80, segments=3, overflow=False, every_core=False, period=None
+):
     """Return a scenario of several segments, each with its own configuration.
 
     Parameters
@@ -299,10 +306,12 @@ def random_scenario(manifest, seed, *, tuples=80, segments=3, overflow=False, pe
         Number of segments.
     overflow : bool
         Whether time-based windows may outgrow the cores.
+    every_core : bool
+        Whether all cores take turns all the time, so that a count-based window of any size fits.
     period : int, optional
         Probes per star; random by default. If zero or more than ``probes``, the order is free.
     """
-    writer = Writer(manifest, seed, overflow=overflow)
+    writer = Writer(manifest, seed, overflow=overflow, every_core=every_core)
     if period is None:
         period = writer.choose([1, 1, manifest.probes, max(1, manifest.probes // 2)])
     writer.control("PRECISION", 0, period)

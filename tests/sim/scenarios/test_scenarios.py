@@ -13,6 +13,7 @@ from sim.scenarios import (
     Scenario,
     assert_right,
     expected_results,
+    hostile_scenario,
     make_scenario,
     names,
 )
@@ -58,6 +59,22 @@ def test_rounds_are_met_where_the_accelerator_has_them(tmp_path, shape):
         assert inner.sum() > 100
         cases.sample(scenario, results, SLOW)
     assert all(cases.met[f"rounds of {size}"] for size in (1, 2))
+
+
+def outgrown(bundle, seed, **options):
+    """Return whether a window outgrows the cores in a scenario with words that no host sends."""
+    manifest = Manifest.load(bundle)
+    scenario = hostile_scenario(manifest, seed, tuples=300, **options)
+    codec = WordCodec(manifest)
+    results = codec.unpack_results(expected_results(bundle, scenario))
+    return bool(results.overflow[results.kind != codec.pair].any())
+
+
+def test_words_that_no_host_sends_outgrow_no_core_unless_they_may(bundle):
+    # While some of the cores took turns, such words made windows of any size, or a CLEAR among them
+    # emptied a list of cores. What an accelerator answers then is not determined.
+    assert [seed for seed in range(40) if outgrown(bundle, seed)] == []
+    assert any(outgrown(bundle, seed, overflow=True) for seed in range(10))
 
 
 def test_a_case_that_no_scenario_meets_is_not_met(bundle):
