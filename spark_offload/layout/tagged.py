@@ -213,21 +213,19 @@ def _one_side(
 ) -> DataFrame:
     """Return the rows of ``own`` as rows of the tagged frame, still carrying the keys."""
     frame, names = _distinct(own.frame, letter)
-    order = names[own.frame.columns.index(own.order)]
     # In SQL, and in one step, as far as possible: every step of an expression in Python is a trip
     # to the JVM, and every step of a frame an analysis of its plan.
     tags = (
         f"CAST({side} AS TINYINT) AS side",
-        f"CAST({order} AS {order_type.simpleString()}) AS order",
+        f"CAST({names[own.order]} AS {order_type.simpleString()}) AS order",
         "monotonically_increasing_id() AS row",
     )
-    payload = [f"{name} AS {letter}{index}" for index, name in enumerate(names)]
+    payload = [f"{name} AS {letter}{index}" for index, name in enumerate(names.values())]
     if not key_types:
         return frame.selectExpr(*tags, *payload)
-    columns = [F.col(names[own.frame.columns.index(key)]) for key in own.keys]
     keys = [
-        partition_key(column, kind).alias(f"k{index}")
-        for index, (column, kind) in enumerate(zip(columns, key_types, strict=True))
+        partition_key(F.col(names[key]), kind).alias(f"k{index}")
+        for index, (key, kind) in enumerate(zip(own.keys, key_types, strict=True))
     ]
     rows = frame.select(*map(F.expr, tags), *keys, *map(F.expr, payload))
     if own.unmatched:
@@ -238,13 +236,13 @@ def _one_side(
     return rows
 
 
-def _distinct(frame: DataFrame, letter: str) -> tuple[DataFrame, list[str]]:
-    """Return a frame and, as SQL reads them, names of its columns that Spark can tell apart."""
+def _distinct(frame: DataFrame, letter: str) -> tuple[DataFrame, dict[str, str]]:
+    """Return a frame whose columns Spark can tell apart, and how SQL reads the name of each."""
     names = frame.columns
     if len({name.casefold() for name in names}) == len(names):
-        return frame, [in_sql(name) for name in names]
-    numbered = [f"{letter}{index}" for index in range(len(names))]
-    return frame.toDF(*numbered), numbered
+        return frame, {name: in_sql(name) for name in names}
+    numbered = {name: f"{letter}{index}" for index, name in enumerate(names)}
+    return frame.toDF(*numbered.values()), numbered
 
 
 def _united(left: DataFrame, right: DataFrame) -> DataFrame:
