@@ -100,12 +100,15 @@ def race(
     seconds: dict[str, Times] = {name: [] for name in ways}
     for _ in range(turns):
         for name, make in ways.items():
-            before, start = processor_seconds(), time.perf_counter()
+            before = None if processor is None else processor_seconds()
+            start = time.perf_counter()
             answers[name] = answer(make())
-            spent, after = time.perf_counter() - start, processor_seconds()
+            spent = time.perf_counter() - start
             seconds[name].append(spent)
-            if processor is not None and before is not None and after is not None:
-                processor.setdefault(name, []).append(after - before)
+            if processor is not None and before is not None:
+                after = processor_seconds()
+                if after is not None:
+                    processor.setdefault(name, []).append(after - before)
             print(f"{name}: {spent:.2f} s, {answers[name][0]:,} rows", file=sys.stderr)
             if len(set(answers.values())) > 1:
                 raise FailureError(f"The answers differ: {answers}.")
