@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure points that are not in the store yet, accelerator by accelerator."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .accelerators import prepare
@@ -36,18 +37,21 @@ def sweep(
     store : str
         Name of the store's file.
     """
-    points = list(dict.fromkeys(points))
-    manifests = {}
+    points = sorted(dict.fromkeys(points), key=lambda point: point.accelerator)
+    names = dict.fromkeys(point.accelerator for point in points)
+    # While one accelerator is measured, the next one is made; most of that is compiling.
+    with ThreadPoolExecutor(1) as maker:
+        made = {name: maker.submit(prepared, name, folder / "bundles", report) for name in names}
 
-    def manifest_of(point):
-        name = point.accelerator
-        if name not in manifests:
-            manifests[name] = prepared(name, folder / "bundles", report)
-        return manifests[name]
+        def manifest_of(point):
+            return made[point.accelerator].result()
 
-    return Store(folder / store).fill(
-        sorted(points, key=lambda point: point.accelerator),
-        lambda point: manifest_of(point).hash,
-        lambda point: measured(manifest_of(point), point),
-        advance,
-    )
+        try:
+            return Store(folder / store).fill(
+                points,
+                lambda point: manifest_of(point).hash,
+                lambda point: measured(manifest_of(point), point),
+                advance,
+            )
+        finally:
+            maker.shutdown(cancel_futures=True)

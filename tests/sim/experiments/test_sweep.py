@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from contextlib import suppress
+from threading import Event
 from types import SimpleNamespace
+
+import pytest
 
 from sim.experiments.point import Point
 from sim.experiments.sweep import sweep
@@ -43,3 +46,28 @@ def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
 def test_a_changed_circuit_is_measured_anew(tmp_path):
     measured(tmp_path, POINTS, "a")
     assert len(measured(tmp_path, POINTS, "b")) == 3
+
+
+def test_the_next_accelerator_is_made_while_one_is_measured(tmp_path):
+    second_is_made = Event()
+
+    def prepared(name, place, report):
+        if name == "sj-2":
+            second_is_made.set()
+        return SimpleNamespace(hash=name)
+
+    def measure(manifest, point):
+        assert second_is_made.wait(60)
+        return {"cycles": 1}
+
+    points = [Point("llhj-2", 16), Point("sj-2", 16)]
+    found = sweep(points, lambda text: None, folder=tmp_path, prepared=prepared, measured=measure)
+    assert set(found) == set(points)
+
+
+def test_an_accelerator_that_cannot_be_made_ends_the_sweep(tmp_path):
+    def prepared(name, place, report):
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        sweep(POINTS, lambda text: None, folder=tmp_path, prepared=prepared)
