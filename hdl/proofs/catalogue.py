@@ -2,6 +2,7 @@
 """Catalogue of all proofs, by name."""
 
 from . import (
+    aligned_ports,
     axi,
     cells,
     chain_parts,
@@ -49,7 +50,8 @@ MODULES = (
     streams, steady, distribution, merging, merged_stops, orders, combining, exits, window_parts,
     told_window, window, storage_turns, epochs, time, timed_pairs, groups, facts, words,
     comparisons, serializers, engine_queues, cells, chain_parts, flow, handshake_link,
-    expedited_link, failures, core_gates, parity, resets, rounds, round_parts, axi,
+    expedited_link, failures, core_gates, parity, resets, aligned_ports, rounds,
+    round_parts, axi,
     source_entry, scalegate, external_reads, external_rows, external_writes, reducing,
 )  # fmt: skip
 
