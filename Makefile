@@ -148,7 +148,7 @@ experiments: need-compiler $(STAMP) ## Measure and draw the paper's evaluation (
 	$(PY) -m sim experiments $(if $(QUICK),--quick) $(OPTIONS)
 
 .PHONY: bench-spark
-bench-spark: need-compiler need-java $(STAMP) ## Measure joins against Spark's own, and streams (minutes)
+bench-spark: need-compiler need-java $(STAMP) ## Measure joins and aggregates of matches against Spark's own, and streams (minutes)
 	$(PY) -m spark_offload bench
 	$(PY) -m spark_offload bench --deviation 100 --tuples 50000 --window 5000 --turns 3 --without-own --output build/bench/spark-clustered.json
 	$(PY) -m spark_offload bench-matches
