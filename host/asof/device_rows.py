@@ -10,14 +10,16 @@ of arrival is all that the device has to know.
 Rows ahead are found in the same way, by sending both sides backwards.
 """
 
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.accelerator.params import Progress
 from host.asof.matching import SortedRows, Times, places
 from host.cores.failed_cores import failed_cores
 from host.device import Device
@@ -89,16 +91,23 @@ class DeviceRows:
         self._left, self._right = left, right
         self._tolerance = None if tolerance is None else np.uint64(min(tolerance, _LATEST))
 
-    def last_before(self, number: Int64s) -> Int64s:
-        """Return the last row of each left row's key whose number is less than ``number``."""
+    def last_before(self, number: Int64s) -> Iterator[Int64s]:
+        """Yield the last row of each left row's key whose number is less than ``number``.
+
+        A part comes when the device has answered its left rows, while it works on later ones.
+        """
         times = self._left.time
         first = np.zeros_like(number)  # of the rows within the tolerance
         if self._tolerance is not None:
             earliest = np.where(times > self._tolerance, times - self._tolerance, np.uint64(0))
             first = places(self._right.time, earliest, after=False)
         needed = int((number - first).max(initial=0))
-        found = self._newest((self._left.key, self._right.key), number, needed)
-        return self._completed(found, number, needed, SortedRows.last_before)
+        parts = self._newest((self._left.key, self._right.key), number, needed)
+        if needed <= self.device.manifest.capacity:
+            yield from parts
+        else:
+            found = np.concatenate(list(parts))
+            yield self._completed(found, number, lambda groups, of: next(groups.last_before(of)))
 
     def first_from(self, number: Int64s) -> Int64s:
         """Return the first row of each left row's key whose number is at least ``number``."""
@@ -111,12 +120,14 @@ class DeviceRows:
         # Looking ahead is looking back in an order that runs backwards.
         left, right = self._left.key, self._right.key
         keys = (left[::-1], right[::-1]) if left is not None and right is not None else (None, None)
-        last = self._newest(keys, rows - number[::-1], needed)[::-1]
+        last = np.concatenate(list(self._newest(keys, rows - number[::-1], needed)))[::-1]
         found = np.where(last == NO_ROW, NO_ROW, rows - 1 - last)
-        return self._completed(found, number, needed, SortedRows.first_from)
+        if needed <= self.device.manifest.capacity:
+            return found
+        return self._completed(found, number, SortedRows.first_from)
 
-    def _newest(self, keys: Keys, number: Int64s, needed: int) -> Int64s:
-        """Return the last row of each left row's key whose number is less than ``number``.
+    def _newest(self, keys: Keys, number: Int64s, needed: int) -> Iterator[Int64s]:
+        """Yield the last row of each left row's key whose number is less than ``number``.
 
         Parameters
         ----------
@@ -130,7 +141,8 @@ class DeviceRows:
         """
         found = np.full(len(number), NO_ROW, np.int64)
         if not needed:
-            return found
+            yield found
+            return
         window = min(needed, self.device.manifest.capacity)
         # On a tie of places, a stored row comes before a row that probes.
         stored = {"place": np.arange(len(self._right.time))}
@@ -140,6 +152,7 @@ class DeviceRows:
             if key is not None:
                 columns["by"] = key
                 terms = (Term("by", "by"),)
+        answered = _Answered(number)
         join = TableJoin(
             pa.table(stored),
             pa.table(probes),
@@ -151,16 +164,26 @@ class DeviceRows:
             newest_of=Side.R,
             segments=self._segments(window),
             record=True,
+            report=answered.note,
         )  # fmt: skip
-        for _ in join.batches():
-            pass
+        begin = came = 0
+        with closing(join.batches()) as batches:
+            for _ in batches:
+                row, probe = join.take_pairs()
+                came += len(row)
+                earlier = (
+                    row < number[probe]
+                )  # the others were found by right rows, which probe too
+                np.maximum.at(found, probe[earlier], row[earlier])
+                end = answered.left_rows(came)
+                if end > begin:
+                    yield found[begin:end]
+                    begin = end
         self.window = max(self.window, window)
         self.cycles += join.cycles
         self.counters.update(join.counters())
-        row, probe = join.pairs
-        earlier = row < number[probe]  # other pairs were found by stored rows, which probe as well
-        np.maximum.at(found, probe[earlier], row[earlier])
-        return found
+        if begin < len(found):
+            yield found[begin:]
 
     def _segments(self, window: int) -> list[tuple[int, list[int]]]:
         """Let as few cores store as the window needs, because each that does sends an answer."""
@@ -172,18 +195,40 @@ class DeviceRows:
         return [(0, live[:fewest])]
 
     def _completed(
-        self,
-        found: Int64s,
-        number: Int64s,
-        needed: int,
-        lookup: Callable[[SortedRows, Int64s], Int64s],
+        self, found: Int64s, number: Int64s, lookup: Callable[[SortedRows, Int64s], Int64s]
     ) -> Int64s:
-        """Look up the left rows without an answer, if the window was smaller than needed."""
-        if needed <= self.device.manifest.capacity:
-            return found
+        """Look up the left rows without an answer, because the window was smaller than needed."""
         missing = np.flatnonzero(found == NO_ROW)
         self.looked_up += len(missing)
         key = self._left.key
         left = Times(self._left.time[missing], None if key is None else key[missing])
         found[missing] = lookup(SortedRows(left, self._right), number[missing])
         return found
+
+
+class _Answered:
+    """Tells how many left rows are answered, by what their join reports.
+
+    A report counts pairs that have been decoded, and the reader gets these later.
+
+    Parameters
+    ----------
+    number : array of int64
+        Ascending: how many right rows come before each left row.
+    """
+
+    def __init__(self, number: Int64s) -> None:
+        # The left rows before it come first as well.
+        self._places = number + np.arange(len(number))
+        self._reports: deque[Progress] = deque()
+        self._arrivals = 0
+
+    def note(self, progress: Progress) -> None:
+        """Take a report."""
+        self._reports.append(progress)
+
+    def left_rows(self, pairs: int) -> int:
+        """Return how many first left rows have all of their pairs among the first ``pairs``."""
+        while self._reports and self._reports[0].pairs <= pairs:
+            self._arrivals = self._reports.popleft().tuples
+        return int(np.searchsorted(self._places, self._arrivals))

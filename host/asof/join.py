@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The as-of join of two tables, from Arrow to Arrow."""
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from host.asof.device_rows import DeviceRows
-from host.asof.matching import Times, closest_rows
+from host.asof.matching import Times, closest_parts
 from host.asof.rows import joined_rows
 from host.asof.sides import encode_sides, require_tolerance
 from host.device import Device
@@ -62,6 +61,7 @@ class AsofJoin:
         self.query = query
         self.schema = output_schema(left.schema, right.schema, query.suffix, query.how)
         self._tables = (left, right)
+        self._rows: tuple[Int64s, Int64s] | None = None
         require_tolerance(left.schema, query)
         self._sides = sides = encode_sides(left, right, query)
         self.found_by = (
@@ -70,18 +70,10 @@ class AsofJoin:
             else DeviceRows(sides.left, sides.right, device, tolerance=sides.tolerance)
         )
 
-    @cached_property
+    @property
     def rows(self) -> tuple[Int64s, Int64s]:
         """Row numbers of both tables in each result; ``NO_ROW`` for a missing right row."""
-        found = closest_rows(
-            self._sides.left,
-            self._sides.right,
-            self.query.direction,
-            tolerance=self._sides.tolerance,
-            exact=self.query.allow_exact_matches,
-            neighbours=self.found_by,
-        )
-        return self._numbered(found)
+        return _together(list(self._parts()))
 
     def reference_rows(self) -> tuple[Int64s, Int64s]:
         """Return what :attr:`rows` should be, by the reference, which takes a row at a time."""
@@ -92,26 +84,51 @@ class AsofJoin:
             tolerance=self._sides.tolerance,
             exact=self.query.allow_exact_matches,
         )
-        return self._numbered(np.array(found, np.int64))
+        return self._wanted(*self._sides.joined(np.array(found, np.int64)))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the result."""
-        left, right = self.rows
-        for begin in range(0, len(left), BATCH_ROWS):
-            part = slice(begin, begin + BATCH_ROWS)
-            yield joined_rows(self._tables, (left[part], right[part]), self.schema)
+        """Yield the result as it is found; a device works on meanwhile."""
+        for left, right in self._parts():
+            for begin in range(0, len(left), BATCH_ROWS):
+                part = slice(begin, begin + BATCH_ROWS)
+                yield joined_rows(self._tables, (left[part], right[part]), self.schema)
 
     def table(self) -> pa.Table:
         """Return the result as a table."""
         return pa.Table.from_batches(self.batches(), self.schema)
 
-    def _numbered(self, found: Int64s) -> tuple[Int64s, Int64s]:
-        """Return row numbers of the tables for the right tuple of every left tuple with a key."""
-        row, right = self._sides.row, self._sides.numbered(found)
+    def _parts(self) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield the row numbers of consecutive results; a second call need not find them again."""
+        if self._rows is not None:
+            yield self._rows
+            return
+        parts = []
+        first = 0  # of the left tuples of the next part
+        for found in closest_parts(
+            self._sides.left,
+            self._sides.right,
+            self.query.direction,
+            tolerance=self._sides.tolerance,
+            exact=self.query.allow_exact_matches,
+            neighbours=self.found_by,
+        ):
+            parts.append(self._wanted(*self._sides.joined(found, first)))
+            yield parts[-1]
+            first += len(found)
+        self._rows = _together(parts)
+
+    def _wanted(self, left: Int64s, right: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the rows that are results."""
         if self.query.how is JoinType.INNER:
             matched = right != NO_ROW
-            return row[matched], right[matched]
-        return row, right
+            return left[matched], right[matched]
+        return left, right
+
+
+def _together(parts: Sequence[tuple[Int64s, Int64s]]) -> tuple[Int64s, Int64s]:
+    """Return the row numbers of all parts, of which there is at least one."""
+    left, right = zip(*parts, strict=True)
+    return np.concatenate(left), np.concatenate(right)
 
 
 def _keyed(side: Times) -> list[Keyed]:

@@ -7,8 +7,9 @@ left row is placed among all right rows by its time, which gives a number, and a
 group by the same formula: the neighbours of that place are the closest rows before and after it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,15 @@ import numpy.typing as npt
 from host.reference.direction import Direction
 from host.reference.join_type import NO_ROW
 
-__all__ = ["Neighbours", "SortedRows", "Times", "beyond", "closest_rows", "places"]
+__all__ = [
+    "Neighbours",
+    "SortedRows",
+    "Times",
+    "beyond",
+    "closest_parts",
+    "closest_rows",
+    "places",
+]
 
 Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
@@ -43,8 +52,12 @@ class Times:
 class Neighbours(Protocol):
     """Finds the right rows of each left row's key around a place among all right rows."""
 
-    def last_before(self, number: Int64s) -> Int64s:
-        """Return the last row of each left row's key whose number is less than ``number``."""
+    def last_before(self, number: Int64s) -> Iterator[Int64s]:
+        """Yield the last row of each left row's key whose number is less than ``number``.
+
+        Each part is about the left rows that follow those of the part before. None is empty, but
+        one that is about no left row at all.
+        """
         ...
 
     def first_from(self, number: Int64s) -> Int64s:
@@ -52,7 +65,7 @@ class Neighbours(Protocol):
         ...
 
 
-def closest_rows(
+def closest_parts(
     left: Times,
     right: Times,
     direction: Direction,
@@ -60,8 +73,8 @@ def closest_rows(
     tolerance: int | None = None,
     exact: bool = True,
     neighbours: Neighbours | None = None,
-) -> Int64s:
-    """Return the number of the right row that each left row is joined with.
+) -> Iterator[Int64s]:
+    """Yield the number of the right row that each left row is joined with, as soon as it is known.
 
     Parameters
     ----------
@@ -73,24 +86,36 @@ def closest_rows(
         What finds right rows of these sides; by default :class:`SortedRows`. A row may be missing
         if it is farther away than the tolerance.
 
-    Returns
-    -------
+    Yields
+    ------
     array of int64
-        One number for each left row, ``NO_ROW`` if there is no right row for it.
+        One number for each of the next left rows, ``NO_ROW`` if there is no right row for it. What
+        looks back alone comes in the parts of ``neighbours``, and anything else comes at once.
     """
     groups = SortedRows(left, right) if neighbours is None else neighbours
-    nothing = np.full(len(left.time), NO_ROW, np.int64)
-    back = ahead = nothing
+    parts: Iterator[Int64s] = iter(())
     if direction.looks_back:
-        back = groups.last_before(places(right.time, left.time, after=exact))
-    if direction.looks_ahead:
-        ahead = groups.first_from(places(right.time, left.time, after=not exact))
-    earlier, later = (_distances(left, right, rows) for rows in (back, ahead))
+        parts = groups.last_before(places(right.time, left.time, after=exact))
+    if not direction.looks_ahead:
+        begin = 0
+        for back in parts:
+            times = left.time[begin : begin + len(back)]
+            yield _within(back, _distances(times, right.time, back), tolerance)
+            begin += len(back)
+        return
+    back = np.full(len(left.time), NO_ROW, np.int64)
+    if direction.looks_back:
+        back = np.concatenate(list(parts))
+    ahead = groups.first_from(places(right.time, left.time, after=not exact))
+    earlier, later = (_distances(left.time, right.time, rows) for rows in (back, ahead))
     # No distance is farther than the one of a missing row, so a row that exists wins.
     is_back = (back != NO_ROW) & ((ahead == NO_ROW) | (earlier <= later))
-    found = np.where(is_back, back, ahead)
-    found[beyond(np.where(is_back, earlier, later), tolerance)] = NO_ROW
-    return found
+    yield _within(np.where(is_back, back, ahead), np.where(is_back, earlier, later), tolerance)
+
+
+def closest_rows(left: Times, right: Times, direction: Direction, **options: Any) -> Int64s:
+    """Return what :func:`closest_parts` yields for the same arguments, all parts as one."""
+    return np.concatenate(list(closest_parts(left, right, direction, **options)))
 
 
 class SortedRows:
@@ -112,11 +137,12 @@ class SortedRows:
             self._sorted = right.key * unit + np.arange(self._rows)
             self._sorted.sort()
 
-    def last_before(self, number: Int64s) -> Int64s:
-        """Return the last row of each left row's key whose number is less than ``number``."""
+    def last_before(self, number: Int64s) -> Iterator[Int64s]:
+        """Yield the last row of each left row's key whose number is less than ``number``."""
         if self._base is None:
-            return np.where(number > 0, number - 1, NO_ROW)
-        return self._row(np.searchsorted(self._sorted, self._base + number) - 1)
+            yield np.where(number > 0, number - 1, NO_ROW)
+        else:
+            yield self._row(np.searchsorted(self._sorted, self._base + number) - 1)
 
     def first_from(self, number: Int64s) -> Int64s:
         """Return the first row of each left row's key whose number is at least ``number``."""
@@ -146,10 +172,15 @@ def beyond(distance: UInt64s, tolerance: int | None) -> Bools:
     return distance > np.uint64(tolerance)
 
 
-def _distances(left: Times, right: Times, rows: Int64s) -> UInt64s:
-    """Return how far the right rows are away in time; zero where there is none."""
-    if not len(right.time):
+def _within(found: Int64s, distance: UInt64s, tolerance: int | None) -> Int64s:
+    """Return the rows that were found, without those that are farther away than the tolerance."""
+    return np.where(beyond(distance, tolerance), NO_ROW, found)
+
+
+def _distances(times: UInt64s, right: UInt64s, rows: Int64s) -> UInt64s:
+    """Return how far right rows are away from times; zero where there is none."""
+    if not len(right):
         return np.zeros(len(rows), np.uint64)
-    other = right.time[np.maximum(rows, 0)]
-    distance = np.maximum(left.time, other) - np.minimum(left.time, other)
+    other = right[np.maximum(rows, 0)]
+    distance = np.maximum(times, other) - np.minimum(times, other)
     return np.where(rows == NO_ROW, np.uint64(0), distance)

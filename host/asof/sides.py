@@ -23,6 +23,8 @@ __all__ = ["AsofSides", "encode_sides", "require_tolerance"]
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
+#: Integers of 64 bits.
+AnyInts = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +60,25 @@ class AsofSides:
     tolerance: int | None
     plan: TimePlan
 
-    def numbered(self, found: Int64s) -> Int64s:
-        """Return the row of the right table for each of ``row``, ``NO_ROW`` for none.
+    def joined(self, found: Int64s, first: int = 0) -> tuple[Int64s, Int64s]:
+        """Return the rows of the left table up to where these tuples end, and their right rows.
+
+        Rows without a key come before the next row that has one.
 
         Parameters
         ----------
         found : array of int64
-            The tuple of ``right`` for each tuple of ``left``, ``NO_ROW`` for none.
+            The tuple of ``right`` for some consecutive tuples of ``left``, ``NO_ROW`` for none.
+        first : int
+            The first of these tuples. The rows up to it have been returned.
         """
-        numbers = np.full(len(self.row), NO_ROW, np.int64)
+        end = first + len(found)
+        begins = int(self.keyed[first]) if first else 0
+        ends = int(self.keyed[end]) if end < len(self.keyed) else len(self.row)
+        numbers = np.full(ends - begins, NO_ROW, np.int64)
         there = found != NO_ROW
-        numbers[self.keyed[there]] = self.right_row[found[there]]
-        return numbers
+        numbers[self.keyed[first:end][there] - begins] = self.right_row[found[there]]
+        return self.row[begins:ends], numbers
 
 
 def encode_sides(left: pa.Table, right: pa.Table, query: AsofQuery) -> AsofSides:
@@ -84,17 +93,14 @@ def encode_sides(left: pa.Table, right: pa.Table, query: AsofQuery) -> AsofSides
     encoded = encode(left, right, query.pairs, Manifest.load(SOFTWARE_MANIFEST))
     keyed = _with_keys(encoded.left), _with_keys(encoded.right)
     fields = [
-        _dense(
-            encoded.left.keys[name][keyed[0]].view(np.uint64),
-            encoded.right.keys[name][keyed[1]].view(np.uint64),
-        )
+        _numbered(encoded.left.keys[name][keyed[0]], encoded.right.keys[name][keyed[1]])
         for name in encoded.left.keys
     ]
     keys: tuple[Int64s | None, Int64s | None] = (None, None)
     if fields:
         codes = combined(fields)
         if len(fields) > 1:
-            codes = _dense(codes.left, codes.right)
+            codes = _numbered(codes.left, codes.right)
         keys = codes.left.astype(np.int64), codes.right.astype(np.int64)
     times = encoded.left.timestamp, encoded.right.timestamp
     return AsofSides(
@@ -131,5 +137,16 @@ def _with_keys(side: EncodedSide) -> Int64s:
     return np.flatnonzero(side.valid)
 
 
-def _dense(left: UInt64s, right: UInt64s) -> Codes:
-    return dense(*(pa.chunked_array([pa.array(values)]) for values in (left, right)))
+def _numbered(left: AnyInts, right: AnyInts) -> Codes:
+    """Return codes that are less than the number of values, which may mean counting the distinct.
+
+    Values that lie close enough together are their own codes, but for the least one.
+    """
+    least = min((int(values.min()) for values in (left, right) if len(values)), default=0)
+    most = max((int(values.max()) for values in (left, right) if len(values)), default=0)
+    if most - least < len(left) + len(right):
+        low = left.dtype.type(least)
+        return Codes((left - low).view(np.uint64), (right - low).view(np.uint64), most - least + 1)
+    return dense(
+        *(pa.chunked_array([pa.array(values.view(np.uint64))]) for values in (left, right))
+    )

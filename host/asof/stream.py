@@ -113,10 +113,10 @@ class AsofStream:
             decided[sides.keyed] = self._decided(sides, found, time)
             if self._ordered:
                 decided = np.logical_and.accumulate(decided)
-        numbers = sides.numbered(found)
+        rows, numbers = sides.joined(found)
         given = decided & (numbers != NO_ROW) if self._query.how is JoinType.INNER else decided
-        batch = joined_rows((left, right), (sides.row[given], numbers[given]), self.schema)
-        self.waiting = left.take(pa.array(sides.row[~decided])).combine_chunks()
+        batch = joined_rows((left, right), (rows[given], numbers[given]), self.schema)
+        self.waiting = left.take(pa.array(rows[~decided])).combine_chunks()
         kept = sides.right_row[:0]
         if reached is not None:
             kept = sides.right_row[self._needed(sides, ~decided[sides.keyed], time)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A join that can be run: its graph of execution streams, and measurements of the last run."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -156,7 +156,7 @@ class JoinRun:
         self._accelerator = join.accelerator
         self._graph.prepare()
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Generator[pa.RecordBatch, None, None]:
         """Run the join and yield the results in order as they arrive.
 
         A consumer that stops early only needs to close the iterator; the device can then be used
@@ -252,6 +252,12 @@ class JoinRun:
         For a row that comes alone, the other row number is -1.
         """
         return self._visited("left"), self._visited("right")
+
+    def take_pairs(self) -> tuple[Int64s, Int64s]:
+        """Return the :attr:`pairs` recorded since the last call, and forget them."""
+        taken = self.pairs
+        self._visits.clear()
+        return taken
 
     @property
     def latency(self) -> Latency | None:

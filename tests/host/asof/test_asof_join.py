@@ -12,6 +12,7 @@ import pytest
 
 from host import UsageError
 from host.asof.join import AsofJoin
+from host.asof.sides import encode_sides
 from host.errors import (
     DisorderError,
     NullOrderError,
@@ -169,3 +170,16 @@ def test_the_query_says_what_it_finds():
     )
     query = AsofQuery(on=("t", "u"), direction="forward", allow_exact_matches=False)
     assert "the first right row with right.u > left.t" in str(query)
+
+
+@pytest.mark.parametrize(
+    "keys", [[-3, -1, 0, -3], [(1 << 62), -(1 << 62), 5, 5]], ids=["close together", "far apart"]
+)
+def test_keys_are_numbered_from_zero_to_less_than_there_are_rows(keys):
+    """Those that lie close together without a search for equal ones."""
+    left, right = (pa.table({"t": [0, 1, 2, 3], "k": keys[::step]}) for step in (1, -1))
+    sides = encode_sides(left, right, AsofQuery(on=("t", "t"), by=[("k", "k")]))
+    codes = [sides.left.key.tolist(), sides.right.key.tolist()]
+    assert codes[0] == codes[1][::-1]
+    assert len(set(codes[0])) == len(set(keys)) == len(set(zip(codes[0], keys, strict=True)))
+    assert all(0 <= code < 8 for code in codes[0])

@@ -11,6 +11,7 @@ from host import CountWindow, UsageError, open_device
 from host.asof.device_rows import DeviceRows
 from host.asof.join import AsofJoin
 from host.asof.matching import Times, closest_rows
+from host.device import Device
 from host.errors import AcceleratorLimitError
 from host.join.driver import TableJoin
 from host.manifest import Manifest
@@ -121,6 +122,68 @@ def test_left_rows_whose_right_row_has_left_the_window_are_looked_up(simulated):
     # Rows beyond the tolerance need no lookup: so many fit.
     driven = same_as_reference(left, right, simulated, Direction.BACKWARD, 30, True)
     assert (driven.looked_up, driven.window) == (0, 31)
+
+
+class Few(Device):
+    """A device that takes few words at a time, and counts them."""
+
+    def __init__(self, inner):
+        self.inner, self.uri, self.manifest = inner, f"few({inner.uri})", inner.manifest
+        self.taken = 0
+
+    def exchange(self, words, results, *, cycles, stamps=None):
+        done = self.inner.exchange(words[:3_000], results, cycles=cycles, stamps=stamps)
+        self.taken += done.accepted
+        return done
+
+    def counters(self):
+        return self.inner.counters()
+
+    def close(self):
+        self.inner.close()
+
+
+def many_rows(rows):
+    """Return two tables with a row at every time, and how many of a key come before each row."""
+    rng = np.random.default_rng(rows)
+    return [
+        pa.table(
+            {"t": np.arange(rows), f"k{name}": rng.integers(0, 9, rows), name: np.arange(rows)}
+        )
+        for name in ("a", "b")
+    ]
+
+
+def test_results_come_while_the_device_has_words_to_take(modelled):
+    """Each part is what a search on the host finds for its left rows, in their order."""
+    left, right = many_rows(60_000)
+    for how in ("left", "inner"):
+        query = AsofQuery(on=("t", "t"), by=[("ka", "kb")], tolerance=40, how=how)
+        device = Few(modelled)
+        join = AsofJoin(left, right, query, device)
+        taken, parts = [], []
+        for batch in join.batches():
+            taken.append(device.taken)
+            parts.append(batch)
+        assert len(parts) > 2
+        assert taken[0] < device.taken / 2
+        found = pa.Table.from_batches(parts)
+        assert found == AsofJoin(left, right, query).table()
+        # What has been found is not asked for again, and a left row has one part.
+        assert join.rows[0].tolist() == found["a"].to_pylist()
+        assert taken[-1] == device.taken
+
+
+def test_a_reader_of_results_may_stop(modelled):
+    left, right = many_rows(60_000)
+    query = AsofQuery(on=("t", "t"), by=[("ka", "kb")], tolerance=40)
+    device = Few(modelled)
+    batches = AsofJoin(left, right, query, device).batches()
+    first = next(batches)
+    batches.close()
+    assert 0 < first.num_rows < left.num_rows
+    again = AsofJoin(left, right, query, device).table()
+    assert again == AsofJoin(left, right, query).table()
 
 
 def test_tables_are_joined_on_a_device(simulated):

@@ -89,7 +89,7 @@ def test_wrong_options_are_named_and_write_nothing(files, tmp_path, capsys, opti
 
 def test_a_wrong_answer_is_found_out(files, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
-        asof_join, "closest_rows", lambda left, *rest, **options: pa.array([1, 1]).to_numpy()
+        asof_join, "closest_parts", lambda *sides, **options: iter([pa.array([1, 1]).to_numpy()])
     )
     assert main(["asof", *files, str(tmp_path / "out.parquet"), "--verify"]) == 1
     assert "Verification failed: 2 results, but the reference join has" in capsys.readouterr().err
