@@ -4,6 +4,7 @@ import json
 import os
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from host.errors import FailureError, UsageError
@@ -144,3 +145,21 @@ def test_characters_of_several_bytes_are_read(tmp_path):
     path.write_text("t,k\n1\n", encoding="utf-8")
     with pytest.raises(UsageError, match="Expected 2 columns"):
         read_table(path)
+
+
+def test_a_parquet_file_has_dictionaries_of_texts_alone(tmp_path):
+    """Texts come again and again in a batch, and numbers do not."""
+    schema = pa.schema(
+        {"n": pa.int64(), "x": pa.float64(), "at": pa.timestamp("us"), "name": pa.string()}
+    )
+    batch = pa.RecordBatch.from_pylist(
+        [{"n": n, "x": n / 2, "at": n, "name": "ab"[n % 2]} for n in range(1_000)], schema
+    )
+    path = tmp_path / "written.parquet"
+    write_table([batch, batch], schema, path)
+    assert read_table(path).to_batches() == [batch, batch]
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    with_dictionary = {
+        group.column(n).path_in_schema for n in range(4) if group.column(n).has_dictionary_page
+    }
+    assert with_dictionary == {"name"}
