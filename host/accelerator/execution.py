@@ -44,6 +44,8 @@ class Execution:
         What finds the rows that come alone; None if only pairs are asked for.
     result_words : int
         Largest number of result words in one exchange.
+    staged_words : int
+        Number of input words in an area of the staging.
 
     Attributes
     ----------
@@ -67,12 +69,13 @@ class Execution:
         intake: Intake,
         completion: Completion | None,
         result_words: int,
+        staged_words: int,
     ) -> None:
         device = params.device
         self._params = params
         self._codec = codec = WordCodec(device.manifest)
         self.hashing = HashWatch(device)
-        self._staging = staging = Staging(device, codec.input.columns)
+        self._staging = staging = Staging(device, codec.input.columns, staged_words)
         # Marks of earlier queries and of the setup come first.
         skip = staging.inherited + MARKS
         staging.append(self._setup(), marks=MARKS)

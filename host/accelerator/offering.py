@@ -90,8 +90,11 @@ class Offering:
         return EpochChanges(schedule, params.plan, self._intake.floor, rules, lists=lists)
 
     def take_input(self) -> bool:
-        """Stage input until there is enough; return False if more input must arrive first."""
-        while self._steering.wants_input and not self.flushed:
+        """Stage input until there is enough; return False if more input must arrive first.
+
+        A device that takes words slowly leaves no room for more, and then no more are staged.
+        """
+        while self._steering.wants_input and self._has_room and not self.flushed:
             arrived = self._intake.take()
             if arrived is not None and arrived.count:
                 self._stage_parts(arrived)
@@ -104,6 +107,11 @@ class Offering:
             else:
                 return False
         return True
+
+    @property
+    def _has_room(self) -> bool:
+        """Whether the next rows of either side fit beside the words that wait."""
+        return self._staging.room >= len(Side) * self._intake.most_rows
 
     def go_on(self, turns: NewTurns) -> None:
         """Take note of a failure: these cores store what is staged from now on."""

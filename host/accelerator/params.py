@@ -77,6 +77,10 @@ class AcceleratorJoinParams(ConfluenceParams):
         Largest number of result words and of clock cycles in one exchange, and the number of
         waiting words below which more input is staged. Fewer result words if the governor grants
         fewer buffers.
+    staged_words : int
+        Words in each of the two areas of input words: those of an exchange, those that are staged
+        meanwhile, and a batch of either side before these are known to be enough. Fewer if the
+        governor grants fewer buffers.
     """
 
     device: Device
@@ -99,6 +103,7 @@ class AcceleratorJoinParams(ConfluenceParams):
     note_decision: NoteDecision | None = None
     pace: Fraction | float | None = None
     result_words: int = 1 << 16
+    staged_words: int = 3 << 16
     chunk_cycles: int = 1 << 16
     low_water: int = 1 << 12
 

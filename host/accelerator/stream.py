@@ -17,11 +17,13 @@ from host.cores.epoch_changes import EpochChanges
 from host.cores.turns import require_segments, segment_words
 from host.errors import EpochError, UsageError
 from host.exchange.hash_choice import HashWatch
+from host.exchange.staging import AREAS
 from host.exchange.watch import DeviceWatch
 from host.failures.failure_record import FailureRecord
 from host.query.epochs import Epoch
 from host.query.segments import Segment
 from host.reference.join_type import JoinType
+from host.reference.side import Side
 from host.results.completion import Completion
 from host.results.trace import Trace
 from host.runtime import (
@@ -46,6 +48,9 @@ __all__ = ["AcceleratorJoin", "AcceleratorJoinParams", "Progress"]
 LEAST_RESULT_WORDS = 1 << 12
 """Result words of an exchange for which no buffer has to be granted."""
 
+LEAST_STAGED_WORDS = 3 << 12
+"""Input words of an area for which no buffer has to be granted."""
+
 
 class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
     """Stream that feeds and drains a device, and prepares and decodes words while the device works.
@@ -56,7 +61,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
     ``emitted`` and ``latency`` (the visiting latency in cycles). For a row that comes alone, all
     columns except its own row number are -1. Result words are decoded as they arrive; only the
     window and the open groups are kept. The governor is asked for the rooms that result words
-    arrive in; with fewer buffers an exchange moves fewer of them.
+    arrive in and for the areas that input words wait in; with fewer buffers an exchange moves fewer
+    of either, and a batch is staged in shorter pieces.
 
     Attributes
     ----------
@@ -122,23 +128,39 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self._params = params
 
     def requirements(self) -> Requirements:
-        params = self._params
-        assert params is not None
-        wanted = -(-params.result_words * self._bytes_of_a_result // BUFFER_BYTES)
-        return Requirements(optimum=Quantity(buffers=wanted))
+        return Requirements(optimum=Quantity(buffers=sum(self._wanted)))
 
     @property
-    def _bytes_of_a_result(self) -> int:
-        """Bytes in all rooms for a result word."""
+    def _bytes_of_words(self) -> tuple[int, int]:
+        """Bytes in all rooms for a result word, and in all areas for an input word."""
         assert self._params is not None
-        return ROOMS * 8 * self._params.device.manifest.result_word.columns
+        manifest = self._params.device.manifest
+        return 8 * ROOMS * manifest.result_word.columns, 8 * AREAS * manifest.input_word.columns
+
+    @property
+    def _wanted(self) -> tuple[int, int]:
+        """Buffers for result words, and for input words."""
+        assert self._params is not None
+        results, inputs = self._bytes_of_words
+        return (
+            -(-self._params.result_words * results // BUFFER_BYTES),
+            -(-self._params.staged_words * inputs // BUFFER_BYTES),
+        )
 
     @property
     def result_words(self) -> int:
-        """Most result words of an exchange, by the buffers that were granted."""
+        """Most result words of an exchange, by the buffers that were granted; these come first."""
         assert self._params is not None
-        granted = self.allocation.buffers * BUFFER_BYTES // self._bytes_of_a_result
+        granted = self.allocation.buffers * BUFFER_BYTES // self._bytes_of_words[0]
         return min(self._params.result_words, max(LEAST_RESULT_WORDS, granted))
+
+    @property
+    def staged_words(self) -> int:
+        """Input words of an area, by the buffers that result words leave."""
+        assert self._params is not None
+        buffers = max(0, self.allocation.buffers - self._wanted[0])
+        granted = buffers * BUFFER_BYTES // self._bytes_of_words[1]
+        return min(self._params.staged_words, max(LEAST_STAGED_WORDS, granted))
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
@@ -151,7 +173,9 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         if params.how is not JoinType.INNER:
             completion = Completion(params.how, params.plan.window)
         intake = self._intake(params, completion)
-        self._run = run = Execution(params, intake, completion, self.result_words)
+        self._run = run = Execution(
+            params, intake, completion, self.result_words, self.staged_words
+        )
         self.watch, self.trace, self.hashing = run.watch, run.answer.trace, run.hashing
         steering = run.steering
         self.precision = None if steering.adaptive is None else steering.adaptive.record
@@ -175,6 +199,8 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
             intake = TaggedIntake(
                 self.inputs, params.plan, params.rows, manifest, params.layout, tell
             )
+        # A third of an area has room for a batch of either side.
+        intake.most_rows = min(intake.most_rows, self.staged_words // (3 * len(Side)))
         if params.elastic is not None:
             intake.most_rows = min(ROWS, max(1, manifest.storage.sub_window // 2))
         if params.pace is not None:

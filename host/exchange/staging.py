@@ -10,7 +10,10 @@ import numpy as np
 from host.device import Device
 from host.reference.exact import UInt64s
 
-__all__ = ["Staging"]
+__all__ = ["AREAS", "Staging"]
+
+#: Areas of input words: the device may read one while the other one is filled.
+AREAS = 2
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,8 @@ class Staging:
     Words are written where they are offered from: :meth:`reserve` room, fill it, and :meth:`add`
     the words. Only when the area is full are the waiting words copied, to the front of a new area.
     A caller that adds words while few are waiting copies few. Words that were offered stay in the
-    old area as well, where the device can read them.
+    old area as well, where the device can read them. There are :data:`AREAS` at
+    most, which keep their size as long as no more words are added than there is :attr:`room` for.
 
     Parameters
     ----------
@@ -43,6 +47,8 @@ class Staging:
         Device that receives the words.
     columns : int
         Number of 64-bit numbers in a word.
+    words : int
+        Number of words in an area.
 
     Attributes
     ----------
@@ -56,9 +62,9 @@ class Staging:
         Words that had to be copied.
     """
 
-    def __init__(self, device: Device, columns: int) -> None:
+    def __init__(self, device: Device, columns: int, words: int = 1 << 16) -> None:
         self._device = device
-        self._area = np.empty((1 << 16, columns), np.uint64)
+        self._area = np.empty((words, columns), np.uint64)
         self._begin, self._end = 0, 0  # range of the waiting words
         self._offered = 0  # how many of these are offered to the device
         self._answered: deque[int] = deque()  # numbers of the words that are answered by a mark
@@ -76,6 +82,11 @@ class Staging:
     def waiting(self) -> int:
         """Number of words that the device has not accepted yet."""
         return self._end - self._begin
+
+    @property
+    def room(self) -> int:
+        """Number of words that can be added without a larger area."""
+        return len(self._area) - self.waiting - 1  # one is for `insert`
 
     @property
     def kept_back(self) -> int:

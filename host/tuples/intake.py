@@ -119,7 +119,7 @@ class Intake(ABC):
     counters : StagingCounters
         What was taken and copied.
     most_rows : int
-        Rows beyond which no further small batch is joined to others, and a long one is cut.
+        Most rows that are encoded at once, of one batch or of small ones that are joined.
     """
 
     def __init__(
@@ -185,7 +185,7 @@ class Intake(ABC):
             batch = buffer.access()
             if parts and batch.num_rows >= SMALL_ROWS:
                 break
-            batch = batch.slice(0, self.most_rows)
+            batch = batch.slice(0, self.most_rows - rows)
             buffer.consume(batch.num_rows)
             parts.append(batch)
             rows += batch.num_rows
