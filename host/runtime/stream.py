@@ -163,7 +163,7 @@ class ExecStream(ABC, Generic[P]):
         ----------
         restart : bool
             Whether the current execution starts again; costly resources may then be kept. No
-            stream of the kit has any: opening a graph takes a hundredth of executing it.
+            stream of the kit has any: opening a graph takes less than a hundredth of executing it.
         """
         del restart
         if self.state is StreamState.NEW:

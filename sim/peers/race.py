@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 import time
@@ -50,7 +51,7 @@ class Race:
             )
 
 
-def race(ways, folder, *, turns, key):
+def race(ways, folder, *, turns, key, beside=None):
     """Run every way once to compare the answers, then in turn to take the time.
 
     Parameters
@@ -63,6 +64,8 @@ def race(ways, folder, *, turns, key):
         Timed turns.
     key : list of str
         Columns that tell the rows of an answer apart.
+    beside : dict of str to callable, optional
+        What takes its turns as well, and has no answer.
 
     Raises
     ------
@@ -77,11 +80,13 @@ def race(ways, folder, *, turns, key):
                 f"{name} has {answers[name].num_rows} rows and {first} {answers[first].num_rows}, "
                 f"or other values"
             )
-    wall, processor = ({name: [] for name in ways} for _ in range(2))
+    runs = {name: partial(way, folder / f"{name}.parquet") for name, way in ways.items()}
+    runs.update(beside or {})
+    wall, processor = ({name: [] for name in runs} for _ in range(2))
     for _ in range(turns):
-        for name, way in ways.items():
+        for name, run in runs.items():
             begun = time.perf_counter(), time.process_time()
-            way(folder / f"{name}.parquet")
+            run()
             wall[name].append(time.perf_counter() - begun[0])
             processor[name].append(time.process_time() - begun[1])
     return Race(answers[first].num_rows, wall, processor)

@@ -29,6 +29,14 @@ def test_ways_take_turns_after_their_answers_were_compared(tmp_path):
     assert {len(seconds) for seconds in found.wall.values()} == {2}
 
 
+def test_what_has_no_answer_takes_its_turns(tmp_path):
+    calls = []
+    ways = {name: writing([1], calls, name) for name in "ab"}
+    found = race(ways, tmp_path, turns=2, key=["t"], beside={"c": lambda: calls.append("c")})
+    assert "".join(calls) == "ab" + "abcabc"
+    assert len(found.wall["c"]) == len(found.processor["c"]) == 2
+
+
 def test_an_order_does_not_matter_and_a_row_does(tmp_path):
     calls = []
     alike = {"a": writing([2, 1], calls, "a"), "b": writing([1, 2], calls, "b")}
