@@ -171,9 +171,8 @@ class DeviceRows:
             for _ in batches:
                 row, probe = join.take_pairs()
                 came += len(row)
-                earlier = (
-                    row < number[probe]
-                )  # the others were found by right rows, which probe too
+                # The other pairs were found by rows of the right table, which probe as well.
+                earlier = row < number[probe]
                 np.maximum.at(found, probe[earlier], row[earlier])
                 end = answered.left_rows(came)
                 if end > begin:
