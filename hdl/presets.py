@@ -89,14 +89,15 @@ PRESETS = {
     "ecp5-band-digest": ECP5_BAND.with_(sub_window=7_620, lanes=15, probes=14, digest_bits=16),
     # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 2,048 tuples
     # take six of a region's 26 block RAMs. So there are fewer lanes, and more probes, for at least
-    # as many comparators.
+    # as many comparators. A band with more than these 416 fills so many LUTs (480: 75 %) that
+    # nextpnr did not find all wires within an hour and a half.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
         sub_window=2_048, timestamp_bits=48, lanes=12, probes=24, digest_bits=13
     ),
     "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
         sub_window=2_040, timestamp_bits=48, lanes=20, probes=7, digest_bits=None
     ),
-    "ecp5-band-timed": ECP5_BAND.with_(sub_window=2_040, timestamp_bits=48, lanes=20, probes=3),
+    "ecp5-band-timed": ECP5_BAND.with_(sub_window=2_028, timestamp_bits=48, lanes=13, probes=4),
     "ecp5-band-digest-timed": ECP5_BAND.with_(
         sub_window=2_048, timestamp_bits=48, lanes=12, probes=18, digest_bits=16
     ),
