@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accelerators of the evaluation, by name, and their bundles."""
 
-from concurrent.futures import ProcessPoolExecutor
 import hashlib
-from multiprocessing import get_context
 from pathlib import Path
 
 from hdl.bundle import write_bundle
@@ -79,14 +77,6 @@ def design():
     return digest.hexdigest()
 
 
-def write_aside(parameters, bundle):
-    """Write a bundle in another process, so that a measurement has this interpreter to itself."""
-    processes = get_context("forkserver")
-    processes.set_forkserver_preload(["hdl.bundle"])
-    with ProcessPoolExecutor(1, mp_context=processes) as writer:
-        writer.submit(write_bundle, parameters, bundle).result()
-
-
 def prepare(name, folder, report, accelerators=None):
     """Generate the bundle of an accelerator and build its library, unless they are there.
 
@@ -119,7 +109,7 @@ def prepare(name, folder, report, accelerators=None):
         same = False
     if not same:
         source.unlink(missing_ok=True)  # a folder with files of nobody's is refused
-        write_aside(parameters, bundle)
+        write_bundle(parameters, bundle)
         source.write_text(design(), encoding="utf-8")
     build_library(bundle, report=report)
     return Manifest.load(bundle)

@@ -12,8 +12,6 @@ __all__ = ["FOLDER", "sweep"]
 
 #: Where bundles and measured points are.
 FOLDER = Path("build") / "experiments"
-#: Accelerators that are made at once. Of each, half of the time is one thread of Amaranth.
-MAKERS = 2
 
 
 def sweep(
@@ -41,9 +39,9 @@ def sweep(
     """
     points = sorted(dict.fromkeys(points), key=lambda point: point.accelerator)
     names = dict.fromkeys(point.accelerator for point in points)
-    # While one accelerator is measured, the next ones are made.
-    with ThreadPoolExecutor(MAKERS) as makers:
-        made = {name: makers.submit(prepared, name, folder / "bundles", report) for name in names}
+    # While one accelerator is measured, the next one is made; most of that is compiling.
+    with ThreadPoolExecutor(1) as maker:
+        made = {name: maker.submit(prepared, name, folder / "bundles", report) for name in names}
 
         def manifest_of(point):
             return made[point.accelerator].result()
@@ -56,4 +54,4 @@ def sweep(
                 advance,
             )
         finally:
-            makers.shutdown(cancel_futures=True)
+            maker.shutdown(cancel_futures=True)

@@ -129,13 +129,13 @@ def test_a_chain_has_no_stars_and_so_no_processing_latency(manifests):
 def test_a_bundle_is_made_again_when_the_hardware_has_changed(manifests, monkeypatch):
     folder = manifests["sj-2"].path.parent
     monkeypatch.setattr(accelerators, "ACCELERATORS", TINY)
-    made, write = [], accelerators.write_aside
+    made, write = [], accelerators.write_bundle
 
     def noted(*given):
         made.append(given)
         return write(*given)
 
-    monkeypatch.setattr(accelerators, "write_aside", noted)
+    monkeypatch.setattr(accelerators, "write_bundle", noted)
     prepare("sj-2", folder, lambda text: None)
     assert made == []
     monkeypatch.setattr(accelerators, "design", lambda: "another")
