@@ -10,6 +10,7 @@ import numpy as np
 
 from host import open_device as open_named
 from host.device import Device
+from host.errors import DeviceTimeoutError
 from host.words import WordCodec
 
 __all__ = ["Recording", "open_device", "recorded", "simulate"]
@@ -74,13 +75,21 @@ def recorded(run, bundle):
 
 
 def simulate(recording):
-    """Open a device and let it work on the words of a recording; return its clock cycles."""
+    """Open a device and let it work on the words of a recording; return its clock cycles.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        If nothing goes in or comes out for a whole exchange.
+    """
     words, marks, cycles = np.concatenate(recording.parts), recording.marks, 0
     with open_named(recording.uri) as device:
         codec = WordCodec(device.manifest)
         results = np.zeros((RESULT_WORDS, device.manifest.result_word.columns), np.uint64)
         while marks:
             done = device.exchange(words, results, cycles=EXCHANGE_CYCLES)
+            if not (done.accepted or done.produced):
+                raise DeviceTimeoutError(device.uri, f"{done.cycles} cycles", device.counters())
             words = words[done.accepted :]
             marks -= int(codec.marks(results[: done.produced]).sum())
             cycles += done.cycles
