@@ -7,7 +7,7 @@ from pathlib import Path
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host.errors import ManifestError
-from host.manifest import Manifest
+from host.manifest import load_manifest
 from sim.verilated.library import build_library
 
 __all__ = ["ACCELERATORS", "ARCHITECTURES", "CORES", "design", "prepare"]
@@ -90,12 +90,12 @@ def prepare(name, folder, report, accelerators=None):
         Where the bundles are.
     report : callable
         Receives lines about the progress.
-    accelerators : dict of str to JoinParameters, optional
+    accelerators : dict of str to JoinParameters or AggregateParameters, optional
         By default :data:`ACCELERATORS`.
 
     Returns
     -------
-    Manifest
+    Manifest or AggregateManifest
         The manifest; its path is the bundle.
     """
     parameters = (ACCELERATORS if accelerators is None else accelerators)[name]
@@ -103,8 +103,8 @@ def prepare(name, folder, report, accelerators=None):
     source = bundle.with_suffix(".design")  # a bundle's folder holds nothing else
     try:
         same = source.read_text(encoding="utf-8") == design()
-        manifest = Manifest.load(bundle) if same else None
-        same = same and JoinParameters.from_dict(manifest.parameters) == parameters
+        found = load_manifest(bundle).parameters if same else None
+        same = same and type(parameters).from_dict(found) == parameters
     except (OSError, ManifestError, ValueError):
         same = False
     if not same:
@@ -112,4 +112,4 @@ def prepare(name, folder, report, accelerators=None):
         write_bundle(parameters, bundle)
         source.write_text(design(), encoding="utf-8")
     build_library(bundle, report=report)
-    return Manifest.load(bundle)
+    return load_manifest(bundle)

@@ -3,18 +3,21 @@
 
 import csv
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 import shlex
 
 from host.cli.status import Status
 
+from .accelerators import ACCELERATORS, prepare
+from .ahead import Ahead
 from .catalogue import plots
 from .drawing import draw
 from .elastic_figures import elastic_plots, sweep_elastic, write_elastic
 from .figure import QUANTITIES
 from .point import Point
 from .sweep import FOLDER, sweep
-from .text_figures import sweep_texts, text_plots, write_texts
+from .text_figures import sweep_texts, text_accelerators, text_plots, write_texts
 
 __all__ = ["add_command", "write"]
 
@@ -51,19 +54,29 @@ def write(plot, found, folder, command):
     (folder / f"{stem}.svg").write_text(draw(plot, found), encoding="utf-8")
 
 
-#: Figures, what measures their points, and what writes them.
+def join_accelerators(points):
+    """Return the parameters of the accelerators of some points, by name."""
+    return {point.accelerator: ACCELERATORS[point.accelerator] for point in points}
+
+
+#: Figures, the accelerators of their points, what measures these, and what writes them.
 FAMILIES = (
-    (plots, sweep, write),
-    (elastic_plots, sweep_elastic, write_elastic),
-    (text_plots, sweep_texts, write_texts),
+    (plots, join_accelerators, sweep, write),
+    (elastic_plots, join_accelerators, sweep_elastic, write_elastic),
+    (text_plots, text_accelerators, sweep_texts, write_texts),
 )
+
+
+def quiet(text):
+    """Say nothing of a library that is built: the status line counts points."""
+    del text
 
 
 def run(options):
     """Measure the points of the figures that are not known yet, and draw the figures."""
     chosen = {
-        name: (plot, measure, put)
-        for family, measure, put in FAMILIES
+        name: (plot, accelerators, measure, put)
+        for family, accelerators, measure, put in FAMILIES
         for name, plot in family(quick=options.quick).items()
     }
     names = options.figure or list(chosen)
@@ -71,19 +84,27 @@ def run(options):
     if unknown:
         raise ValueError(f"Figure must be one of {', '.join(chosen)}, not {unknown[0]!r}")
     output = Path(options.output or (FOLDER / "quick" if options.quick else FOLDER / "figures"))
+    used = {}
     for name in names:
-        command = ["python", "-m", "sim", "experiments", "--figure", name]
-        command += ["--quick"] if options.quick else []
-        plot, measure, put = chosen[name]
-        said = ["0"]
-        with Status(f"experiments: figure {name}") as status:
-            with status.stage("measuring", lambda said=said: said[-1]):
-                found = measure(
-                    plot.points, lambda text: None, folder=FOLDER,
-                    advance=lambda done, of, said=said: said.append(f"{done} of {of} points"),
-                )  # fmt: skip
-        put(plot, found, output, shlex.join(command))
-        print(output / f"figure-{name}.svg", flush=True)
+        plot, accelerators, *_ = chosen[name]
+        used |= dict(sorted(accelerators(plot.points).items()))
+    with Ahead(partial(prepare, accelerators=used)) as prepared:
+        # The accelerators of later figures are made while the first ones are measured.
+        for name in used:
+            prepared.announce(name, FOLDER / "bundles", quiet)
+        for name in names:
+            command = ["python", "-m", "sim", "experiments", "--figure", name]
+            command += ["--quick"] if options.quick else []
+            plot, _, measure, put = chosen[name]
+            said = ["0"]
+            with Status(f"experiments: figure {name}") as status:
+                with status.stage("measuring", lambda said=said: said[-1]):
+                    found = measure(
+                        plot.points, quiet, folder=FOLDER, prepared=prepared,
+                        advance=lambda done, of, said=said: said.append(f"{done} of {of} points"),
+                    )  # fmt: skip
+            put(plot, found, output, shlex.join(command))
+            print(output / f"figure-{name}.svg", flush=True)
     return 0
 
 

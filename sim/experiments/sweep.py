@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure points that are not in the store yet, accelerator by accelerator."""
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .accelerators import prepare
+from .ahead import Ahead
 from .measurement import measure
 from .store import Store
 
@@ -38,20 +38,17 @@ def sweep(
         Name of the store's file.
     """
     points = sorted(dict.fromkeys(points), key=lambda point: point.accelerator)
-    names = dict.fromkeys(point.accelerator for point in points)
     # While one accelerator is measured, the next one is made; most of that is compiling.
-    with ThreadPoolExecutor(1) as maker:
-        made = {name: maker.submit(prepared, name, folder / "bundles", report) for name in names}
+    with Ahead(prepared) as made:
 
         def manifest_of(point):
-            return made[point.accelerator].result()
+            return made(point.accelerator, folder / "bundles", report)
 
-        try:
-            return Store(folder / store).fill(
-                points,
-                lambda point: manifest_of(point).hash,
-                lambda point: measured(manifest_of(point), point),
-                advance,
-            )
-        finally:
-            maker.shutdown(cancel_futures=True)
+        for point in points:
+            made.announce(point.accelerator, folder / "bundles", report)
+        return Store(folder / store).fill(
+            points,
+            lambda point: manifest_of(point).hash,
+            lambda point: measured(manifest_of(point), point),
+            advance,
+        )

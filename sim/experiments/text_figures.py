@@ -3,16 +3,15 @@
 
 import csv
 from dataclasses import asdict, dataclass, fields, replace
-import hashlib
+from functools import partial
 
-from .accelerators import design
+from .accelerators import prepare
 from .drawing import draw
-from .store import Store
-from .sweep import FOLDER
+from .sweep import FOLDER, sweep
 from .text_operators import DISTANCES, LONGEST
 from .text_run import KEY_BITS, TextPoint, measure_texts, text_parameters
 
-__all__ = ["TextPlot", "sweep_texts", "text_plots", "write_texts"]
+__all__ = ["TextPlot", "sweep_texts", "text_accelerators", "text_plots", "write_texts"]
 
 
 @dataclass(frozen=True)
@@ -77,16 +76,18 @@ def text_plots(*, quick=False):
     return {plot.name: plot for plot in both}
 
 
-def sweep_texts(points, report, *, folder=FOLDER, advance=lambda done, of: None):
+def text_accelerators(points):
+    """Return the parameters of the accelerators of some points, by name."""
+    return {point.accelerator: text_parameters(point) for point in points}
+
+
+def sweep_texts(points, report, *, folder=FOLDER, prepared=None, advance=lambda done, of: None):
     """Return what was measured at each point; what is in the store is not measured again."""
-    sources = design()
-
-    def circuit_of(point):
-        return hashlib.sha256((sources + repr(text_parameters(point))).encode()).hexdigest()
-
-    return Store(folder / "texts.jsonl").fill(
-        points, circuit_of, lambda point: measure_texts(point, report, folder=folder), advance
-    )
+    return sweep(
+        points, report, folder=folder,
+        prepared=prepared or partial(prepare, accelerators=text_accelerators(points)),
+        advance=advance, measured=measure_texts, store="texts.jsonl",
+    )  # fmt: skip
 
 
 def write_texts(plot, found, folder, command):

@@ -3,21 +3,17 @@
 
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from hdl.aggregate.aggregate_parameters import AggregateParameters
-from hdl.bundle import write_bundle
 from hdl.windowed.description import OperatorDescription
 from host.device.contract import Stamps
 from host.device.simulated import SimulatedAggregate
 from host.errors import DeviceError
 from host.windowed.vectorized import aggregate_arrays
 from host.words import AggregateCodec
-from sim.verilated.library import build_library
 
-from .sweep import FOLDER
 from .text_operators import DISTANCES, LONGEST, counting, operator_of
 from .texts import SOURCES
 
@@ -55,6 +51,11 @@ class TextPoint:
     panes: int = 8
 
     @property
+    def accelerator(self):
+        """Name of the accelerator, which depends on neither the texts nor the panes."""
+        return f"{self.kind.replace(' ', '-').lower()}-{self.most}-{self.cores}"
+
+    @property
     def bits(self):
         """Width of the number of a word."""
         return KEY_BITS if DISTANCES.get(self.kind) is None else KEY_BITS // 2
@@ -74,17 +75,15 @@ def text_parameters(point):
     )
 
 
-def text_bundle(point, report, folder):
-    """Return the folder of the bundle of a point, with its library, built if necessary."""
-    name = f"{point.kind.replace(' ', '-').lower()}-{point.most}-{point.cores}"
-    bundle = Path(folder) / "bundles" / name
-    write_bundle(text_parameters(point), bundle)
-    build_library(bundle, report=report)
-    return bundle
-
-
-def measure_texts(point, report, *, folder=FOLDER):
+def measure_texts(manifest, point):
     """Send texts as fast as they are accepted, and check the value of every window and key.
+
+    Parameters
+    ----------
+    manifest : AggregateManifest
+        Of a bundle whose library is built.
+    point : TextPoint
+        What to measure.
 
     Returns
     -------
@@ -102,8 +101,8 @@ def measure_texts(point, report, *, folder=FOLDER):
     expected = aggregate_arrays(operator, times, columns)
     counts = texts_with_each_key(point, times, columns)
     keys = int(counts.sum()) // operator.size  # each of them is in so many windows
-    with closing(SimulatedAggregate(text_bundle(point, report, folder))) as device:
-        codec = AggregateCodec(device.manifest)
+    with closing(SimulatedAggregate(manifest.path)) as device:
+        codec = AggregateCodec(manifest)
         end = point.panes + operator.size
         words = np.concatenate(
             [
@@ -113,13 +112,13 @@ def measure_texts(point, report, *, folder=FOLDER):
             ]
         )
         room = len(expected) + end + 1
-        results = np.zeros((room, device.manifest.result_word.columns), np.uint64)
+        results = np.zeros((room, manifest.result_word.columns), np.uint64)
         stamps = Stamps.for_arrays(words, results)
         done = device.exchange(
             words, results, cycles=MOST_CYCLES * (keys + len(words) + room), stamps=stamps
         )
     found = codec.unpack(results[: done.produced])
-    kinds = device.manifest.result_kinds
+    kinds = manifest.result_kinds
     if done.accepted < len(words) or found.kind[-1] != kinds["MARK"]:
         raise DeviceError(
             f"The simulated aggregate took {done.accepted} of {len(words)} words in {done.cycles} "

@@ -2,13 +2,20 @@
 """Texts with many keys: what is drawn, what is counted, and what the figure says of it."""
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from host.windowed.vectorized import aggregate_arrays
 from sim.experiments import text_figures
-from sim.experiments.text_figures import sweep_texts, text_plots, write_texts
+from sim.experiments.accelerators import prepare
+from sim.experiments.text_figures import (
+    sweep_texts,
+    text_accelerators,
+    text_plots,
+    write_texts,
+)
 from sim.experiments.text_operators import DISTANCES, LONGEST, counting, longest
 from sim.experiments.text_run import (
     KEY_BITS,
@@ -127,22 +134,25 @@ def test_every_point_fits_its_accelerator():
             assert keys * point.pane_texts > parameters.core_keys or quick
 
 
-def measured(point, report, folder):
+def measured(point):
     return {"cycles": 200, "texts": 10, "words": 300, "keys": 100 * point.cores, "results": 7}
 
 
 def test_a_point_is_measured_once_and_the_files_are_written(tmp_path, monkeypatch):
     calls = []
 
-    def noted(point, report, folder):
+    def noted(manifest, point):
         calls.append(point)
-        return measured(point, report, folder)
+        return measured(point)
+
+    def prepared(name, folder, report):
+        return SimpleNamespace(hash=f"of {name}")
 
     monkeypatch.setattr(text_figures, "measure_texts", noted)
     plot = text_plots()["texts"]
     for _ in range(2):
-        found = sweep_texts(plot.points, print, folder=tmp_path)
-    assert calls == list(plot.points)
+        found = sweep_texts(plot.points, print, folder=tmp_path, prepared=prepared)
+    assert sorted(map(repr, calls)) == sorted(map(repr, plot.points))
     lines = dict(plot.lines(found))
     assert lines["1 core, english"] == [(10.0, 0.5)] * 4
     assert lines["1 core, address"] == [(10.0, 0.5)] * 2
@@ -157,6 +167,7 @@ def test_a_point_is_measured_once_and_the_files_are_written(tmp_path, monkeypatc
 @pytest.mark.long
 def test_a_small_run_counts_every_word_and_no_core_is_slower_than_a_key_per_cycle(tmp_path):
     point = TextPoint("wordcount", cores=2, most=4, pane_texts=3000, panes=3)
-    found = measure_texts(point, print, folder=tmp_path)
+    manifest = prepare(point.accelerator, tmp_path, print, text_accelerators([point]))
+    found = measure_texts(manifest, point)
     assert found["texts"] == 6000
     assert found["keys"] > found["cycles"]

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make things in one thread before they are needed, in the order in which they will be."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["Ahead"]
+
+
+class Ahead:
+    """Calls of a function that begin when they are announced, not when their result is needed.
+
+    The calls run one after the other in a thread. An error appears where the result is asked for.
+    At the end of the context, calls that have not begun are given up.
+
+    Parameters
+    ----------
+    make : callable
+        The function. Its first argument names what it makes; each is made once.
+    """
+
+    def __init__(self, make):
+        self._make = make
+        self._made = {}
+        self._thread = ThreadPoolExecutor(1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._thread.shutdown(cancel_futures=True)
+
+    def announce(self, name, *arguments):
+        """Have a thing made."""
+        if name not in self._made:
+            self._made[name] = self._thread.submit(self._make, name, *arguments)
+
+    def __call__(self, name, *arguments):
+        """Return a thing as soon as it is made, announced or not."""
+        self.announce(name, *arguments)
+        return self._made[name].result()
