@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keep every measured point at once, so that an interrupted sweep goes on where it stopped."""
 
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 import hashlib
 import json
+from threading import Lock
 
 from .measurement import METHOD
 
@@ -30,6 +32,7 @@ class Store:
     def __init__(self, path):
         self.path = path
         self._found = {}
+        self._writing = Lock()
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         for line in text.splitlines():
             try:
@@ -47,32 +50,46 @@ class Store:
         """Keep what was measured."""
         key = key_of(bundle_hash, point)
         record = {"key": key, "bundle": bundle_hash, "point": asdict(point), "measured": measured}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(("\n" if self._cut else "") + json.dumps(record) + "\n")
-        self._cut = False
-        self._found[key] = measured
+        with self._writing:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(("\n" if self._cut else "") + json.dumps(record) + "\n")
+            self._cut = False
+            self._found[key] = measured
 
-    def fill(self, points, circuit_of, measure, advance):
+    def fill(self, points, circuit_of, measure, advance, *, workers=1):
         """Return what was measured at each point; what is in the store is not measured again.
+
+        After an error, points that are being measured are kept, and the others are given up.
 
         Parameters
         ----------
         points : collection
-            The points, in the order of measurement.
+            The points, in the order in which their measurement begins.
         circuit_of, measure : callable
-            Return the hash of a point's circuit, and what is measured at a point.
+            Return the hash of a point's circuit, and what is measured at a point. Threads call
+            them.
         advance : callable
             Called with the number of points that are done, and that there are.
+        workers : int
+            Points to measure at the same time.
         """
-        found = {}
-        for point in points:
-            advance(len(found), len(points))
+
+        def known(point):
             circuit = circuit_of(point)
             measured = self.get(circuit, point)
             if measured is None:
                 measured = measure(point)
                 self.put(circuit, point, measured)
-            found[point] = measured
-        advance(len(found), len(points))
-        return found
+            return measured
+
+        advance(0, len(points))
+        pool = ThreadPoolExecutor(workers)
+        try:
+            waited = {pool.submit(known, point): point for point in points}
+            for done, one in enumerate(as_completed(waited), 1):
+                one.result()
+                advance(done, len(points))
+            return {point: one.result() for one, point in waited.items()}
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -3,6 +3,8 @@
 
 from pathlib import Path
 
+from sim.verilated.toolchain import workers
+
 from .accelerators import prepare
 from .ahead import Ahead
 from .measurement import measure
@@ -38,7 +40,8 @@ def sweep(
         Name of the store's file.
     """
     points = sorted(dict.fromkeys(points), key=lambda point: point.accelerator)
-    # While one accelerator is measured, the next one is made; most of that is compiling.
+    # While one accelerator is measured, the next one is made; most of that is compiling. Points are
+    # counted in cycles, which do not depend on what else the processors do.
     with Ahead(prepared) as made:
 
         def manifest_of(point):
@@ -51,4 +54,5 @@ def sweep(
             lambda point: manifest_of(point).hash,
             lambda point: measured(manifest_of(point), point),
             advance,
+            workers=workers(),
         )
