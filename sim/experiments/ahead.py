@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make things in one thread before they are needed, in the order in which they will be."""
+"""Make things before they are needed, in the order in which they will be."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,30 +9,32 @@ __all__ = ["Ahead"]
 class Ahead:
     """Calls of a function that begin when they are announced, not when their result is needed.
 
-    The calls run one after the other in a thread. An error appears where the result is asked for.
-    At the end of the context, calls that have not begun are given up.
+    An error appears where the result is asked for. At the end of the context, calls that have not
+    begun are given up.
 
     Parameters
     ----------
     make : callable
         The function. Its first argument names what it makes; each is made once.
+    executor : concurrent.futures.Executor, optional
+        What calls the function; by default a thread. It is shut down at the end of the context.
     """
 
-    def __init__(self, make):
+    def __init__(self, make, executor=None):
         self._make = make
         self._made = {}
-        self._thread = ThreadPoolExecutor(1)
+        self._executor = executor or ThreadPoolExecutor(1)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        self._thread.shutdown(cancel_futures=True)
+        self._executor.shutdown(cancel_futures=True)
 
     def announce(self, name, *arguments):
         """Have a thing made."""
         if name not in self._made:
-            self._made[name] = self._thread.submit(self._make, name, *arguments)
+            self._made[name] = self._executor.submit(self._make, name, *arguments)
 
     def __call__(self, name, *arguments):
         """Return a thing as soon as it is made, announced or not."""

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``python -m sim experiments``: measure, write CSV files, draw."""
 
+from concurrent.futures import ProcessPoolExecutor
 import csv
 from dataclasses import asdict, fields
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 import shlex
 
 from host.cli.status import Status
+from sim.verilated.toolchain import workers
 
 from .accelerators import ACCELERATORS, prepare
 from .ahead import Ahead
@@ -88,8 +91,10 @@ def run(options):
     for name in names:
         plot, accelerators, *_ = chosen[name]
         used |= dict(sorted(accelerators(plot.points).items()))
-    with Ahead(partial(prepare, accelerators=used)) as prepared:
-        # The accelerators of later figures are made while the first ones are measured.
+    # Processes make accelerators of later figures while the first ones are measured. Half of the
+    # work is Python's: in a thread, it would keep the measurements waiting.
+    makers = ProcessPoolExecutor(workers(), mp_context=get_context("spawn"))
+    with Ahead(partial(prepare, accelerators=used), makers) as prepared:
         for name in used:
             prepared.announce(name, FOLDER / "bundles", quiet)
         for name in names:
