@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keep every measured point at once, so that an interrupted sweep goes on where it stopped."""
 
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 import hashlib
 import json
 from threading import Lock
 
 from .measurement import METHOD
+from .side_by_side import side_by_side
 
 __all__ = ["Store", "key_of"]
 
@@ -60,7 +60,8 @@ class Store:
     def fill(self, points, circuit_of, measure, advance, *, workers=1):
         """Return what was measured at each point; what is in the store is not measured again.
 
-        After an error, points that are being measured are kept, and the others are given up.
+        After an error, points that are being measured are kept, and the others are given up. After
+        an interrupt, nothing is waited for.
 
         Parameters
         ----------
@@ -83,13 +84,4 @@ class Store:
                 self.put(circuit, point, measured)
             return measured
 
-        advance(0, len(points))
-        pool = ThreadPoolExecutor(workers)
-        try:
-            waited = {pool.submit(known, point): point for point in points}
-            for done, one in enumerate(as_completed(waited), 1):
-                one.result()
-                advance(done, len(points))
-            return {point: one.result() for one, point in waited.items()}
-        finally:
-            pool.shutdown(cancel_futures=True)
+        return side_by_side(known, points, workers=workers, advance=advance)
