@@ -88,15 +88,12 @@ PRESETS = {
     # `ecp5-band` with digests: four times as many comparators, each of them a quarter as large.
     "ecp5-band-digest": ECP5_BAND.with_(sub_window=7_620, lanes=15, probes=14, digest_bits=16),
     # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 2,048 tuples
-    # take six of a region's 26 block RAMs. So there are fewer lanes, and more probes. A band with
-    # more than these 416 comparators fills so many LUTs (480: 75 %) that nextpnr did not find all
-    # wires within an hour and a half. Whole keys with 20 lanes were not routed either, with 7
-    # probes or with 6: their 208 block RAMs leave the rest no room to stand together.
+    # take six of a region's 26 block RAMs. So there are fewer lanes, and more probes.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
         sub_window=2_048, timestamp_bits=48, lanes=12, probes=24, digest_bits=13
     ),
     "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
-        sub_window=2_028, timestamp_bits=48, lanes=13, probes=9, digest_bits=None
+        sub_window=2_028, timestamp_bits=48, lanes=13, probes=10, digest_bits=None
     ),
     "ecp5-band-timed": ECP5_BAND.with_(sub_window=2_028, timestamp_bits=48, lanes=13, probes=4),
     "ecp5-band-digest-timed": ECP5_BAND.with_(
