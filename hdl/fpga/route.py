@@ -11,6 +11,7 @@ from .floorplan import lay_out
 from .hierarchy import Hierarchy
 from .provenance import commit, design_hash, identify, routed_verilog
 from .rates import what_it_computes
+from .room import require_room
 from .seeds import merge_reports, outcome, require_same
 from .shell import SHELL
 from .synthesis import synthesize_netlist
@@ -136,8 +137,8 @@ def route(
     Raises
     ------
     ValueError
-        If the earlier report differs in design, device, settings or tools. Nothing is synthesized
-        then.
+        If the earlier report differs in design, device, settings or tools; nothing is synthesized
+        then. If the design has no room on the device; nothing is placed then.
     """
     synthesis, router = identify(YOSYS), identify(NEXTPNR)
     for tool in (YOSYS, NEXTPNR):  # fails before the work begins
@@ -155,7 +156,8 @@ def route(
     if earlier is not None:
         require_same(earlier, routed)
     hierarchy = Hierarchy(verilog, top=SHELL)
-    _, placed = placed_netlist(verilog, parameters, device, folder=folder)
+    netlist, placed = placed_netlist(verilog, parameters, device, folder=folder)
+    require_room(netlist, device, top=SHELL)
 
     def run(seed):
         return run_seed(

@@ -8,7 +8,8 @@ import pytest
 
 from hdl.__main__ import main
 from hdl.fpga import tools
-from hdl.fpga.cost import Cost, component_costs, component_rows, cost_report, cost_table
+from hdl.fpga.cells import Cost, cost_of
+from hdl.fpga.cost import component_costs, component_rows, cost_report, cost_table
 from hdl.fpga.devices import DEVICES, find_device
 from hdl.fpga.hierarchy import Hierarchy, class_of
 from hdl.fpga.provenance import identify
@@ -107,6 +108,12 @@ def test_rows_are_component_classes_and_add_up():
         ("top", 1, Cost(luts=1)),
     ]
     assert [cost.logic_cells for _, _, cost in rows] == [8, 8, 1]
+
+
+def test_a_whole_design_takes_what_its_components_take():
+    hierarchy = Hierarchy(VERILOG, top="top")
+    costs = component_costs(CELLS, hierarchy).values()
+    assert cost_of(CELLS) == sum(costs, Cost())
 
 
 def test_a_component_without_cells_has_a_row():

@@ -97,6 +97,7 @@ def without_running(monkeypatch, verilog):
     monkeypatch.setattr(flow, "find_tool", lambda name: name)
     monkeypatch.setattr(flow, "synthesize_netlist", lambda *arguments, **options: None)
     monkeypatch.setattr(flow, "lay_out", lambda *arguments, **options: {"DP16KD": 4})
+    monkeypatch.setattr(flow, "require_room", lambda *arguments, **options: None)
 
 
 def test_the_command_writes_a_report_of_the_slowest_seed(

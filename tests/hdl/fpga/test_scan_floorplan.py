@@ -86,6 +86,60 @@ def test_digests_stand_among_the_keys_of_their_lanes():
     assert kinds == "kdkkdktkdkkdkkdkkdktkdkkdk"
 
 
+@pytest.mark.parametrize(("cores", "strips"), [(1, 1), (2, 1), (4, 2), (5, 3), (16, 8)], ids=str)
+def test_deadlines_stand_beside_the_keys_on_the_side_of_the_middle(cores, strips):
+    deadlines = [
+        f"accelerator.core_{core}.{side}.tracker.by_time.deadlines_2.numbers.block_{block}.block.ram"
+        for core in range(cores) for side in ("left", "right") for block in range(2)
+    ]  # fmt: skip
+    keys = names(cores=cores, columns=4)
+    sites = places(scan_floorplan([*deadlines, *keys], DEVICE, cores=cores))
+    assert set(sites) == {*deadlines, *keys}
+    columns = [column for column, _ in DEVICE.ram_columns]
+    for core in range(cores):
+        for side in ("left", "right"):
+            region = f".core_{core}.{side}."
+            own = sorted((name for name in sites if region in name), key=sites.get)
+            assert len({sites[name][1] for name in own}) == 1
+            at = [columns.index(sites[name][0]) for name in own]
+            assert at == list(range(at[0], at[0] + 6))
+            kinds = "".join("d" if "deadlines" in name else "k" for name in own)
+            assert kinds == (
+                "kkkkdd" if 2 * (at[0] // (len(columns) // strips)) < strips else "ddkkkk"
+            )
+
+
+def block_rams(parameters):
+    """Names of the block RAMs of an accelerator as it is routed, from the Verilog."""
+    verilog = routed_verilog(parameters, DEVICE)
+    hierarchy, rams = Hierarchy(verilog, top=SHELL), []
+
+    def visit(module, path):
+        if class_of(module) == "block_ram":
+            rams.append(".".join([*path, "ram"]))
+        for name, child in hierarchy.instances[module].items():
+            visit(child, [*path, name])
+
+    visit(SHELL, [])
+    return rams
+
+
+@pytest.mark.parametrize(
+    ("digest_bits", "timestamp_bits", "parity"),
+    [(12, 24, False), (None, 24, True)],
+)
+def test_every_block_ram_of_a_scan_as_it_is_routed_has_a_site(digest_bits, timestamp_bits, parity):
+    """A memory whose name the floorplan does not know would leave all of them to the placer."""
+    parameters = JoinParameters(
+        cores=2, sub_window=1_016, keys=(KeyField(name="x", bits=32),), comparator="equality",
+        lanes=4, probes=16, fan_in=2, digest_bits=digest_bits, timestamp_bits=timestamp_bits,
+        parity=parity, failure_cycles=8_192 if parity else 0,
+    )  # fmt: skip
+    rams = block_rams(parameters)
+    assert any("deadlines" in name for name in rams)
+    assert set(scan_floorplan(rams, DEVICE, cores=2)) == set(rams)
+
+
 @pytest.mark.parametrize(
     ("cores", "blocks"),
     [(1, 3), (2, 1), (3, 2), (5, 2), (8, 13), (9, 2), (16, 2), (32, 1), (32, 3)],
@@ -125,16 +179,7 @@ def test_every_block_ram_of_a_chain_as_it_is_routed_has_a_site(architecture, cor
     parameters = JoinParameters(
         cores=cores, sub_window=sub_window, keys=fields, fan_in=2, architecture=architecture
     )
-    verilog = routed_verilog(parameters, DEVICE)
-    hierarchy, rams = Hierarchy(verilog, top=SHELL), []
-
-    def visit(module, path):
-        if class_of(module) == "block_ram":
-            rams.append(".".join([*path, "ram"]))
-        for name, child in hierarchy.instances[module].items():
-            visit(child, [*path, name])
-
-    visit(SHELL, [])
+    rams = block_rams(parameters)
     assert len(rams) == 2 * cores * (parameters.ring_rows // 512)
     assert set(scan_floorplan(rams, DEVICE, cores=cores)) == set(rams)
 
