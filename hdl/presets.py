@@ -93,7 +93,7 @@ PRESETS = {
         sub_window=2_048, timestamp_bits=48, lanes=12, probes=24, digest_bits=13
     ),
     "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
-        sub_window=2_028, timestamp_bits=48, lanes=13, probes=10, digest_bits=None
+        sub_window=2_028, timestamp_bits=48, lanes=13, probes=8, digest_bits=None
     ),
     "ecp5-band-timed": ECP5_BAND.with_(sub_window=2_028, timestamp_bits=48, lanes=13, probes=4),
     "ecp5-band-digest-timed": ECP5_BAND.with_(
