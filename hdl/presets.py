@@ -87,18 +87,18 @@ PRESETS = {
     "ecp5-band": ECP5_BAND,
     # `ecp5-band` with digests: four times as many comparators, each of them a quarter as large.
     "ecp5-band-digest": ECP5_BAND.with_(sub_window=7_620, lanes=15, probes=14, digest_bits=16),
-    # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 1,024 tuples take
-    # three of a region's 26 block RAMs, those of a larger one six. So windows are smaller, and the
-    # lanes remain, which pairs per second come from.
+    # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 2,048 tuples
+    # take six of a region's 26 block RAMs, those of up to 1,024 three. So windows are smaller, and
+    # the lanes remain, which pairs per second come from.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
-        sub_window=1_024, timestamp_bits=48, probes=18, digest_bits=13
+        sub_window=1_984, timestamp_bits=48, probes=18, digest_bits=13
     ),
     "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
         sub_window=1_012, timestamp_bits=48, lanes=22, probes=6, digest_bits=None
     ),
     "ecp5-band-timed": ECP5_BAND.with_(sub_window=2_028, timestamp_bits=48, lanes=13, probes=4),
     "ecp5-band-digest-timed": ECP5_BAND.with_(
-        sub_window=1_020, timestamp_bits=48, lanes=15, probes=14, digest_bits=16
+        sub_window=1_860, timestamp_bits=48, lanes=15, probes=14, digest_bits=16
     ),
     "ecp5-default": ECP5_DEFAULT,
     # What fits boards beside their UART: the smallest devices, and those of 24,000 and 44,000 LUTs.

@@ -2,17 +2,33 @@
 """Key memory of a region, in rows of one key per lane."""
 
 from amaranth import *
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.memory.block_ram import widest_word
 from hdl.memory.key_column import KeyColumn
 from hdl.memory.parity_column import ParityColumn, parity_width
-from hdl.words.spans import pointer_layout
+from hdl.words.spans import ring_pointer
 
-from .layouts import row_layout
+__all__ = ["KeyRing", "ring_block_rams"]
 
-__all__ = ["KeyRing"]
+
+def stored_width(parameters, shape):
+    """Return the bits that a memory holds of a key: its own and, with parity, those of parity."""
+    size = Shape.cast(shape).width
+    return size + (parity_width(size) if parameters.parity else 0)
+
+
+def lanes_per_column(width, rows):
+    """Return how many lanes of keys of ``width`` bits share a memory of so many rows."""
+    return max(1, widest_word(rows) // width)
+
+
+def ring_block_rams(parameters, shape, *, rows, lanes):
+    """Return how many block RAMs a :class:`KeyRing` takes."""
+    width = stored_width(parameters, shape)
+    share = lanes_per_column(width, rows)
+    return -(-lanes // share) * -(-width * share // widest_word(rows))
 
 
 class KeyRing(wiring.Component):
@@ -38,8 +54,9 @@ class KeyRing(wiring.Component):
         Parameters of the accelerator.
     shape : shape-like
         Shape of what is stored of a key.
-    rows : int or None
-        Number of rows, a power of two; by default ``parameters.ring_rows``.
+    rows, lanes : int or None
+        Number of rows, a power of two, and of lanes; by default ``parameters.ring_rows`` and
+        ``parameters.lanes``.
 
     With parity, each key has parity bits of its own (at most 32 bits of a key share one), which
     count for how many lanes share a block RAM.
@@ -49,7 +66,8 @@ class KeyRing(wiring.Component):
     store : In(1)
         Store ``key`` at ``place``.
     place : In
-        Lane and row to store to; the wrap bit of the row is ignored.
+        Lane and row to store to, a :func:`~hdl.words.spans.ring_pointer`; the wrap bit of the row
+        is ignored.
     key : In
     address : In
         Row to read, without wrap bit.
@@ -64,23 +82,22 @@ class KeyRing(wiring.Component):
 
     LATENCY = KeyColumn.LATENCY
 
-    def __init__(self, parameters, shape, *, rows=None):
+    def __init__(self, parameters, shape, *, rows=None, lanes=None):
         self.parameters = parameters
         self.rows = rows or parameters.ring_rows
+        self.lanes = lanes or parameters.lanes
         self.latency = self.LATENCY
-        size = Shape.cast(shape).width
-        parity = parity_width(size) if parameters.parity else 0
         #: Lanes per column.
-        self.share = max(1, widest_word(self.rows) // (size + parity))
+        self.share = lanes_per_column(stored_width(parameters, shape), self.rows)
         #: Whether any two lanes share a column.
-        self.shared = min(self.share, parameters.lanes) > 1
+        self.shared = min(self.share, self.lanes) > 1
         super().__init__(
             {
                 "store": In(1),
-                "place": In(pointer_layout(parameters)),
+                "place": In(ring_pointer(self.lanes, self.rows)),
                 "key": In(shape),
                 "address": In(range(self.rows)),
-                "keys": Out(row_layout(parameters, shape)),
+                "keys": Out(data.ArrayLayout(shape, self.lanes)),
                 **({"written": Out(1)} if self.shared else {}),
                 **({"checked": In(1), "wrong": Out(1)} if parameters.parity else {}),
             }
@@ -88,7 +105,7 @@ class KeyRing(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        lanes, depth = self.parameters.lanes, self.rows
+        lanes, depth = self.lanes, self.rows
         key, keys = Value.cast(self.key), Value.cast(self.keys)
         share = self.share
         columns = []

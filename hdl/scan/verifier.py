@@ -7,15 +7,17 @@ from operator import and_
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from hdl.comparison.comparator import PART_BITS, Comparator
+from hdl.memory.block_ram import fits
 from hdl.memory.key_column import KeyColumn
 from hdl.streams.pointer_queue import PointerQueue
 from hdl.words.cells import has_cells
 from hdl.words.prepared import verified_layouts
 from hdl.words.spans import pointer_layout
 
-from .key_ring import KeyRing
+from .key_ring import KeyRing, ring_block_rams
 from .layouts import lane_matches_layout, rounds_members
 from .pass_table import pass_reading
 
@@ -25,14 +27,33 @@ __all__ = ["Verifier"]
 CHOICE = 4
 
 
+def folded_rows(parameters, columns):
+    """Return the rows of a ring of whole keys whose lanes are folded into so many columns."""
+    folds = ceil_log2(parameters.lanes) - ceil_log2(columns)
+    return parameters.ring_rows << folds
+
+
+def fewest_columns(parameters):
+    """Return the columns of whole keys that take the fewest block RAMs, the most if several do."""
+    shape, _ = verified_layouts(parameters)
+    powers = [1 << n for n in reversed(range(ceil_log2(parameters.lanes)))]
+    return min(
+        [parameters.lanes, *(n for n in powers if fits(folded_rows(parameters, n)))],
+        key=lambda columns: ring_block_rams(
+            parameters, shape, rows=folded_rows(parameters, columns), lanes=columns
+        ),
+    )
+
+
 class Verifier(wiring.Component):
     """Compare the key of a candidate lane with every probe of its pass, one after the other.
 
     The key of an equality is compared with the key of the probe, that of a band with its ranges.
     The whole keys are in a separate ring, which only the verifier reads, so candidates do not
-    disturb the scan. The probes are in a :class:`hdl.scan.pass_table.PassTable`. A lane without a
-    match is dropped, unless it is the last of its pass or of a round. Such a lane that is no
-    candidate takes one step.
+    disturb the scan. It reads one key at a time. So lanes of few rows are folded: several of them
+    stand one above the other in a column, where that takes fewer block RAMs. The probes are in a
+    :class:`hdl.scan.pass_table.PassTable`. A lane without a match is dropped, unless it is the last
+    of its pass or of a round. Such a lane that is no candidate takes one step.
 
     Latency: :attr:`latency` cycles from the last step of a lane to ``o``: those of the ring, 2 to
     select the lane, 1 to compare, and 1 in the output queue, which takes up the lanes in flight
@@ -45,6 +66,9 @@ class Verifier(wiring.Component):
         Parameters of the accelerator; with digests.
     depth : int
         Number of lanes that the output queue can hold, a power of two.
+    columns : int or None
+        Columns that the lanes are folded into, a power of two, or as many as there are lanes; by
+        default those that take the fewest block RAMs.
 
     Members
     -------
@@ -64,9 +88,10 @@ class Verifier(wiring.Component):
     #: Cycles until the key of a lane is selected, less those that reading a probe takes.
     probe_delay = KeyRing.LATENCY + 2 - KeyColumn.LATENCY
 
-    def __init__(self, parameters, *, depth=16):
+    def __init__(self, parameters, *, depth=16, columns=None):
         self.parameters = parameters
         self.depth = depth
+        self.columns = columns or fewest_columns(parameters)
         self.latency = KeyRing.LATENCY + 4
         #: Lanes that can still arrive after the queue reported room: those in the pipeline, and one
         #: that is taken before the registered ``room`` changes.
@@ -87,7 +112,12 @@ class Verifier(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.ring = ring = KeyRing(self.parameters, self.key.shape())
+        m.submodules.ring = ring = KeyRing(
+            self.parameters,
+            self.key.shape(),
+            rows=folded_rows(self.parameters, self.columns),
+            lanes=self.columns,
+        )
         room = Signal()
         stages = self.elaborate_steps(m, room & ~ring.written if ring.shared else room)
         *_, read, few, chosen, compared = stages
@@ -98,11 +128,14 @@ class Verifier(wiring.Component):
             ]
         m.d.comb += [
             ring.store.eq(self.store),
-            ring.place.eq(self.place),
+            Value.cast(ring.place).eq(
+                Cat(self.column(self.place.lane), self.folded_row(self.place))
+            ),
             ring.key.eq(self.key),
-            ring.address.eq(self.i.payload.row),
+            ring.address.eq(self.folded_row(self.i.payload)),
         ]
-        key = self.elaborate_choice(m, ring.keys, read["lane"].lane, few["lane"].lane)
+        columns = [self.column(stage["lane"].lane) for stage in (read, few)]
+        key = self.elaborate_choice(m, ring.keys, *columns)
         match = self.elaborate_comparison(m, key, chosen)
         m.d.comb += self.passes.ended.eq(
             compared["step"] & compared["final"] & compared["lane"].last
@@ -148,17 +181,29 @@ class Verifier(wiring.Component):
             stages.append(following)
         return stages
 
-    def elaborate_choice(self, m, keys, first_lane, second_lane):
-        """Return the key of a lane: select within small sets of lanes, then among the sets."""
+    def column(self, lane):
+        """Return the column of a lane, its low bits: keys are still stored column by column."""
+        return lane[: ceil_log2(self.columns)]
+
+    def folded_row(self, place):
+        """Return the row of the ring for a lane and its row: high bits of the lane above the row.
+
+        A wrap bit stays on top.
+        """
+        bits = ceil_log2(self.parameters.ring_rows)
+        return Cat(place.row[:bits], place.lane[ceil_log2(self.columns) :], place.row[bits:])
+
+    def elaborate_choice(self, m, keys, first_column, second_column):
+        """Return the key of a column: select within small sets of columns, then among the sets."""
         low = (CHOICE - 1).bit_length()
         width = len(Value.cast(self.key))
         few = []
         for n in range(0, len(keys), CHOICE):
             some = Cat(keys[lane] for lane in range(n, min(n + CHOICE, len(keys))))
             few.append(Signal(width, name=f"key_of_{n // CHOICE}", reset_less=True))
-            m.d.sync += few[-1].eq(some.word_select(first_lane[:low], width))
+            m.d.sync += few[-1].eq(some.word_select(first_column[:low], width))
         key = Signal(width, reset_less=True)
-        m.d.sync += key.eq(Cat(few).word_select(second_lane[low:], width))
+        m.d.sync += key.eq(Cat(few).word_select(second_column[low:], width))
         return key
 
     def elaborate_comparison(self, m, key, step):

@@ -12,22 +12,25 @@ __all__ = [
     "activity_layout",
     "ending_layout",
     "pointer_layout",
+    "ring_pointer",
     "span_layout",
 ]
 
 
-def pointer_layout(parameters):
-    """Return the layout of a position in a region's ring.
+def ring_pointer(lanes, rows):
+    """Return the layout of a position in a ring of so many lanes and rows.
 
     ``row`` has one more bit than the ring needs, the wrap bit. So a full ring differs from an empty
     one, and the distance between two pointers is their difference.
     """
     return data.StructLayout(
-        {
-            "lane": unsigned(ceil_log2(parameters.lanes)),
-            "row": unsigned(ceil_log2(parameters.ring_rows) + 1),
-        }
+        {"lane": unsigned(ceil_log2(lanes)), "row": unsigned(ceil_log2(rows) + 1)}
     )
+
+
+def pointer_layout(parameters):
+    """Return the layout of a position in a region's ring."""
+    return ring_pointer(parameters.lanes, parameters.ring_rows)
 
 
 def span_layout(parameters):

@@ -15,8 +15,8 @@ __all__ = ["VerifierPair"]
 class VerifierPair(wiring.Component):
     """Both, with the verifier's streams; a test drives their other inputs itself."""
 
-    def __init__(self, parameters):
-        self.verifier = Verifier(parameters)
+    def __init__(self, parameters, *, columns=None):
+        self.verifier = Verifier(parameters, columns=columns)
         self.passes = PassTable(parameters, delay=self.verifier.probe_delay)
         lanes = (lane_matches_layout(parameters, bits) for bits in (1, parameters.probes))
         i, o = map(stream.Signature, lanes)

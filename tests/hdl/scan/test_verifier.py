@@ -5,12 +5,15 @@ from itertools import pairwise
 from operator import eq
 import random
 
+from amaranth import *
 import pytest
 
+from hdl.memory import block_ram
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.layouts import lane_matches_layout
 from hdl.scan.verifier import Verifier
 from tests.halves import half
+from tests.hdl.ecp5 import ECP5
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.verifier_pair import VerifierPair
@@ -93,10 +96,10 @@ class Passes:
         return {"key": key, "span": {"tail": tail, "head": head}}
 
 
-def verify(passes, *, stalls=0.0, stamps=None):
+def verify(passes, *, columns=None, stalls=0.0, stamps=None):
     """Store the keys, begin passes when there is room, and verify their candidates."""
     parameters = passes.parameters
-    dut = VerifierPair(parameters)
+    dut = VerifierPair(parameters, columns=columns)
     bench = StreamBench(dut, deadline=40_000, stalls=stalls, seed=7)
     table, verifier = dut.passes, dut.verifier
     began = []
@@ -162,6 +165,65 @@ def test_what_is_left_of_a_lane_are_the_probes_that_match_its_key_and_see_it(
     parameters = digest_parameters(lanes=lanes, probes=probes, comparator=comparator)
     expected, received = verify(Passes(parameters, random.Random(lanes), 60), stalls=stalls)
     assert received == expected
+
+
+@pytest.mark.parametrize(
+    ("lanes", "columns"),
+    [
+        (1, 1),
+        (2, 1),
+        (2, 2),
+        (3, 1),
+        (3, 2),
+        (3, 3),
+        (5, 2),
+        (5, 4),
+        (5, 5),
+        (9, 1),
+        (9, 8),
+        (9, 9),
+    ],
+)
+def test_lanes_folded_into_any_columns_leave_the_same(lanes, columns):
+    parameters = digest_parameters(lanes=lanes)
+    passes = Passes(parameters, random.Random(columns), 40)
+    expected, received = verify(passes, columns=columns, stalls=0.2)
+    assert received == expected
+
+
+def scan_of_digests(rows, *, lanes, bits, **others):
+    """Parameters with digests and so many rows in the ring of a region."""
+    return JoinParameters(
+        lanes=lanes, probes=4, sub_window=lanes * (rows - 4), comparator="equality",
+        keys=(KeyField(name="x", bits=bits),), digest_bits=4, **others,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("parameters", "columns", "block_rams"),
+    [
+        # A block RAM has 512 rows of 32 bits, of which a lane needs all, a half, a quarter.
+        (scan_of_digests(512, lanes=16, bits=32), 16, 16),
+        (scan_of_digests(256, lanes=16, bits=32), 8, 8),
+        (scan_of_digests(128, lanes=16, bits=32), 4, 4),
+        (scan_of_digests(128, lanes=15, bits=32), 4, 4),
+        (scan_of_digests(128, lanes=12, bits=32), 4, 4),
+        # Two narrow keys share a row; half as many rows, of four keys, take as many block RAMs.
+        (scan_of_digests(512, lanes=16, bits=18), 16, 8),
+        (scan_of_digests(128, lanes=16, bits=18), 4, 2),
+        # Wide keys take block RAMs side by side, and five of nine bits waste the least.
+        (scan_of_digests(512, lanes=16, bits=40), 4, 20),
+        # Four bits of parity, one for each eight bits, would fit beside no more lanes.
+        (scan_of_digests(128, lanes=16, bits=32, parity=True, failure_cycles=1 << 17), 4, 4),
+    ],
+)
+def test_whole_keys_take_the_fewest_block_rams(monkeypatch, parameters, columns, block_rams):
+    made = []
+    monkeypatch.setattr(block_ram, "Instance", lambda kind, **pins: made.append(kind) or Module())
+    verifier = Verifier(parameters)
+    Fragment.get(verifier, ECP5())
+    assert verifier.columns == columns
+    assert made == ["DP16KD"] * block_rams
 
 
 @pytest.mark.parametrize("probes", [1, 3])
