@@ -94,7 +94,7 @@ PRESETS = {
         sub_window=1_984, timestamp_bits=48, probes=18, digest_bits=13
     ),
     "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
-        sub_window=1_012, timestamp_bits=48, lanes=22, probes=6, digest_bits=None
+        sub_window=1_012, timestamp_bits=48, lanes=23, probes=5, digest_bits=None
     ),
     "ecp5-band-timed": ECP5_BAND.with_(sub_window=2_028, timestamp_bits=48, lanes=13, probes=4),
     "ecp5-band-digest-timed": ECP5_BAND.with_(
