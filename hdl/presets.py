@@ -91,7 +91,7 @@ PRESETS = {
     # take six of a region's 26 block RAMs, those of up to 1,024 three. So windows are smaller, and
     # the lanes remain, which pairs per second come from.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
-        sub_window=1_984, timestamp_bits=48, probes=18, digest_bits=13
+        sub_window=2_000, timestamp_bits=48, lanes=20, probes=16, digest_bits=13
     ),
     "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
         sub_window=1_012, timestamp_bits=48, lanes=23, probes=5, digest_bits=None
