@@ -65,8 +65,11 @@ PRESETS = {
     "paper": JoinParameters(cores=16, sub_window=504, keys=XY16, fan_out=2, fan_in=2),
     "ecp5-equality": ECP5_EQUALITY,
     # The same with more comparators of fewer bits. A comparator of 13 bits takes eight LUTs, one of
-    # 14 to 16 bits takes ten. More candidates agree by chance.
-    "ecp5-equality-wide": ECP5_EQUALITY.with_(probes=18, digest_bits=13),
+    # 14 to 16 bits takes ten. More candidates agree by chance. In windows of half the size, whole
+    # keys of four lanes share a block RAM, and the block RAMs suffice for twice as many lanes.
+    "ecp5-equality-wide": ECP5_EQUALITY.with_(
+        sub_window=3_968, lanes=32, probes=13, digest_bits=13
+    ),
     # Whole keys, which digests are measured against. Those of a band are `ecp5-band`.
     "ecp5-equality-whole": ECP5_EQUALITY.with_(
         sub_window=13_208, lanes=26, probes=5, digest_bits=None
