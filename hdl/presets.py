@@ -91,8 +91,8 @@ PRESETS = {
     # `ecp5-band` with digests: four times as many comparators, each of them a quarter as large.
     "ecp5-band-digest": ECP5_BAND.with_(sub_window=7_620, lanes=15, probes=14, digest_bits=16),
     # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 2,048 tuples
-    # take six of a region's 26 block RAMs, those of up to 1,024 three. So windows are smaller, and
-    # the lanes remain, which pairs per second come from.
+    # take six of a region's 26 block RAMs, those of up to 1,024 three. So windows are smaller,
+    # which leaves more block RAMs to lanes.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
         sub_window=2_000, timestamp_bits=48, lanes=20, probes=16, digest_bits=13
     ),

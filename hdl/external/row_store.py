@@ -108,7 +108,8 @@ class RowStore(wiring.Component):
         )
         m.d.comb += [
             ring.store.eq(self.store),
-            ring.place.eq(self.place),
+            ring.place.lane.eq(self.place.lane),
+            ring.place.row.eq(self.place.row),
             ring.key.eq(self.key),
         ]
         return ring

@@ -27,8 +27,8 @@ def lanes_per_column(width, rows):
 def ring_block_rams(parameters, shape, *, rows, lanes):
     """Return how many block RAMs a :class:`KeyRing` takes."""
     width = stored_width(parameters, shape)
-    share = lanes_per_column(width, rows)
-    return -(-lanes // share) * -(-width * share // widest_word(rows))
+    columns = -(-lanes // lanes_per_column(width, rows))
+    return columns * -(-width // widest_word(rows))  # lanes that share a column share its only one
 
 
 class KeyRing(wiring.Component):

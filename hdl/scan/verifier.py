@@ -56,7 +56,7 @@ class Verifier(wiring.Component):
     of its pass or of a round. Such a lane that is no candidate takes one step.
 
     Latency: :attr:`latency` cycles from the last step of a lane to ``o``: those of the ring, 2 to
-    select the lane, 1 to compare, and 1 in the output queue, which takes up the lanes in flight
+    select the column, 1 to compare, and 1 in the output queue, which takes up the lanes in flight
     when ``o`` stalls. Throughput: 1 probe per cycle, so a lane takes as many cycles as its group
     has probes.
 
@@ -199,7 +199,7 @@ class Verifier(wiring.Component):
         width = len(Value.cast(self.key))
         few = []
         for n in range(0, len(keys), CHOICE):
-            some = Cat(keys[lane] for lane in range(n, min(n + CHOICE, len(keys))))
+            some = Cat(keys[column] for column in range(n, min(n + CHOICE, len(keys))))
             few.append(Signal(width, name=f"key_of_{n // CHOICE}", reset_less=True))
             m.d.sync += few[-1].eq(some.word_select(first_column[:low], width))
         key = Signal(width, reset_less=True)
