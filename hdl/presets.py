@@ -101,7 +101,7 @@ PRESETS = {
     ),
     "ecp5-band-timed": ECP5_BAND.with_(sub_window=2_028, timestamp_bits=48, lanes=13, probes=4),
     "ecp5-band-digest-timed": ECP5_BAND.with_(
-        sub_window=1_860, timestamp_bits=48, lanes=15, probes=14, digest_bits=16
+        sub_window=1_860, timestamp_bits=48, lanes=15, probes=14, digest_bits=14
     ),
     "ecp5-default": ECP5_DEFAULT,
     # What fits boards beside their UART: the smallest devices, and those of 24,000 and 44,000 LUTs.
