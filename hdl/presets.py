@@ -99,7 +99,7 @@ PRESETS = {
     "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
         sub_window=1_012, timestamp_bits=48, lanes=23, probes=5, digest_bits=None
     ),
-    "ecp5-band-timed": ECP5_BAND.with_(sub_window=2_028, timestamp_bits=48, lanes=13, probes=4),
+    "ecp5-band-timed": ECP5_BAND.with_(sub_window=2_044, timestamp_bits=48, lanes=14, probes=4),
     "ecp5-band-digest-timed": ECP5_BAND.with_(
         sub_window=1_860, timestamp_bits=48, lanes=15, probes=14, digest_bits=14
     ),
