@@ -94,7 +94,7 @@ PRESETS = {
     # take six of a region's 26 block RAMs, those of up to 1,024 three. So windows are smaller,
     # which leaves more block RAMs to lanes.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
-        sub_window=2_000, timestamp_bits=48, lanes=20, probes=16, digest_bits=13
+        sub_window=1_680, timestamp_bits=48, lanes=28, probes=14, digest_bits=13
     ),
     "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
         sub_window=1_012, timestamp_bits=48, lanes=23, probes=5, digest_bits=None
