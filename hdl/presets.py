@@ -92,7 +92,8 @@ PRESETS = {
     "ecp5-band-digest": ECP5_BAND.with_(sub_window=7_620, lanes=15, probes=14, digest_bits=16),
     # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 2,048 tuples
     # take six of a region's 26 block RAMs, those of up to 1,024 three. So windows are smaller,
-    # which leaves more block RAMs to lanes.
+    # which leaves more block RAMs to lanes. Deadlines also take 6,600 LUTs, for which the digests
+    # of a band have two bits less.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
         sub_window=1_680, timestamp_bits=48, lanes=28, probes=14, digest_bits=13
     ),
