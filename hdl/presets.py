@@ -93,7 +93,7 @@ PRESETS = {
     # The same scans with 48-bit timestamps. The deadlines of a sub-window of up to 2,048 tuples
     # take six of a region's 26 block RAMs, those of up to 1,024 three. So windows are smaller,
     # which leaves more block RAMs to lanes. Deadlines also take 6,600 LUTs, for which the digests
-    # of a band have two bits less.
+    # of a band have two bits fewer.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
         sub_window=2_000, timestamp_bits=48, lanes=20, probes=16, digest_bits=13
     ),
