@@ -50,9 +50,8 @@ MODULES = (
     streams, steady, distribution, merging, merged_stops, orders, combining, exits, window_parts,
     told_window, window, storage_turns, epochs, time, timed_pairs, groups, facts, words,
     comparisons, serializers, engine_queues, cells, chain_parts, flow, handshake_link,
-    expedited_link, failures, core_gates, parity, resets, aligned_ports, rounds,
-    round_parts, axi,
-    source_entry, scalegate, external_reads, external_rows, external_writes, reducing,
+    expedited_link, failures, core_gates, parity, resets, aligned_ports, rounds, round_parts,
+    axi, source_entry, scalegate, external_reads, external_rows, external_writes, reducing,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}
