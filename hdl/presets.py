@@ -95,7 +95,7 @@ PRESETS = {
     # which leaves more block RAMs to lanes. Deadlines also take 6,600 LUTs, for which the digests
     # of a band have two bits fewer.
     "ecp5-equality-wide-timed": ECP5_EQUALITY.with_(
-        sub_window=2_000, timestamp_bits=48, lanes=20, probes=16, digest_bits=13
+        sub_window=1_680, timestamp_bits=48, lanes=28, probes=14, digest_bits=13
     ),
     "ecp5-equality-whole-timed": ECP5_EQUALITY.with_(
         sub_window=1_012, timestamp_bits=48, lanes=23, probes=5, digest_bits=None
