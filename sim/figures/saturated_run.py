@@ -23,8 +23,9 @@ __all__ = ["FREQUENT", "RARE", "SaturatedRun", "saturate", "tuples"]
 #: Bounds of a band in two fields that are uniform in 1 .. 10,000, for two match rates: the paper's
 #: one pair in 250,000, and one pair in 1,000.
 RARE, FREQUENT = 10, 158
-#: Least number of tuples in the measurement of an index, which accepts a tuple every cycle or two.
-LEAST = 1 << 14
+#: Least number of cycles in which an accelerator is counted. Counting begins and ends with an empty
+#: pipeline, and the 100 to 200 cycles that fill and drain it are at most 0.2 % of so many.
+CYCLES = 1 << 17
 #: Number of different values in a field of a band.
 SPREAD = 10_000
 #: Cycles without a word in or out after which a run has failed.
@@ -161,7 +162,19 @@ class SaturatedRun:
         return seconds, {name: after[name] - before[name] for name in after}
 
 
-def saturate(parameters, report, *, matches, window=None, passes=200):
+def busy_tuples(parameters, *, window, precision, cycles):
+    """Return how many tuples of both sides keep full windows busy for at least ``cycles`` cycles.
+
+    The passes of both sides go on at the same time, each with a row of all lanes per cycle. An
+    index accepts a word per cycle at the most.
+    """
+    if parameters.engine == "index":
+        return cycles * parameters.tuples_per_word
+    rows = -(-window // (parameters.cores * parameters.lanes))
+    return 2 * precision * -(-cycles // rows)
+
+
+def saturate(parameters, report, *, matches, window=None, cycles=CYCLES):
     """Count the events of an accelerator under load; return a record for each condition.
 
     Each match rate is measured twice: with full groups, and with groups of one. Groups of one give
@@ -177,8 +190,8 @@ def saturate(parameters, report, *, matches, window=None, passes=200):
         Match rates: for each number n, a run in which about one pair in n matches.
     window : int or None
         Tuples per side; the capacity of the accelerator if None.
-    passes : int
-        Number of groups that are measured per side.
+    cycles : int
+        Least number of cycles in which the accelerator is counted.
     """
     records = []
     band = parameters.comparator == "band"
@@ -189,8 +202,10 @@ def saturate(parameters, report, *, matches, window=None, passes=200):
             run.bound(band_width(one_in, len(parameters.keys)) if band else 0)
             for precision in sorted({parameters.probes, 1}, reverse=True):
                 run.order(precision)
-                least = LEAST if parameters.engine == "index" else 0
-                _, counts = run.measure(max(least, 2 * passes * precision))
+                count = busy_tuples(
+                    parameters, window=run.window.size, precision=precision, cycles=cycles
+                )
+                _, counts = run.measure(count)
                 record = counted(
                     parameters, counts,
                     precision=precision, window=run.window.size, one_in=one_in,
