@@ -161,6 +161,15 @@ class SaturatedRun:
         after = self.device.counters()
         return seconds, {name: after[name] - before[name] for name in after}
 
+    def record(self, one_in, *, cycles=CYCLES):
+        """Count events in at least ``cycles`` cycles; return their record.
+
+        ``one_in`` says in the record how often pairs match.
+        """
+        conditions = {"precision": self.ordering.period, "window": self.window.size}
+        _, counts = self.measure(busy_tuples(self.parameters, **conditions, cycles=cycles))
+        return counted(self.parameters, counts, **conditions, one_in=one_in)
+
 
 def busy_tuples(parameters, *, window, precision, cycles):
     """Return how many tuples of both sides keep full windows busy for at least ``cycles`` cycles.
@@ -202,14 +211,7 @@ def saturate(parameters, report, *, matches, window=None, cycles=CYCLES):
             run.bound(band_width(one_in, len(parameters.keys)) if band else 0)
             for precision in sorted({parameters.probes, 1}, reverse=True):
                 run.order(precision)
-                count = busy_tuples(
-                    parameters, window=run.window.size, precision=precision, cycles=cycles
-                )
-                _, counts = run.measure(count)
-                record = counted(
-                    parameters, counts,
-                    precision=precision, window=run.window.size, one_in=one_in,
-                )  # fmt: skip
+                record = run.record(one_in, cycles=cycles)
                 report(f"saturate: {describe(record)}: {record['counters']}")
                 records.append(record)
     return records

@@ -8,6 +8,7 @@ import tempfile
 import time
 
 from hdl.bundle import write_bundle
+from hdl.fpga.rates import ONE_IN
 from hdl.presets import PRESETS
 from host.device.simulated import SimulatedDevice
 from sim.verilated.library import build_library
@@ -63,11 +64,9 @@ def efficiencies(report):
             for lanes in (1, 2):
                 parameters = SCAN.with_(probes=probes, lanes=lanes)
                 with closing(SaturatedRun(parameters, report)) as run:
-                    for bound in (RARE, FREQUENT):
+                    for bound, one_in in ((RARE, ONE_IN), (FREQUENT, 1_000)):
                         run.bound(bound)
-                        _, counts = run.measure(400 * probes)
-                        comparators = 2 * parameters.cores * lanes * probes
-                        share = counts["comparisons"] / (comparators * counts["cycles"])
+                        share = run.record(one_in)["cycle_efficiency"]
                         report(f"figures: {probes} probes, {lanes} lanes, +-{bound}: {share:.4f}")
                         _efficiencies.append((bound, share))
     return _efficiencies
