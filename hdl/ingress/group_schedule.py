@@ -132,6 +132,10 @@ class GroupSchedule(wiring.Component):
                 if self.parameters.side_by_side:
                     with m.If(self.other & begun):
                         m.d.sync += exhausted.eq(passed == limit - 2)
+                    if self.parameters.slack == 2:
+                        # One core's limit is two then, one tuple of which is that beside the probe.
+                        with m.Elif(follows):
+                            m.d.sync += exhausted.eq(limit == 2)
             with m.Elif(self.other & begun):
                 m.d.sync += exhausted.eq(passed == limit - 2)
         return m
