@@ -73,6 +73,8 @@ def summary(parameters):
             f"{parameters.cores} cores, operator {parameters.operator.name} for "
             f"{parameters.keys} keys, {parameters.panes} panes, timestamp "
             f"{parameters.timestamp_bits} bits"
+            + f"; sends reductions: {parameters.operator.unsent} are left to who reads the results"
+            * bool(parameters.operator.unsent)
         )
     keys = " ".join(
         f"{key.name}:{key.bits}{'' if key.signed else ':unsigned'}" for key in parameters.keys

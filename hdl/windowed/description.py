@@ -173,6 +173,13 @@ class OperatorDescription:
         """Bits of all reductions together."""
         return sum(reduction.bits for reduction in self.reductions)
 
+    @property
+    def unsent(self):
+        """What a window gives beside its reductions, which no circuit computes, in words."""
+        plain = {rule.name: (rule.name, None) for rule in self.reductions}
+        own = {rule.name: (rule.value, rule.per) for rule in self.outputs} != plain
+        return " and ".join(["its outputs"] * own + ["having"] * (self.having is not None))
+
     @classmethod
     def from_dict(cls, values):
         """Return the description that a document holds.

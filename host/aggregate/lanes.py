@@ -57,6 +57,7 @@ class Lanes:
 
     def __init__(self, operator: WindowedOperator, values: AggregateStates, *, keyed: bool) -> None:
         self._operator, self._values = operator, values
+        _require_plain_results(operator)
         self.key = _key_field(operator, keyed=keyed)
         self._fields = {field.name: field for field in operator.fields if field.name != self.key}
         self._reductions = {
@@ -197,6 +198,30 @@ class Lanes:
             f"computes {has}",
             "generate an accelerator for an operator with a field for each of them, or aggregate "
             "without a device",
+        )
+
+
+def _require_plain_results(operator: WindowedOperator) -> None:
+    """Raise for an operator that gives something else than its reductions, of every window.
+
+    An accelerator sends the reductions, and the query says what is computed of them, so nobody
+    would compute the operator's outputs, or leave windows out.
+    """
+    shown = {str(one.name): (one.value.text, one.per) for one in operator.outputs or ()}
+    own = []
+    if shown != {one.name: (one.name, None) for one in operator.reductions}:
+        texts = (
+            f"{name} = {at}" + f" / {per}" * (per is not None) for name, (at, per) in shown.items()
+        )
+        own.append(f"`outputs` of its own ({', '.join(texts)})")
+    if operator.having is not None:
+        own.append(f"`having` ({operator.having})")
+    if own:
+        raise AcceleratorLimitError(
+            f"Operator {operator.name!r} of the accelerator has {' and '.join(own)}, but a query "
+            f"gets the aggregates that it names, of every window",
+            "generate an accelerator for the operator without them, ask for a mean as an "
+            "aggregate, and filter the result; or aggregate without a device",
         )
 
 

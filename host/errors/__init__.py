@@ -64,6 +64,7 @@ from host.errors.operators import (
 from host.errors.order import (
     DisorderError,
     DuplicateKeyError,
+    FalseDistinctError,
     FalseOrderError,
     NullOrderError,
 )
@@ -88,6 +89,7 @@ __all__ = [
     "EpochOrderError",
     "ExpressionError",
     "FailureError",
+    "FalseDistinctError",
     "FalseOrderError",
     "ForeignLibraryError",
     "ForeignManifestError",

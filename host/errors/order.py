@@ -6,7 +6,13 @@ import reprlib
 
 from host.errors.base import UsageError
 
-__all__ = ["DisorderError", "DuplicateKeyError", "FalseOrderError", "NullOrderError"]
+__all__ = [
+    "DisorderError",
+    "DuplicateKeyError",
+    "FalseDistinctError",
+    "FalseOrderError",
+    "NullOrderError",
+]
 
 #: Largest number of columns of a row that a message shows.
 _SHOWN = 6
@@ -91,6 +97,45 @@ class FalseOrderError(UsageError):
             f"The rows of {source} are declared to be sorted by {', '.join(by)}, but row {position}"
             f"{place} (the first is 0) has {_shown(row)} after {_shown(previous)}; sort them "
             f"first, or do not declare it."
+        )
+
+
+class FalseDistinctError(UsageError):
+    """Rows of a source agree in all columns that it was declared to be distinct by.
+
+    Parameters
+    ----------
+    source : str
+        The source.
+    by : sequence of str
+        The columns.
+    position : int
+        Row, counted from 0, whose values an earlier row has too.
+    row : mapping
+        Values of the columns.
+    part : int, optional
+        Part of the source in which ``position`` counts, if there are several.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        by: Sequence[str],
+        position: int,
+        row: Mapping[str, object],
+        *,
+        part: int | None = None,
+    ) -> None:
+        self.source = source
+        self.by = tuple(by)
+        self.position = position
+        self.row = dict(row)
+        self.part = part
+        place = "" if part is None else f" of part {part}"
+        super().__init__(
+            f"The rows of {source} are declared to be distinct by {', '.join(by)}, but row "
+            f"{position}{place} (the first is 0) has {_shown(row)} as another row has; use "
+            f"distinct({', '.join(map(repr, by))}), or do not declare it."
         )
 
 

@@ -45,8 +45,8 @@ class Execution:
         self.settings = settings
         self._graphs = Graphs(settings)
         self.bound: Bound = source.bind()
-        if not (is_checked or any(operation.checks_order for operation in operations)):
-            self.bound = self.bound.checked(str(source))
+        is_checked = is_checked or any(operation.checks_order for operation in operations)
+        self.bound = self.bound.checked(str(source), order=not is_checked)
         bound = [operation.bound() for operation in operations]
         self.steps = plan_steps(bound, self.bound.traits, self.bound.schema, ordered=ordered)
         last = self.steps[-1] if self.steps else None

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from host.errors import UsageError
 from host.pipeline.flags import Flag, Traits
-from host.pipeline.splits import Split, in_declared_order
+from host.pipeline.splits import Split, distinct_as_declared, in_declared_order
 from host.query.column_names import require_column
 from host.streams.sorted_sources import merge_sorted
 
@@ -44,14 +44,23 @@ class Bound:
     traits: Traits
     splits: Sequence[Split]
 
-    def checked(self, source: str) -> "Bound":
-        """Return the same, but rows that are not sorted as declared raise an error when read.
+    def checked(self, source: str, *, order: bool = True) -> "Bound":
+        """Return the same, but rows that are not as declared raise an error when read.
 
-        It is :exc:`~host.errors.FalseOrderError`, with ``source`` as the name of the source.
+        Parameters
+        ----------
+        source : str
+            Name of the source in the error, which is :exc:`~host.errors.FalseOrderError` or
+            :exc:`~host.errors.FalseDistinctError`.
+        order : bool
+            Whether to check the order; where whoever reads the rows does it, it is left to them.
         """
-        if not self.traits.sorted_by:
-            return self
-        return replace(self, splits=in_declared_order(self.splits, self.traits.sorted_by, source))
+        splits = self.splits
+        if self.traits.distinct_by:
+            splits = distinct_as_declared(splits, self.traits.distinct_by, source)
+        if self.traits.sorted_by and order:
+            splits = in_declared_order(splits, self.traits.sorted_by, source)
+        return replace(self, splits=splits)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield all batches, split after split."""
@@ -95,7 +104,9 @@ class TableSource(Source):
         The table. A function is called at the start of each terminal operation, which reads the
         table that it returns.
     sorted_by, distinct_by : sequence of str
-        Columns that the rows are declared to be sorted by, or to be distinct in.
+        Columns that the rows are declared to be sorted by, or to be distinct in. Rows that are not
+        raise an error when they are read; to find repeated ones, the values of ``distinct_by`` are
+        kept.
     split_rows : int
         Number of rows in a part.
     """

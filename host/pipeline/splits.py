@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a source, and whether their rows are in the order that was declared."""
+"""Parts of a source, and whether their rows are in order, and distinct, as was declared."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 import threading
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from host.errors import FalseOrderError
+from host.encode.canonical import canonical_float
+from host.encode.kinds import integer_view
+from host.errors import FalseDistinctError, FalseOrderError
 from host.streams.sort_keys import falls
 
-__all__ = ["Split", "in_declared_order"]
+__all__ = ["Split", "distinct_as_declared", "in_declared_order"]
 
 #: Yields the batches of one part of a source; may be called in any thread.
 Split: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
@@ -36,6 +38,94 @@ def in_declared_order(splits: Sequence[Split], by: Sequence[str], source: str) -
     """
     ends = _Ends(len(splits), by, source)
     return [_Part(split, number, ends) for number, split in enumerate(splits)]
+
+
+def distinct_as_declared(splits: Sequence[Split], by: Sequence[str], source: str) -> list[Split]:
+    """Return parts of a source that raise :exc:`FalseDistinctError` at a row that is repeated.
+
+    Batches pass by reference. Each row is compared with all that were read before it, in whatever
+    threads and order parts are read; so what their columns ``by`` hold is kept, as Python objects
+    in a set. What is not read is not compared.
+
+    Parameters
+    ----------
+    splits, source
+        As for :func:`in_declared_order`.
+    by : sequence of str
+        Columns of which no two rows have the same values, where nulls equal nulls, and floats are
+        compared as in SQL. A column that a part does not have is left to those who look it up.
+    """
+    keys = _Keys(len(splits), by, source)
+    return [_DistinctPart(split, number, keys) for number, split in enumerate(splits)]
+
+
+class _Keys:
+    """Keys of the rows that have been read, and those of each part, guarded by a lock."""
+
+    def __init__(self, parts: int, by: Sequence[str], source: str) -> None:
+        self.by, self.source = list(by), source
+        self._of_part: list[list[list[Hashable]]] = [[] for _ in range(parts)]
+        self._seen: set[Hashable] = set()
+        self._lock = threading.Lock()
+
+    def begin(self, part: int) -> None:
+        """Forget the keys of a part, which may be read again."""
+        with self._lock:
+            self._seen.difference_update(*self._of_part[part])
+            self._of_part[part] = []
+
+    def add(self, part: int, row: int, batch: pa.RecordBatch) -> None:
+        """Keep the keys of the next rows of a part, of which the first has number ``row``."""
+        columns = [_hashable(batch.column(name)) for name in self.by]
+        keys: list[Hashable] = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
+        fresh = set(keys)
+        with self._lock:
+            if len(fresh) < len(keys) or not self._seen.isdisjoint(fresh):
+                self._refuse(keys, part, row, batch)
+            self._seen |= fresh
+            self._of_part[part].append(keys)
+
+    def _refuse(self, keys: Sequence[Hashable], part: int, row: int, batch: pa.RecordBatch) -> None:
+        met = self._seen.copy()
+        for at, key in enumerate(keys):
+            if key in met:
+                values = batch.slice(at, 1).select(self.by).to_pylist()[0]
+                place = part if len(self._of_part) > 1 else None
+                raise FalseDistinctError(self.source, self.by, row + at, values, part=place)
+            met.add(key)
+
+
+class _DistinctPart:
+    """A part whose rows are compared with all others while they are read."""
+
+    def __init__(self, split: Split, number: int, keys: _Keys) -> None:
+        self._split, self._number, self._keys = split, number, keys
+
+    def __call__(self) -> Iterator[pa.RecordBatch]:
+        self._keys.begin(self._number)
+        row = 0
+        batches = self._split()
+        try:
+            for batch in batches:
+                if set(self._keys.by) <= set(batch.schema.names):
+                    self._keys.add(self._number, row, batch)
+                row += batch.num_rows
+                yield batch
+        finally:
+            if isinstance(batches, Generator):
+                batches.close()
+
+
+def _hashable(column: pa.Array) -> list[Hashable]:
+    """Return values that are equal, and have equal hashes, where those of the column are equal."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        column = canonical_float(column)
+    elif pa.types.is_temporal(column.type):
+        column = pa.array(integer_view(column), mask=np.asarray(column.is_null()))
+    values: list[Hashable] = column.to_pylist()
+    return list(map(repr, values)) if pa.types.is_nested(column.type) else values
 
 
 class _Ends:

@@ -48,7 +48,9 @@ class AggregateArrays:
 def aggregate_arrays(
     operator: WindowedOperator, timestamps: npt.ArrayLike, columns: Columns
 ) -> AggregateArrays:
-    """Return the results of an aggregate on tuples, in any order, after which the stream ends.
+    """Return the results of an aggregate on tuples, after which the stream ends.
+
+    They may come in any order, unless the operator has a single window instance.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def aggregate_arrays(
     Raises
     ------
     OperatorError
-        If the operator is no aggregate.
+        If the operator is no aggregate, or tuples are out of order for a single window instance.
     UnknownColumnError, KeyRangeError
         If a field has no column, or a value does not fit its field.
     AggregateOverflowError
@@ -73,12 +75,25 @@ def aggregate_arrays(
             f"Operator {operator.name!r} is a {operator.kind}; only aggregates run on arrays."
         )
     names = _fields(operator, timestamps, columns)
+    _require_order(operator, names["timestamp"])
     rows, parts = _keys(operator, names, len(names["timestamp"]))
     code, distinct = _codes(parts, len(rows))
     combines = [combine_of(reduction) for reduction in operator.reductions]
     values = [_values(reduction, names, rows) for reduction in operator.reductions]
     pane = names["timestamp"][rows] // operator.pane
     return _results(operator, cells_of(code, pane, values, combines), combines, distinct)
+
+
+def _require_order(operator: WindowedOperator, times: Int64s) -> None:
+    """Raise for tuples out of order if there is a single window instance, as the reference does."""
+    falls = np.flatnonzero(np.diff(times) < 0)
+    if len(falls) and operator.instances == "single":
+        at = int(falls[0])
+        raise OperatorError(
+            f"Tuple {at + 1} (the first is 0) has timestamp {times[at + 1]} after {times[at]}, but "
+            f"operator {operator.name!r} has a single window instance, which takes tuples in the "
+            f"order of their times: sort them, or use instances 'multi'."
+        )
 
 
 def combine_of(reduction: Reduction) -> Combine:

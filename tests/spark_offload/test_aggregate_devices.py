@@ -22,7 +22,8 @@ from spark_offload import (
     task_error,
     verify,
 )
-from tests.host.aggregate.small_aggregate import PARAMETERS
+from tests.hdl.aggregate.operators import aggregate_parameters
+from tests.host.aggregate.small_aggregate import OPERATOR, PARAMETERS
 from tests.spark_offload.stream_folders import random_batch, row
 
 ASKED = {
@@ -95,6 +96,14 @@ def test_a_window_of_too_many_panes_is_an_error_but_for_streams_that_need_only_p
     with pytest.raises(AcceleratorLimitError, match="have 10 panes, but those of the acc"):
         stream_aggregate(small(folders.batch("left")), **asked)
     assert stream_aggregate(small(folders.stream("left")), **asked).isStreaming
+
+
+def test_an_operator_with_having_is_refused(folders, tmp_path):
+    described = OPERATOR.with_(having="total > 3")
+    write_bundle(aggregate_parameters(described, cores=3, keys=13, panes=6), tmp_path / "some")
+    for frame in (small(folders.batch("left")), small(folders.stream("left"))):
+        with pytest.raises(AcceleratorLimitError, match="'small' of the accelerator has `having`"):
+            stream_aggregate(frame, device=f"sim:{tmp_path / 'some'}", **ASKED)
 
 
 def test_the_bundle_of_a_join_is_refused(folders, software_bundle):

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from hdl.__main__ import main
+from hdl.__main__ import main, summary
 from hdl.aggregate.accelerator import AggregateAccelerator
 from hdl.aggregate.aggregate_manifest import describe_aggregate
 from hdl.aggregate.words import aggregate_word, value_result
@@ -13,7 +13,7 @@ from hdl.verilog.conversion import to_verilog
 from hdl.verilog.lint import lint
 from host.errors import DeviceError, ForeignManifestError, StaleManifestError
 from host.manifest import AggregateManifest, Manifest, load_manifest
-from host.windowed import WindowedOperator
+from host.windowed import Output, WindowedOperator
 from host.words import AggregateCodec
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.input_program import InputProgram
@@ -49,6 +49,21 @@ def test_a_bundle_is_an_accelerator_whose_manifest_the_host_reads(tmp_path, caps
     path.write_text(path.read_text().replace('"keys": 12', '"keys": 13'))
     with pytest.raises(StaleManifestError, match="was changed after it was generated"):
         load_manifest(place)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ""),
+        ({"having": "total > 3"}, "; sends reductions: having are left"),
+        ({"outputs": [Output("twice", "total * 2")], "having": "1"}, "its outputs and having are"),
+        ({"outputs": [Output("total", "total", per="greatest")]}, "its outputs are left"),
+    ],
+)
+def test_what_no_circuit_computes_is_told(changes, said):
+    told = summary(aggregate_parameters(TRADES.with_(**changes)))
+    assert said in told
+    assert bool(said) == ("to who reads the results" in told)
 
 
 def test_a_manifest_of_a_join_is_none_of_an_aggregate():

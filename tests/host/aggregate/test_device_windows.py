@@ -16,7 +16,7 @@ from host.errors import (
     KeyRangeError,
 )
 from host.exchange.watch import Deadline
-from host.windowed import Field, Key, Reduction
+from host.windowed import Field, Key, Output, Reduction
 from host.words.bit_fields import pack_field
 from tests.hdl.aggregate.operators import aggregate_parameters, operator
 from tests.host.aggregate.device_tables import SCHEMA, agree, cases, on_device, query
@@ -100,6 +100,33 @@ def test_an_operator_has_one_field_as_its_key_if_the_query_has_keys():
     asked = query(4, 4, aggregates={"s": "sum:price"})
     for keys in ([], [Key("item + 1")], [Key("item", when="v > 0")]):
         assert "one field as their key" in refused(model(reductions=total, keys=keys), asked)
+
+
+#: What an operator may say of a window's result, beside its reductions, and how it is refused.
+RESULTS = [
+    ({"having": "total > 3"}, "`having` (total > 3)"),
+    ({"outputs": [Output("total", "total", per="n"), Output("n", "n")]}, "(total = total / n, n"),
+    ({"outputs": [Output("total", "total * 2"), Output("n", "n")]}, "(total = total * 2, n = n)"),
+    ({"outputs": [Output("total", "n"), Output("n", "total")]}, "(total = n, n = total)"),
+    ({"outputs": [Output("total", "total")]}, "`outputs` of its own (total = total), but"),
+    ({"outputs": [], "having": "n < 2"}, "`outputs` of its own () and `having` (n < 2), but"),
+]
+REDUCTIONS = [Reduction("total", "sum", "v"), Reduction("n", "count")]
+
+
+@pytest.mark.parametrize(("changes", "said"), RESULTS)
+def test_outputs_and_having_of_an_operator_are_refused(changes, said):
+    asked = query(4, 4, aggregates={"total": "sum:price", "n": "count"})
+    told = refused(model(reductions=REDUCTIONS, **changes), asked, batch({"price": 1}))
+    assert said in told
+    assert "generate an accelerator for the operator without them" in told
+
+
+def test_outputs_that_are_the_reductions_are_taken():
+    outputs = [Output("n", "n"), Output("total", "total")]
+    device = model(reductions=REDUCTIONS, outputs=outputs)
+    asked = query(4, 4, aggregates={"total": "sum:price", "n": "count"})
+    agree(device, (asked, [batch({"price": 3}, {"time": 2, "price": -7})], "at the end", None))
 
 
 @pytest.mark.parametrize(

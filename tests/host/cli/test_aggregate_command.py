@@ -6,7 +6,8 @@ import pytest
 
 from host.__main__ import main
 from host.aggregate import device_aggregation, open_windows
-from tests.host.aggregate.small_aggregate import ModelDevice
+from tests.hdl.aggregate.operators import aggregate_parameters
+from tests.host.aggregate.small_aggregate import OPERATOR, ModelDevice
 
 TRADES = (
     "time,item,price\n2026-01-01 10:00:01,A,5\n2026-01-01 10:00:03,B,7\n"
@@ -66,6 +67,19 @@ def test_a_device_gives_the_same_file(asked, tmp_path, capsys, monkeypatch):
     assert main(["aggregate", *options, "--window", "1h", "--advance", "1min"]) == 2
     assert "have 60 panes, but those of the accelerator at most 6" in capsys.readouterr().err
     assert len(closed) == 3
+
+
+def test_a_device_of_an_operator_with_having_writes_nothing(asked, tmp_path, capsys, monkeypatch):
+    described = OPERATOR.with_(having="total > 3")
+    parameters = aggregate_parameters(described, cores=3, keys=13, panes=6)
+    monkeypatch.setattr(
+        device_aggregation, "open_aggregate", lambda uri: ModelDevice(described, parameters)
+    )
+    output = tmp_path / "out.parquet"
+    assert main(["aggregate", *asked, str(output), "--device", "sim:bundle"]) == 2
+    said = capsys.readouterr().err
+    assert "Operator 'small' of the accelerator has `having` (total > 3)" in said
+    assert not output.exists()
 
 
 @pytest.mark.parametrize(

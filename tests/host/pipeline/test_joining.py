@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host import CountWindow, TimeWindow, UsageError, open_device
-from host.errors import NullOrderError, UnknownColumnError
+from host.errors import FalseDistinctError, NullOrderError, UnknownColumnError
 from host.pipeline import Pipeline
 from host.query.join_query import JoinQuery, Term
 from host.query.tables import output_schema
@@ -110,6 +110,18 @@ def test_distinct_keys_let_an_index_stop_at_the_first_match(device):
     assert prepared[-1].distinct == (False, True)
     assert "DISTINCT" not in run(QUERIES[1], distinct_by=["row"])
     assert "DISTINCT" not in run(QUERIES[0], distinct_by=["x"])  # a band may match several
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_keys_that_are_not_distinct_as_declared_are_an_error(device, side):
+    known = {"left": {}, "right": {}}
+    known[side] = {"distinct_by": ["x"]}
+    repeated = table_of([(t, t % 3) for t in range(20)])
+    left, right = (Pipeline.of_table(repeated, sorted_by=["t"], **known[at]) for at in known)
+    joined = left.join(right, QUERIES[1], device)
+    for asked in (joined.collect, joined.count, joined.limit(5).collect):
+        with pytest.raises(FalseDistinctError, match="row 3 .* has x=0 as another row has"):
+            asked()
 
 
 def test_operations_around_a_join(device):

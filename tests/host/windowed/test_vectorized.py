@@ -50,6 +50,20 @@ def test_arrays_give_what_the_definition_says(operator, advance, data):
     assert (got.end - got.start == chosen.size).all()
 
 
+@pytest.mark.parametrize("operator", AGGREGATES, ids=lambda operator: operator.name)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_a_single_instance_takes_tuples_in_order_only(operator, data):
+    single = operator.with_(instances="single")
+    rows = data.draw(arrivals(operator, is_sorted=False))
+    times = [time for time, _, _ in rows]
+    if times == sorted(times):
+        assert as_rows(run(single, rows)) == as_rows(run(operator, rows))
+        return
+    with pytest.raises(OperatorError, match="single window instance, which takes tuples in the"):
+        run(single, rows)
+
+
 def test_many_rows_agree_with_pandas():
     rng = np.random.default_rng(7)
     count = 20_000
