@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.families.choice import family_of
 from hdl.scalegate.words import GateKind, source_word
+from hdl.words.operands import clamped_time
 
 __all__ = ["SourceWords"]
 
@@ -17,7 +18,8 @@ class SourceWords(wiring.Component):
     A tuple goes on with its timestamp. A control word of the accelerator becomes a barrier, so it
     waits until all other inputs bring the same one. Control words that are meant for the merge are
     orders (:meth:`hdl.families.family.Family.is_order`): a watermark and a departure go on as such,
-    and an order to exclude an input, or one that does not exist, ends here.
+    and an order to exclude an input, or one that does not exist, ends here. A watermark below all
+    times says nothing, and one beyond them stands for the last time.
 
     ``wrong`` tells of a tuple of another side, of an order that does not exist, and of one to
     exclude an input that does not exist. A tuple of the wrong side goes on all the same.
@@ -82,7 +84,7 @@ class SourceWords(wiring.Component):
         with m.If(is_order):
             m.d.comb += [
                 self.o.payload.kind.eq(Mux(leaves, GateKind.LEAVE, GateKind.WATERMARK)),
-                self.o.payload.time.eq(control.value),
+                self.o.payload.time.eq(clamped_time(control.value, self._family.time_bits)),
             ]
         with m.Elif(is_control):
             m.d.comb += self.o.payload.kind.eq(GateKind.BARRIER)

@@ -11,6 +11,7 @@ from .places import has_tuples
 
 __all__ = [
     "bounds_set",
+    "clamped_time",
     "ends_groups",
     "executes",
     "is_legal",
@@ -72,6 +73,14 @@ def saturated(value, width):
     upper = value[width - 1 :]
     extreme = Cat((~value[-1]).replicate(width - 1), value[-1])
     return Mux(~upper.any() | upper.all(), value[:width], extreme).as_signed()
+
+
+def clamped_time(value, width):
+    """Clamp ``value`` to ``width`` unsigned bits: zero stands for less, the last time for more."""
+    sign = value.shape().signed
+    magnitude, negative = value[: len(value) - sign], value[-1] & sign
+    above = magnitude[width:].any()
+    return (magnitude[:width] | above.replicate(width)) & (~negative).replicate(width)
 
 
 def value_limits(parameters, word):

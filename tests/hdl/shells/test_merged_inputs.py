@@ -11,16 +11,18 @@ from hdl.aggregate.words import AggregateControl
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.merged_inputs import MergedInputs
 from hdl.words.inputs import input_word
+from hdl.words.source_orders import SourceOrder
 from tests.hdl.aggregate.aggregate_words import control_word as aggregate_control
 from tests.hdl.aggregate.aggregate_words import tuple_word as aggregate_tuple
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.operators import aggregate_parameters, operator
 from tests.hdl.aggregate.source_program import SourceProgram
 from tests.hdl.input_words import control_word, integer, tuple_word
+from tests.hdl.shells.source_orders import order
 from tests.hdl.stream_bench import StreamBench
 
 PARAMETERS = JoinParameters(
-    cores=1, sub_window=2, keys=(KeyField(name="x", bits=4),), timestamp_bits=7
+    cores=1, sub_window=2, keys=(KeyField(name="x", bits=10),), timestamp_bits=7
 )
 LAYOUT = input_word(PARAMETERS)
 CLEAR = integer(LAYOUT, control_word("CLEAR"))
@@ -30,16 +32,31 @@ def words(side, times):
     return [integer(LAYOUT, tuple_word(side, {"x": side}, time)) for time in times]
 
 
-def merge(sent_words, count, **options):
-    """Return the words that leave, and the cycles of their transfers in and out."""
+def merge(sent_words, count, told=None, **options):
+    """Return the words that leave, and the cycles of their transfers in and out.
+
+    ``told`` receives which inputs are late, cycle by cycle.
+    """
     dut = MergedInputs(PARAMETERS, **options)
     bench = StreamBench(dut, deadline=500)
     sent, taken = [], []
     for i, some in zip(dut.i, sent_words, strict=True):
         bench.source(i, some, stamps=sent)
     received = bench.sink(dut.o, count, stamps=taken)
+    if told is not None:
+        bench.simulator.add_testbench(watch(dut, told), background=True)
     bench.run()
     return received, sent, taken, dut
+
+
+def watch(dut, told):
+    """Return a process that notes in every cycle which inputs are late."""
+
+    async def look(ctx):
+        async for _, _, late in ctx.tick().sample(dut.late):
+            told.append(late)
+
+    return look
 
 
 def test_a_tuple_per_cycle_leaves_in_the_order_of_time_with_the_stated_latency():
@@ -53,6 +70,24 @@ def test_a_tuple_per_cycle_leaves_in_the_order_of_time_with_the_stated_latency()
 def test_a_control_word_comes_at_both_inputs_and_leaves_once():
     received, *_ = merge([[CLEAR, *words(0, [5]), CLEAR], [*[CLEAR] * 2]], 3)
     assert received == [CLEAR, *words(0, [5]), CLEAR]
+
+
+@pytest.mark.parametrize("value", [128, 200, 1023])
+def test_an_input_that_sends_nothing_more_says_so_by_a_watermark_beyond_all_times(value):
+    of_s = [*words(1, [5, 6, 126]), order(PARAMETERS, SourceOrder.LEAVE.value)]
+    beyond = order(PARAMETERS, SourceOrder.WATERMARK.value, value)
+    received, *_ = merge([[beyond], of_s], 3)
+    assert received == of_s[:3]
+
+
+@pytest.mark.parametrize("value", [-1, -128, -1024])
+def test_a_watermark_below_all_times_makes_no_tuple_late(value):
+    below = order(PARAMETERS, SourceOrder.WATERMARK.value, value)
+    told, inputs = [], [[below, *words(0, [0, 3, 9]), CLEAR], [*words(1, [5, 8]), CLEAR]]
+    received, *_ = merge(inputs, 6, told=told)
+    in_order = [*words(0, [0, 3]), *words(1, [5, 8]), *words(0, [9]), CLEAR]
+    assert received == in_order
+    assert not any(told)
 
 
 def test_five_inputs_keep_the_order_of_time_and_input_and_the_stated_latency():
@@ -111,12 +146,7 @@ def test_whatever_the_sources_of_an_aggregate_send_its_windows_are_those_of_the_
     for i, words in zip(merged.i, program.sent, strict=True):
         bench.source(i, words)
     told = []
-
-    async def look(ctx):
-        async for _, _, late in ctx.tick().sample(merged.late):
-            told.append(late)
-
-    bench.simulator.add_testbench(look, background=True)
+    bench.simulator.add_testbench(watch(merged, told), background=True)
     received = bench.sink(accelerator.o, len(program.merged.expected))
     bench.run(extra_cycles=60)
     assert decoded(parameters, received) == program.merged.expected

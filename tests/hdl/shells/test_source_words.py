@@ -1,23 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
+from hdl.aggregate.words import AggregateControl
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scalegate.words import GateKind
 from hdl.shells.source_words import SourceWords
 from hdl.words.inputs import Control, input_word
 from hdl.words.source_orders import SOURCE_OPERATION, SourceOrder
+from tests.hdl.aggregate.aggregate_words import control_word as aggregate_control
+from tests.hdl.aggregate.operators import aggregate_parameters, operator
 from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.shells.source_orders import order
 from tests.hdl.stream_bench import StreamBench
 
-PARAMETERS = JoinParameters(
-    cores=1, sub_window=2, keys=(KeyField(name="x", bits=8),), timestamp_bits=9
-)
+
+def with_key(bits):
+    """Return parameters whose control words have room for a bound of a key of so many bits."""
+    return JoinParameters(
+        cores=1, sub_window=2, keys=(KeyField(name="x", bits=bits),), timestamp_bits=9
+    )
 
 
-def passed(number, words, count, sides=(0, 1)):
+PARAMETERS = with_key(8)
+
+
+def passed(number, words, count, sides=(0, 1), parameters=PARAMETERS):
     """Return what a source gets, and how often it was told of something."""
-    dut = SourceWords(PARAMETERS, sides=sides, number=number)
+    dut = SourceWords(parameters, sides=sides, number=number)
     bench = StreamBench(dut, deadline=200, stalls=0.3, seed=1)
     bench.source(dut.i, words)
     received = bench.sink(dut.o, count)
@@ -67,6 +76,27 @@ def test_words_of_the_other_side_and_unknown_orders_are_told():
     found, _, told = passed(0, words, 2)
     assert [time for _, time in found] == [4, 4]
     assert told == {"wrong": 3, "exclude": []}
+
+
+@pytest.mark.parametrize("bits", [8, 9, 10, 20])
+def test_a_watermark_beyond_the_times_stands_for_the_nearest_time(bits):
+    parameters, last = with_key(bits), 511
+    most = (1 << max(9, bits)) - 1  # of a value: one bit more than a time, or than a key
+    values = {-most - 1, -last - 2, -5, -1, 0, 1, 99, last - 1, last, last + 1, last + 100, most}
+    values = sorted(value for value in values if -most - 1 <= value <= most)
+    words = [order(parameters, SourceOrder.WATERMARK.value, value) for value in values]
+    found, _, told = passed(0, words, len(words), parameters=parameters)
+    assert found == [(GateKind.WATERMARK, min(max(value, 0), last)) for value in values]
+    assert told == {"wrong": 0, "exclude": []}
+
+
+def test_a_watermark_of_an_aggregate_is_the_time_that_it_says():
+    parameters = aggregate_parameters(operator("sum"))
+    values = [0, 1, (1 << parameters.timestamp_bits) - 1, 1 << parameters.timestamp_bits]
+    values.append((2 << parameters.timestamp_bits) - 1)
+    words = [aggregate_control(parameters, AggregateControl.WATERMARK, value) for value in values]
+    found, *_ = passed(0, words, len(words), sides=(0, 0), parameters=parameters)
+    assert found == [(GateKind.WATERMARK, value) for value in values]
 
 
 def test_of_more_than_two_inputs_an_order_excludes_the_one_that_it_names():
