@@ -8,10 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.registers.bus import ADDRESS_BITS, DATA_BITS, RegisterBus
 
-__all__ = ["BUS_RESET_CYCLES", "PATIENCE", "BusCrossing"]
+__all__ = ["PATIENCE", "BusCrossing"]
 
-#: Cycles of either clock that a reset of the domain ``bus`` lasts at the least.
-BUS_RESET_CYCLES = 4
 #: Cycles of the domain ``bus`` after which a request that gets no answer is refused.
 PATIENCE = 1 << 16
 
@@ -24,11 +22,19 @@ class BusCrossing(wiring.Component):
     the other side. The two clocks need not have anything to do with each other.
 
     If no answer comes within ``patience`` cycles of ``bus``, because ``sync`` stands still or is in
-    reset, the access is refused. It may still happen later. Until it has, further accesses wait,
-    and are refused after as many cycles.
+    reset, the access is refused. It still happens later. Until it has, further accesses wait, and
+    are refused after as many cycles.
 
-    After a reset of ``sync``, an access that is under way begins again. A reset of ``bus`` forgets
-    it, and lasts :data:`BUS_RESET_CYCLES` cycles of either clock at the least.
+    A reset of either domain may come at any time and last any number of cycles. It changes no
+    signal that the other side reads, so an access is never seen in parts and no answer is mixed:
+
+    - An access that meets a reset of ``sync`` happens once, before the reset or after it, and gets
+      the answer of that moment. A write that happens before it is undone by it.
+    - An access that meets a reset of ``bus`` gets no answer. It happens once and as a whole, also
+      after the reset, or not at all; it has happened before any later access does.
+
+    Both rest on registers that no reset reaches: those that the other side reads. They begin with
+    their initial values at power-up.
 
     Latency: :attr:`bus_latency` cycles of ``bus`` and :attr:`latency` cycles of ``sync`` from the
     request to ``done``, with a register file that answers in the next cycle, and up to one cycle of
@@ -41,9 +47,9 @@ class BusCrossing(wiring.Component):
     Members
     -------
     i : In(RegisterBus())
-        In the domain ``bus``.
+        In the domain ``bus``. Whoever asks is reset with it.
     o : Out(RegisterBus())
-        In the domain ``sync``.
+        In the domain ``sync``. Whoever answers is reset with it, and then sees the request again.
     """
 
     def __init__(self, *, patience=PATIENCE):
@@ -56,23 +62,25 @@ class BusCrossing(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        asking = Signal()  # in `bus`: there is a request
-        active, answered = Signal(), Signal()  # in `sync`: it is being served; there is an answer
+        asking = Signal(reset_less=True)  # in `bus`: there is a request
+        answered = Signal(reset_less=True)  # in `sync`: there is its answer
         request = {
-            "write": Signal(),
-            "address": Signal(ADDRESS_BITS),
-            "data": Signal(DATA_BITS),
-            "strobe": Signal(DATA_BITS // 8),
+            "write": Signal(reset_less=True),
+            "address": Signal(ADDRESS_BITS, reset_less=True),
+            "data": Signal(DATA_BITS, reset_less=True),
+            "strobe": Signal(DATA_BITS // 8, reset_less=True),
         }
-        response = {"answer": Signal(DATA_BITS), "refused": Signal()}
-        self.elaborate_bus(m, asking, active, answered, request, response)
-        self.elaborate_sync(m, asking, active, answered, request, response)
+        response = {
+            "answer": Signal(DATA_BITS, reset_less=True),
+            "refused": Signal(reset_less=True),
+        }
+        self.elaborate_bus(m, asking, answered, request, response)
+        self.elaborate_sync(m, asking, answered, request, response)
         return m
 
-    def elaborate_bus(self, m, asking, active, answered, request, response):
+    def elaborate_bus(self, m, asking, answered, request, response):
         """Ask, wait for the answer or the end of patience, and hand it back."""
-        is_active, is_answered = Signal(), Signal()
-        m.submodules.active = FFSynchronizer(active, is_active, o_domain="bus")
+        is_answered = Signal()
         m.submodules.answered = FFSynchronizer(answered, is_answered, o_domain="bus")
         bus = self.i
         expected = Signal()  # somebody still wants the answer
@@ -83,7 +91,7 @@ class BusCrossing(wiring.Component):
             bus.done.eq(0),
             left.eq(Mux(asked, left - (left != 0), self.patience)),
         ]
-        with m.If(asked & ~asking & ~is_active & ~is_answered):
+        with m.If(asked & ~asking & ~is_answered):
             m.d.bus += [asking.eq(1), expected.eq(1)]
             m.d.bus += [value.eq(getattr(bus, name)) for name, value in request.items()]
         with m.If(asking & is_answered):
@@ -92,12 +100,12 @@ class BusCrossing(wiring.Component):
         with m.Elif(asked & (left == 0)):
             m.d.bus += [expected.eq(0), bus.done.eq(1), bus.refused.eq(1)]
 
-    def elaborate_sync(self, m, asking, active, answered, request, response):
+    def elaborate_sync(self, m, asking, answered, request, response):
         """Serve a request, and show the answer until the request has gone."""
         is_asking = Signal()
         m.submodules.asking = FFSynchronizer(asking, is_asking)
         bus, busy = self.o, Signal()
-        held = {name: Signal.like(value, name=f"held_{name}") for name, value in request.items()}
+        held = {name: Signal(len(value), name=f"held_{name}") for name, value in request.items()}
         m.d.comb += [
             bus.write.eq(busy & held["write"]),
             bus.read.eq(busy & ~held["write"]),
@@ -106,8 +114,8 @@ class BusCrossing(wiring.Component):
         with m.If(busy & bus.done):
             m.d.sync += [busy.eq(0), answered.eq(1)]
             m.d.sync += [value.eq(getattr(bus, name)) for name, value in response.items()]
-        with m.Elif(is_asking & ~active):
-            m.d.sync += [busy.eq(1), active.eq(1)]
+        with m.Elif(is_asking & ~busy & ~answered):
+            m.d.sync += busy.eq(1)
             m.d.sync += [value.eq(request[name]) for name, value in held.items()]
         with m.Elif(answered & ~is_asking):
-            m.d.sync += [answered.eq(0), active.eq(0)]
+            m.d.sync += answered.eq(0)

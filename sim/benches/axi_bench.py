@@ -9,7 +9,6 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
-from hdl.shells.bus_crossing import BUS_RESET_CYCLES
 from host.manifest import load_manifest
 from sim.benches.settings import SETTINGS
 
@@ -94,9 +93,6 @@ class Bench:
         self.bus_resetn.value = 0
         self.lite.give_up()
         await FallingEdge(self.bus_clk)
-        for clk in (self.bus_clk, self.dut.aclk):
-            for _ in range(BUS_RESET_CYCLES):
-                await FallingEdge(clk)
         await FallingEdge(self.bus_clk)
         self.bus_resetn.value = 1
 

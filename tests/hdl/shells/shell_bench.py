@@ -9,7 +9,6 @@ from hdl.families.choice import family_of
 from hdl.registers.shell_table import shell_table
 from hdl.shells.axi import AxiShell, master_name, slave_names
 from hdl.shells.axi_options import AxiOptions
-from hdl.shells.bus_crossing import BUS_RESET_CYCLES
 from tests.hdl.input_words import integer
 from tests.hdl.shells.axi_bench import AxiBench
 from tests.hdl.shells.lite_master import LiteMaster
@@ -45,9 +44,7 @@ class Shell:
         await self.bench.tick(ctx)
         ctx.set(self.dut.aresetn, 1)
         if self.bench.lite_domain != self.bench.domain:
-            for _ in range(BUS_RESET_CYCLES):
-                await ctx.tick(self.bench.lite_domain)
-                await self.bench.tick(ctx)
+            await ctx.tick(self.bench.lite_domain)
             ctx.set(self.dut.s_axi_aresetn, 1)
 
     async def send(self, ctx, words, keep=None, axis=None):
