@@ -3,6 +3,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -277,7 +278,10 @@ def _statistics(group: Any) -> dict[str, tuple[Any, Any]]:
     for index in range(group.num_columns):
         column = group.column(index)
         if column.is_stats_set and column.statistics.has_min_max:
-            known[column.path_in_schema] = (column.statistics.min, column.statistics.max)
+            with suppress(OverflowError, ValueError):  # a time that Python's calendar does not have
+                low, high = column.statistics.min, column.statistics.max
+                if low == low and high == high:  # pandas takes the least of all times for none
+                    known[column.path_in_schema] = low, high
     return known
 
 
