@@ -10,12 +10,18 @@ import pyarrow as pa
 
 from host.aggregate.execution_stream import Aggregate
 from host.aggregate.verification import compare_with_reference
-from host.cli.query_arguments import parse_span
+from host.cli.query_arguments import (
+    FILES,
+    INPUT,
+    add_csv_options,
+    csv_options_of,
+    parse_span,
+)
 from host.cli.status import Status
 from host.errors import FailureError, UsageError
-from host.files.folders import files_of
 from host.files.formats import format_of, write_table
 from host.files.outputs import require_outputs
+from host.files.reading import files_of, input_format, partition_of, require_text
 from host.join.inputs import read_input
 from host.pipeline import Pipeline
 from host.query.aggregate_query import FUNCTIONS, AggregateQuery
@@ -33,11 +39,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "aggregates, in the order of windows and keys. It is computed on the host, or with "
         "--device on an accelerator, with the same answer.",
     )
-    files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
-    files.add_argument(
-        "--input", required=True, metavar="FILE",
-        help="the table, or a folder of files that are its parts",
-    )  # fmt: skip
+    files = parser.add_argument_group("files", FILES)
+    files.add_argument("--input", required=True, metavar="FILE", help=f"the table: {INPUT}")
     files.add_argument(
         "--output", required=True, metavar="FILE",
         help="where the result goes: not the input; the file appears whole or not at all",
@@ -74,6 +77,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     run.add_argument("--verify", action="store_true", help="compare with the reference operator")
     run.add_argument("--explain", action="store_true", help="say what is computed, and how")
+    add_csv_options(parser)
     parser.set_defaults(run=main)
 
 
@@ -111,14 +115,17 @@ def main(options: argparse.Namespace) -> int:
 def _source(options: argparse.Namespace, query: AggregateQuery) -> tuple[pa.Table | None, Pipeline]:
     """Return the rows as a table, if they are verified later, and as a pipeline."""
     files = files_of(options.input)
+    told = csv_options_of(options, options.input)
     if (
         query.sorted
         and not options.verify
         and len(files) == 1
-        and format_of(files[0]) == ".parquet"
+        and input_format(files[0]) == ".parquet"
+        and not partition_of(options.input, files[0])
     ):
         return None, Pipeline.of_parquet(files)
-    table = read_input(options.input, query.time, is_sorted=query.sorted)
+    table = read_input(options.input, query.time, is_sorted=query.sorted, options=told)
+    require_text(told, [table.schema])
     return table if options.verify else None, Pipeline.of_table(table)
 
 

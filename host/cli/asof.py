@@ -13,11 +13,18 @@ import pyarrow as pa
 from host.asof.device_rows import DeviceRows
 from host.asof.join import AsofJoin
 from host.cli.device_turn import add_wait, open_for_command, wait_of
-from host.cli.query_arguments import add_file_arguments, column_pair, parse_span
+from host.cli.query_arguments import (
+    add_csv_options,
+    add_file_arguments,
+    column_pair,
+    csv_options_of,
+    parse_span,
+)
 from host.cli.status import Status
 from host.errors import FailureError
 from host.files.formats import format_of, write_table
 from host.files.outputs import require_outputs
+from host.files.reading import require_text
 from host.installation import command
 from host.join.inputs import read_input
 from host.join.verification import compare_pairs
@@ -38,6 +45,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "right ones, in the order of the left rows' times. Without --device, the host joins them.",
     )
     add_file_arguments(parser)
+    add_csv_options(parser)
     query = parser.add_argument_group("query")
     query.add_argument(
         "--on", required=True, metavar="LEFT:RIGHT",
@@ -94,6 +102,7 @@ def main(options: argparse.Namespace) -> int:
     format_of(options.output)
     inputs = {"--left": Path(options.left), "--right": Path(options.right)}
     require_outputs({"--output": options.output}, inputs)
+    told = csv_options_of(options, options.left, options.right)
     with Status("asof") as status, ExitStack() as held:
         device = None
         if options.device is not None:
@@ -103,7 +112,8 @@ def main(options: argparse.Namespace) -> int:
         tables = []
         for path, column in zip((options.left, options.right), query.on, strict=True):
             with status.stage(f"reading {path}"):
-                tables.append(read_input(path, column, is_sorted=query.sorted))
+                tables.append(read_input(path, column, is_sorted=query.sorted, options=told))
+        require_text(told, [table.schema for table in tables])
         began = time.monotonic()
         with status.stage("planning"):
             join = AsofJoin(tables[0], tables[1], query, device)

@@ -15,7 +15,13 @@ from host.accelerator.device_join import JoinOptions, PreparedJoin
 from host.accelerator.stream import AcceleratorJoin
 from host.bundles.default_device import default_device
 from host.cli.device_turn import add_wait, open_for_command, wait_of
-from host.cli.query_arguments import add_join_arguments, positive_integer, query_from
+from host.cli.query_arguments import (
+    add_csv_options,
+    add_join_arguments,
+    csv_options_of,
+    positive_integer,
+    query_from,
+)
 from host.cli.status import Status
 from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.device import Device
@@ -23,9 +29,15 @@ from host.elastic import Controller, parse_controller
 from host.elastic.decision_file import REPLAY, note_into, read_epochs
 from host.encode import EncodingPlan
 from host.errors import FailureError, KeyRangeError, UsageError
-from host.files.folders import files_of
 from host.files.formats import format_of, write_table
 from host.files.outputs import inputs_of, require_outputs
+from host.files.reading import (
+    CsvOptions,
+    files_of,
+    input_format,
+    partition_of,
+    require_text,
+)
 from host.hardware.clock import hardware_time
 from host.installation import command
 from host.join.driver import Progress, TableJoin
@@ -51,6 +63,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "the window.",
     )
     add_join_arguments(parser)
+    add_csv_options(parser)
     add_wait(parser)
     parser.add_argument(
         "--elastic", nargs="?", const="threshold", metavar="CONTROLLER",
@@ -81,13 +94,14 @@ def main(options: argparse.Namespace) -> int:
     format_of(options.output)
     require_outputs({"--output": options.output}, inputs_of(options))
     running = _running(options)
+    told = csv_options_of(options, options.left, options.right)
     with Status("join") as status, ExitStack() as held:
         # A build reports its own progress, line by line.
         uri = options.device or default_device(query, build=options.build).uri
         with status.stage(f"opening {uri}"):
             device = held.enter_context(open_for_command(uri, command("host join"), wait))
         work = _streamed(options, query, device, status, running)
-        work = work or _gathered(options, query, device, status, running)
+        work = work or _gathered(options, query, device, status, running, told)
         if options.explain:
             print(work.explanation)
         began = time.monotonic()
@@ -189,8 +203,13 @@ def _streamed(
 ) -> _Work | None:
     """Prepare a streaming join of sorted Parquet files; None if the files must be read whole."""
     inputs = files_of(options.left), files_of(options.right)
-    formats = {format_of(file) for files in inputs for file in files}
-    if options.verify or not query.sorted or formats != {".parquet"}:
+    formats = {input_format(file) for files in inputs for file in files}
+    keyed = any(
+        partition_of(path, file)
+        for path, files in zip((options.left, options.right), inputs, strict=True)
+        for file in files
+    )
+    if options.verify or not query.sorted or keyed or formats != {".parquet"}:
         return None
     left, right = (
         Pipeline.of_parquet(files, sorted_by=[column])
@@ -235,12 +254,14 @@ def _gathered(
     device: Device,
     status: Status,
     running: dict[str, Any],
+    told: CsvOptions,
 ) -> _Work:
     """Prepare a join of two files that are read whole."""
     tables = []
     for path, column in zip((options.left, options.right), query.order, strict=True):
         with status.stage(f"reading {path}"):
-            tables.append(read_input(path, column, is_sorted=query.sorted))
+            tables.append(read_input(path, column, is_sorted=query.sorted, options=told))
+    require_text(told, [table.schema for table in tables])
     left, right = tables
     passed = _Passed(left.num_rows + right.num_rows)
     with status.stage("planning", lambda: f"{passed.total:,} rows"):

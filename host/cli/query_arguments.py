@@ -7,6 +7,7 @@ from math import floor
 import re
 
 from host.errors import UsageError
+from host.files.reading import CsvOptions, csv_options, files_of, input_format
 from host.query.durations import Duration, parse_duration
 from host.query.join_query import Bound, JoinQuery, Term, Width
 from host.query.on_failure import OnFailure
@@ -16,15 +17,24 @@ from host.reference.join_type import JoinType
 from host.reference.window import CountWindow, TimeWindow
 
 __all__ = [
+    "FILES",
+    "INPUT",
+    "add_csv_options",
     "add_file_arguments",
     "add_join_arguments",
     "column_pair",
+    "csv_options_of",
     "parse_length",
     "parse_span",
     "positive_integer",
     "query_from",
 ]
 
+#: What the help says of files.
+FILES = "by ending: .parquet, .csv, .json (lines or array); text that is read may be compressed"
+INPUT = "a file, a folder of files (also of folders KEY=VALUE), or a quoted pattern, 'data/*.csv'"
+
+_ESCAPED = r"a colon in a name is written \:"
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
@@ -34,7 +44,8 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
     query = parser.add_argument_group("query")
     query.add_argument(
         "--order", required=True, metavar="LEFT:RIGHT",
-        help="columns that give the order of arrival; one name if both are called alike",
+        help="columns that give the order of arrival; one name if both are called alike; a colon "
+        r"in a name is written \:",
     )  # fmt: skip
     query.add_argument(
         "--equal", action="append", default=[], metavar="LEFT:RIGHT",
@@ -89,16 +100,39 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the two tables and the result."""
-    files = parser.add_argument_group("files", "by ending: .parquet, .csv, .json (lines or array)")
-    files.add_argument(
-        "--left", required=True, metavar="FILE",
-        help="the left table, or a folder of files that are its parts",
-    )  # fmt: skip
+    files = parser.add_argument_group("files", FILES)
+    files.add_argument("--left", required=True, metavar="FILE", help=f"the left table: {INPUT}")
     files.add_argument("--right", required=True, metavar="FILE", help="the right table, likewise")
     files.add_argument(
         "--output", required=True, metavar="FILE",
         help="where the result goes: not one of the inputs; the file appears whole or not at all",
     )  # fmt: skip
+
+
+def add_csv_options(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says how CSV files are written; :func:`csv_options_of` reads it."""
+    parser.add_argument(
+        "--csv-option", action="append", default=[], metavar="NAME=VALUE",
+        help="how the CSV files are written: delimiter, quote, escape, decimal, encoding, skip "
+        "(lines before the header), null (cells that are missing values) or text (a column of "
+        "text, such as identifiers with leading zeros); may be repeated. Commas, semicolons, tabs "
+        "and bars between cells are found",
+    )  # fmt: skip
+
+
+def csv_options_of(options: argparse.Namespace, *paths: str) -> CsvOptions:
+    """Return how the CSV files among inputs are written.
+
+    Raises
+    ------
+    UsageError
+        If an option cannot be read, or no input consists of CSV files.
+    """
+    found = csv_options(options.csv_option)
+    formats = {input_format(file) for path in paths for file in files_of(path)}
+    if options.csv_option and ".csv" not in formats:
+        raise UsageError("--csv-option is for CSV files, but no input is one; leave it out.")
+    return found
 
 
 def query_from(options: argparse.Namespace) -> JoinQuery:
@@ -162,24 +196,38 @@ def parse_span(text: str, option: str) -> int | Duration:
 
 
 def column_pair(text: str, option: str) -> tuple[str, str]:
-    """Return the columns of ``LEFT:RIGHT``, or of one name that is the same on both sides.
+    r"""Return the columns of ``LEFT:RIGHT``, or of one name that is the same on both sides.
+
+    A colon in a name is written ``\\:``, and a backslash before a colon or backslash ``\\\\``.
 
     Raises
     ------
     UsageError
         If the text has another form; the error names the option.
     """
-    parts = text.split(":")
+    parts = _split(text)
     if len(parts) > 2 or not all(parts):
-        raise UsageError(f"{option} takes LEFT:RIGHT, two column names, not {text!r}.")
+        raise UsageError(f"{option} takes LEFT:RIGHT, two column names, not {text!r}; {_ESCAPED}.")
     return parts[0], parts[-1]
 
 
+def _split(text: str) -> list[str]:
+    """Return the parts between colons, with the escaped characters in them."""
+    parts = [""]
+    for escaped, separator, other in re.findall(r"\\([:\\])|(:)|(.)", text, re.DOTALL):
+        if separator:
+            parts.append("")
+        else:
+            parts[-1] += escaped or other
+    return parts
+
+
 def _band(text: str) -> Term:
-    parts = text.split(":")
+    parts = _split(text)
     if len(parts) != 4 or not all(parts[:2]):
         raise UsageError(
-            f"--band takes LEFT:RIGHT:LO:HI, two column names and two bounds, not {text!r}."
+            f"--band takes LEFT:RIGHT:LO:HI, two column names and two bounds, not {text!r}; "
+            f"{_ESCAPED}."
         )
     low, high = (
         _bound(part, f"In --band {text!r}, {name}")

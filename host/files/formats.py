@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read and write tables in files; a file's ending decides its format, and writing is atomic.
+"""Write tables to files; a file's ending decides its format, and writing is atomic.
 
 What is written means exactly the value that it was, or an error names the column, the row and the
 value. Parquet has types of its own. In CSV, and in JSON with an object per line,
@@ -25,19 +25,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import csv
-from pyarrow import json as arrow_json
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from host.encode.canonical import canonical_binary
 from host.errors import UsageError
 from host.files.outputs import atomic_output
-from host.files.text import encoding_error
+from host.files.reading import FORMATS, format_of, read_table
 
 __all__ = ["FORMATS", "format_of", "read_table", "write_table"]
-
-#: Supported endings.
-FORMATS = (".parquet", ".csv", ".json")
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
 Batches: TypeAlias = Iterable[pa.RecordBatch]
@@ -50,88 +46,6 @@ _CYCLE_DAYS = 146_097
 _TICKS = {unit: 86_400 * 1000**at for at, unit in enumerate(("s", "ms", "us", "ns"))}
 _INT64 = np.iinfo(np.int64)
 _SHOWN = 60
-
-
-def format_of(path: str | Path) -> str:
-    """Return the ending of ``path``, one of :data:`FORMATS`.
-
-    Raises
-    ------
-    UsageError
-        If the ending is not supported, or Arrow cannot open a file of that name.
-    """
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"The name of file {str(path)!r} is no UTF-8; rename the file.") from None
-    ending = Path(path).suffix.lower()
-    if ending not in FORMATS:
-        raise UsageError(f"File {str(path)!r} must end in one of {', '.join(FORMATS)}.")
-    return ending
-
-
-def read_table(path: str | Path) -> pa.Table:
-    """Read a table from a file.
-
-    A JSON file holds one object per line, or one array of objects; types are inferred in the same
-    way.
-
-    Raises
-    ------
-    UsageError
-        If the file is missing, or its content does not match its ending.
-    """
-    readers: dict[str, Callable[[Path], pa.Table]] = {
-        ".parquet": pq.read_table,
-        ".csv": _read_csv,
-        ".json": _read_json,
-    }
-    reader = readers[format_of(path)]
-    try:
-        # PyArrow takes relative names such as "file:/a" for URIs, but never absolute paths.
-        return reader(Path(path).absolute())
-    except FileNotFoundError as error:
-        raise UsageError(f"File {str(path)!r} cannot be read: No such file.") from error
-    except OSError as error:
-        # PyArrow also raises OSError for invalid content.
-        reason = error.strerror or str(error)
-        raise UsageError(f"File {str(path)!r} cannot be read: {reason}.") from error
-    except (pa.ArrowException, ValueError) as error:
-        cause = None if format_of(path) == ".parquet" else encoding_error(Path(path))
-        raise cause or UsageError(
-            f"File {str(path)!r} is not valid {format_of(path)[1:]}: {_first_line(error)}."
-        ) from error
-
-
-def _read_csv(path: Path) -> pa.Table:
-    table = csv.read_csv(path)
-    # PyArrow reads text that is not UTF-8 as binary values, which a CSV file cannot hold.
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        if pa.types.is_binary(kind):
-            raise ValueError(f"column {name!r} holds bytes that are no text")
-    return table
-
-
-def _read_json(path: Path) -> pa.Table:
-    with path.open("rb") as stream:
-        first = next((line.strip() for line in stream if line.strip()), b"")
-    if not first:
-        return pa.table({})
-    if not first.startswith(b"["):
-        table = arrow_json.read_json(path)
-        table.validate(full=True)  # PyArrow does not check that text is UTF-8
-        return table
-    rows = json.loads(path.read_bytes())
-    if not all(isinstance(row, dict) for row in rows):
-        raise ValueError("the array holds something that is no object")
-    if not rows:
-        return pa.table({})
-    lines = "\n".join(json.dumps(row) for row in rows)
-    return arrow_json.read_json(pa.BufferReader(lines.encode()))
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n", 1)[0].rstrip(".")
 
 
 def write_table(batches: Batches, schema: pa.Schema, path: str | Path) -> int:
@@ -416,7 +330,7 @@ def _try_parquet(column: pa.RecordBatch, first_row: int = 0) -> None:
         try:
             pq.write_table(pa.Table.from_batches([rows]), io.BytesIO())
         except (pa.ArrowException, OSError) as error:
-            return _first_line(error)
+            return str(error).strip().split("\n", 1)[0].rstrip(".")
         return None
 
     name, kind = column.schema.names[0], column.schema.types[0]

@@ -7,6 +7,7 @@ Every command that reads and writes files calls :func:`require_outputs` before i
 import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+import glob
 from itertools import combinations
 import os
 from pathlib import Path
@@ -67,8 +68,8 @@ def require_outputs(
     """
     for option, output in outputs.items():
         for source, place in (inputs or {}).items():
-            relation = _relation(Path(output), Path(place))
-            if relation:
+            found = (_relation(Path(output), each) for each in _places(place))
+            if relation := next(filter(None, found), None):
                 raise UsageError(
                     f"{option} {str(output)!r} {relation} {source} {str(place)!r}, which it would "
                     f"overwrite; name another file for {option}."
@@ -110,6 +111,13 @@ def _relation(output: Path, source: Path) -> str | None:
         if output.exists() and any(_is_same(output, file) for file in _files_in(source)):
             return "is also a file of"
     return None
+
+
+def _places(source: str | Path) -> list[Path]:
+    """Return what an input consists of: the files of a pattern, or the file or folder itself."""
+    if glob.has_magic(str(source)) and not Path(source).exists():
+        return [Path(name) for name in glob.glob(str(source), recursive=True)]
+    return [Path(source)]
 
 
 def _is_same(one: Path, other: Path) -> bool:

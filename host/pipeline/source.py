@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from host.errors import UsageError
+from host.files.reading import common_schema, conformed, int96_unit, open_parquet
 from host.pipeline.flags import Flag, Traits
 from host.pipeline.splits import Split, distinct_as_declared, in_declared_order
 from host.query.column_names import require_column
@@ -207,33 +207,33 @@ class ParquetSource(Source):
 
     def bind(self) -> Bound:
         schemas, rows = [], 0
-        splits: list[Split] = []
+        groups: list[tuple[Path, int]] = []
         ranges: list[dict[str, tuple[Any, Any]]] = []
+        unit = int96_unit(self._paths)
         for path in self._paths:
-            with _opened(path) as file:
+            with open_parquet(path, unit) as file:
                 schema = file.schema_arrow
                 for group in range(file.num_row_groups):
                     metadata = file.metadata.row_group(group)
                     rows += metadata.num_rows
                     ranges.append(_statistics(metadata))
-                    splits.append(self._reader(path, group))
+                    groups.append((path, group))
             schemas.append(schema if self._columns is None else _selected(schema, self._columns))
-        if any(not schema.equals(schemas[0]) for schema in schemas):
-            raise UsageError(
-                f"The files {', '.join(map(str, self._paths))} differ in their columns."
-            )
-        traits = replace(self.traits, rows=rows, ranges=_covering(ranges))
-        return Bound(schemas[0].remove_metadata(), traits, splits)
+        schema = common_schema(schemas, self._paths)
+        known = _covering(ranges) if all(each.equals(schema) for each in schemas) else {}
+        traits = replace(self.traits, rows=rows, ranges=known)
+        splits = [self._reader(path, group, schema, unit) for path, group in groups]
+        return Bound(schema, traits, splits)
 
-    def _reader(self, path: Path, group: int | None) -> Split:
+    def _reader(self, path: Path, group: int | None, schema: pa.Schema, unit: str) -> Split:
         def read() -> Iterator[pa.RecordBatch]:
-            with _opened(path) as file:
+            with open_parquet(path, unit) as file:
                 for batch in file.iter_batches(
                     batch_size=self._rows,
                     row_groups=None if group is None else [group],
                     columns=self._columns,
                 ):
-                    yield batch.replace_schema_metadata()
+                    yield conformed(batch, schema, f"file {str(path)!r}")
 
         return read
 
@@ -262,14 +262,10 @@ class SortedParquetSource(ParquetSource):
     def bind(self) -> Bound:
         bound = super().bind()
         require_column(bound.schema.names, self._by, str(self))
-        return replace(bound, splits=[self._merged])
-
-    def _merged(self) -> Iterator[pa.RecordBatch]:
-        return merge_sorted(
-            [self._reader(path, None) for path in self._paths],
-            self._by,
-            [f"file {str(path)!r}" for path in self._paths],
-        )
+        unit = int96_unit(self._paths)
+        readers = [self._reader(path, None, bound.schema, unit) for path in self._paths]
+        names = [f"file {str(path)!r}" for path in self._paths]
+        return replace(bound, splits=[lambda: merge_sorted(readers, self._by, names)])
 
 
 def _statistics(group: Any) -> dict[str, tuple[Any, Any]]:
@@ -296,17 +292,3 @@ def _covering(groups: Sequence[Mapping[str, tuple[Any, Any]]]) -> dict[str, tupl
 
 def _selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     return pa.schema([schema.field(name) for name in columns])
-
-
-def _opened(path: Path) -> pq.ParquetFile:
-    try:
-        # PyArrow takes relative names such as "file:/a" for URIs, but never absolute paths.
-        return pq.ParquetFile(path.absolute(), pre_buffer=False)
-    except FileNotFoundError as error:
-        raise UsageError(f"File {str(path)!r} cannot be read: No such file.") from error
-    except OSError as error:
-        raise UsageError(
-            f"File {str(path)!r} cannot be read: {error.strerror or error}."
-        ) from error
-    except pa.ArrowException as error:
-        raise UsageError(f"File {str(path)!r} is not valid Parquet: {error}.") from error

@@ -304,9 +304,9 @@ def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatc
     folder, _, _ = files
     monkeypatch.setattr(status, "PERIOD", 0.05)
 
-    def slow_read(path, by, *, is_sorted):
+    def slow_read(path, by, **more):
         time.sleep(0.3)
-        return read_input(path, by, is_sorted=is_sorted)
+        return read_input(path, by, **more)
 
     def slow_batches(self):
         for number, batch in enumerate(original(self)):

@@ -157,7 +157,7 @@ def test_a_parquet_file_has_dictionaries_of_texts_alone(tmp_path):
     )
     path = tmp_path / "written.parquet"
     write_table([batch, batch], schema, path)
-    assert read_table(path).to_batches() == [batch, batch]
+    assert read_table(path) == pa.Table.from_batches([batch, batch])
     group = pq.ParquetFile(path).metadata.row_group(0)
     with_dictionary = {
         group.column(n).path_in_schema for n in range(4) if group.column(n).has_dictionary_page

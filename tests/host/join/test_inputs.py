@@ -8,8 +8,8 @@ import pytest
 
 from host.__main__ import main
 from host.errors import DisorderError, UsageError
-from host.files.folders import files_of
 from host.files.formats import read_table, write_table
+from host.files.reading import files_of
 from host.join.inputs import read_input
 
 
