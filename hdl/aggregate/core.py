@@ -128,11 +128,11 @@ class AggregateCore(wiring.Component):
                 m.d.sync += [faulty.eq(1), row.eq(Array(rows)[job_bank])]
             with m.Elif(scan.exceeded):
                 m.d.sync += [faulty.eq(1), row.eq(scan.exceeded_row)]
-        clearing = Signal()
+        clearing = Signal()  # a CLEAR is under way, whose mark tells of the faults before it
+        with m.If(clearing & scan.tuples):  # its mark has been sent
+            m.d.sync += [clearing.eq(0), faulty.eq(0)]
         with m.If(scan.start):
             m.d.sync += clearing.eq(self.words.payload.kind == CoreKind.CLEAR)
-        with m.If(clearing & ~scan.tuples):
-            m.d.sync += [faulty.eq(0), *(flag.eq(0) for flag in pending)]
         key = Signal.like(scan.faulty_key, reset_less=True)
         m.d.sync += key.eq(Mux(faulty, row * self.parameters.cores + self.position, 0))
         m.d.comb += [scan.faulty.eq(faulty), scan.faulty_key.eq(key)]

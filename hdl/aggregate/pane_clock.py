@@ -181,11 +181,14 @@ class PaneClock(wiring.Component):
                     m.next = "COMPARE"
 
     def send_job(self, m, o, kind, *, answers):
-        """Send a job, which tells of all faults so far unless it forgets them."""
+        """Send a job, which tells of all faults so far, even if it forgets them."""
         job = o.payload.body.job
-        m.d.comb += [o.valid.eq(1), o.payload.kind.eq(kind), job.answers.eq(answers)]
-        if kind != CoreKind.CLEAR:
-            m.d.comb += job.faults.eq(self.faults)
+        m.d.comb += [
+            o.valid.eq(1),
+            o.payload.kind.eq(kind),
+            job.answers.eq(answers),
+            job.faults.eq(self.faults),
+        ]
 
     def start_again(self, m):
         """Begin at time zero, without tuples, with the windows that were set last."""

@@ -203,9 +203,9 @@ class WindowScan(wiring.Component):
             self.clear.eq(Mux(moved["valid"], self.scanned, 0)),
             self.clear_row.eq(moved["row"]),
         ]
-        return self.elaborate_values(m, job, stages)
+        return self.elaborate_values(m, job, kind, stages)
 
-    def elaborate_values(self, m, job, stages):
+    def elaborate_values(self, m, job, kind, stages):
         """Return the reductions of a key's window, and whether it holds a tuple, at the end."""
         deltas = delta_reductions(self.parameters)
         running, window = self.running, Signal(window_layout(self.parameters))
@@ -220,7 +220,7 @@ class WindowScan(wiring.Component):
         if self.tree is not None:
             outside.append(self.elaborate_tree(m, job, stages, window))
         # A window that is not sent is none, and one without a tuple is zero.
-        sent = stages[-1]["valid"] & job.answers
+        sent = stages[-1]["valid"] & job.answers & (kind == CoreKind.CLOSE)
         m.d.sync += self.exceeded.eq(sent & early["filled"] & Cat(outside).any())
         m.d.sync += self.exceeded_row.eq(stages[-1]["row"])
         return window, early["filled"]

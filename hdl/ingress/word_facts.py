@@ -4,7 +4,14 @@
 from amaranth import *
 
 from hdl.words.inputs import Control, InputKind
-from hdl.words.operands import bounds_set, ends_groups, executes, is_legal, value_limits
+from hdl.words.operands import (
+    bounds_set,
+    core_exists,
+    ends_groups,
+    executes,
+    is_legal,
+    value_limits,
+)
 from hdl.words.operations import begins_window, empties_window
 from hdl.words.places import held_tuples
 from hdl.words.rounds import rounds_code
@@ -69,7 +76,7 @@ def word_facts(parameters, word):
         "unordered": ~inner
         & Mux(shorter, low > parameters.probes, none | (longest > parameters.probes)),
         "core": is_control & (control.op == Control.CORE),
-        "exists": (control.value >= 0) & (control.value < parameters.cores),
+        "exists": core_exists(parameters, control),
         "segment": is_control & (control.op == Control.SEGMENT),
         "empties": emptied(parameters, word),
         "begins": is_control & begins_window(control),

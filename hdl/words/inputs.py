@@ -85,9 +85,11 @@ class Control(enum.Enum, shape=4):
     #: (:mod:`hdl.words.rounds`). The accelerator answers with a mark. Only with rounds.
     INNER = 12
     #: Mask core ``value``: it gets no word after this one, and later groups lack its results. Only
-    #: if cores have gates. A core that does not exist is no core: nothing is masked.
+    #: if cores have gates. Without any effect if there is no such core.
     MASK = 13
-    #: Reset core ``value``, if it is masked or has failed, and let it take part again.
+    #: Reset core ``value``, if it is masked or has failed, and let it take part again. Of a core
+    #: that works it only closes the open groups, as a core may fail at any time; without any effect
+    #: if there is no such core.
     UNMASK = 14
 
 

@@ -12,6 +12,7 @@ from .places import has_tuples
 __all__ = [
     "bounds_set",
     "clamped_time",
+    "core_exists",
     "ends_groups",
     "executes",
     "is_legal",
@@ -47,9 +48,22 @@ def is_legal(parameters, word):
     return has_tuples(parameters, word) | executes(parameters, word)
 
 
+def core_exists(parameters, control):
+    """Return whether the value of a control word is the number of a core."""
+    return (control.value >= 0) & (control.value < parameters.cores)
+
+
 def ends_groups(parameters, word):
-    """Return whether an input word is a control word that closes the groups of both sides."""
-    return executes(parameters, word, without=(Control.BOUND_LOW, Control.BOUND_HIGH, Control.CORE))
+    """Return whether an input word is a control word that closes the groups of both sides.
+
+    MASK and UNMASK of a core that does not exist have no effect at all.
+    """
+    control = word.body.control
+    ends = executes(parameters, word, without=(Control.BOUND_LOW, Control.BOUND_HIGH, Control.CORE))
+    if not parameters.has_gates:
+        return ends
+    of_core = control.op.as_value().matches(Control.MASK, Control.UNMASK)
+    return ends & (~of_core | core_exists(parameters, control))
 
 
 def bounds_set(parameters, word):

@@ -109,6 +109,8 @@ class AcceleratorModel:
         if operation == "CORE" or (operation == "SEGMENT" and not self._may_begin()):
             self._append(value if operation == "CORE" else None)
             return self._emission.none
+        if operation in ("MASK", "UNMASK") and not 0 <= value < len(self._masked):
+            return self._emission.none
         words = [self._finish()]
         if operation in ("CLEAR", "FLUSH", "PRECISION", "INNER"):
             words.append(
@@ -130,7 +132,7 @@ class AcceleratorModel:
                 self._emission.round_size = round_size(self.manifest, value)
         elif operation == "SEGMENT":
             self._begin_segment()
-        elif operation in ("MASK", "UNMASK") and 0 <= value < len(self._masked):
+        elif operation in ("MASK", "UNMASK"):
             self._mask(value, masked=operation == "MASK")
         elif operation in ("COORDINATE", "DISTINCT", "CELL"):
             self._forget_windows()

@@ -114,8 +114,9 @@ class AggregateCodec:
                 first = stops[told][:1]
                 key = int(unpack_field(first, layout["faults.key"])[0])
                 boundary = int(unpack_field(first, layout["boundary"])[0])
+                place = f" by boundary {boundary}" if boundary else ""  # none for a mark
                 raise DeviceError(
-                    f"The accelerator reports a fault ({name}) by boundary {boundary}: "
+                    f"The accelerator reports a fault ({name}){place}: "
                     f"{text.format(key=key, keys=self.manifest.keys)}."
                 )
 

@@ -92,7 +92,8 @@ class Controls:
         self.counts[op] += 1
         if op in ("CLEAR", "FLUSH", "PRECISION", "INNER"):
             self.marks.append(moment)
-        if op not in ("BOUND_LOW", "BOUND_HIGH"):
+        nothing = op in ("MASK", "UNMASK") and not 0 <= value < self.storage["cores"]
+        if op not in ("BOUND_LOW", "BOUND_HIGH") and not nothing:
             self.closings.append(moment)
         getattr(self, f"on_{op.lower()}")(moment, index, value)
         if op in self.emptied_by:

@@ -39,6 +39,7 @@ SHAPES = {
         cores=1, sub_window=9, keys=THREE[:1], probe_bits=2, lanes=2, probes=3, rounds=True,
         tuples_per_word=2,
     ),
+    "gates": JoinParameters(cores=3, keys=THREE[:1], probe_bits=2, failure_cycles=4096),
 }  # fmt: skip
 
 
@@ -46,12 +47,13 @@ def executed(parameters):
     """Operations and how many indices they may have, written down from the architecture."""
     fields, timed = len(parameters.keys), parameters.timestamp_bits > 0
     index = parameters.engine == "index"
+    gates = parameters.failure_cycles > 0
     cells = parameters.comparator == "band" and parameters.digest_bits is not None
     return {
         "CLEAR": 16, "FLUSH": 16, "BOUND_LOW": fields, "BOUND_HIGH": fields, "WINDOW": 2,
         "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * index,
         "DISTINCT": 2 * index, "CORE": 16, "SEGMENT": 16, "CELL": fields * cells,
-        "INNER": 16 * parameters.rounds,
+        "INNER": 16 * parameters.rounds, **dict.fromkeys(["MASK", "UNMASK"], 16 * gates),
     }  # fmt: skip
 
 
@@ -104,6 +106,8 @@ class AnyWord:
     @property
     def finish(self):
         """Does it close the groups of both sides?"""
+        if self.executed and self.operation in ("MASK", "UNMASK"):
+            return 0 <= self.value < self.parameters.cores
         return self.executed and not self.operation.startswith(("BOUND", "CORE"))
 
     @property

@@ -83,13 +83,63 @@ def test_stars_tell_of_faults_from_their_pane_on_until_clear():
     program.words.append(_control_word(parameters, 7))
     program.control(AggregateControl.FLUSH)
     program.answer()
+    program.clear()  # its mark still tells
     program.clear()
     received = run_accelerator(parameters, program)
     assert decoded(parameters, received) == program.expected
+    assert _told(parameters, received) == [
+        {}, {"capacity": 12}, {"capacity": 12, "disorder": 12},
+        {"capacity": 12, "disorder": 12, "illegal": 12},
+        {"capacity": 12, "disorder": 12, "illegal": 12}, {},
+    ]  # fmt: skip
+
+
+def _too_wide(program, parameters):
+    for _ in range(3):
+        program.add(program.watermark, item=7, v=-128)  # -384 is outside of 9 bits
+
+
+#: Words, each of which is a fault at time 9 of panes of one unit, with the key that it tells of.
+FAULTS = {
+    "capacity": (12, lambda program, _: program.add(program.watermark, item=12, v=1)),
+    "range": (7, _too_wide),
+    "disorder": (0, lambda program, _: program.add(2, item=1, v=1)),
+    "illegal": (0, lambda program, parameters: program.words.append(_control_word(parameters, 6))),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.0), (3, 0.3)])
+def test_the_mark_of_clear_tells_of_a_fault_behind_the_last_star(fault, cores, stalls):
+    """Whatever pane is open; the next CLEAR and the windows after it tell of nothing."""
+    described = operator("sum", "max", size=2, advance=1)
+    parameters = aggregate_parameters(described, cores=cores, fan_in=2, keys=10, pane_bits=9)
+    program, (key, cause) = InputProgram(described, parameters), FAULTS[fault]
+    expected = []
+    for reached in (9, 10):  # the open pane is in one bank of the cores, and in the other one
+        for faulty in (True, False):
+            program.add(4, item=7, v=127)
+            program.reach(reached)  # all windows leave
+            program.control(AggregateControl.FLUSH)
+            program.answer()
+            program.add(reached, item=7, v=127)
+            if faulty:
+                cause(program, parameters)
+            program.clear()
+            expected += [{}] * 3 + [{fault: key} if faulty else {}]
+    received = run_accelerator(parameters, program, stalls=stalls, seed=cores)
+    assert decoded(parameters, received) == program.expected
+    assert _told(parameters, received) == expected
+
+
+def _told(parameters, received):
+    """The faults that each star and mark tells of, with the key that it names."""
     words = [value_result(parameters).from_bits(bits) for bits in received]
-    faults = [word.body.faults for word in words if word.kind != ValueKind.VALUE]
-    told = [(fault.capacity, fault.key, fault.disorder, fault.illegal) for fault in faults]
-    assert told == [(0, 0, 0, 0), (1, 12, 0, 0), (1, 12, 1, 0), (1, 12, 1, 1), (0, 0, 0, 0)]
+    return [
+        {name: word.body.faults.key for name, _ in word.body.faults.shape()
+         if name != "key" and word.body.faults[name]}
+        for word in words if word.kind != ValueKind.VALUE
+    ]  # fmt: skip
 
 
 def _control_word(parameters, op):

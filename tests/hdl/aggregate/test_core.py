@@ -85,5 +85,5 @@ def test_a_sum_too_wide_for_its_pane_or_its_window_is_named_by_key_until_clear()
     layout = value_result(parameters)
     words = [layout.from_bits(bits) for bits in received]
     faults = [word.body.faults for word in words if word.kind != ValueKind.VALUE]
-    assert [fault.range for fault in faults] == [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0]
+    assert [fault.range for fault in faults] == [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 0]
     assert {fault.key for fault in faults if fault.range} == {6}

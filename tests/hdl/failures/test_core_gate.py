@@ -159,6 +159,25 @@ def test_every_group_of_a_failed_core_is_told_until_the_core_is_masked(tmp_path,
     assert not told[-1]
 
 
+def test_words_of_a_core_that_does_not_exist_have_no_effect(tmp_path):
+    """A group of two probes goes on behind them; one of a core that exists ends it."""
+    parameters = gated(cores=2, probes=2)
+    path = write_manifest(parameters, tmp_path / "bundle")
+    manifest = Manifest.load(path)
+    steps = [*configuration(parameters, windows=[("WINDOW", 5)] * 2), ("PRECISION", 0, 2)]
+    probe = ("R", {"x": 1}, 0)
+    for op in ("MASK", "UNMASK"):
+        for core in (2, 7, -1):
+            steps += [probe, (op, 0, core), probe]
+    steps += [probe, ("UNMASK", 0, 0), probe, ("MASK", 0, 1), probe, FLUSH]
+    words = pack(manifest, steps)
+    expected = expected_results(path, Scenario(words, marks=4))
+    stops = [stop for stop, _, _ in groups_of(manifest, expected)]
+    assert len(stops) == 3 + 6 + 3 + 1
+    received = run(parameters, words, 0, Fault.NONE, 1, len(stops))
+    assert [stop for stop, _, _ in groups_of(manifest, received)] == stops
+
+
 class GatedCore(wiring.Component):
     """A core behind its gate."""
 

@@ -188,6 +188,27 @@ def test_a_fault_is_an_error_by_its_name():
     assert "a fault (range) by boundary" in said
 
 
+def test_the_mark_of_its_own_clear_tells_of_a_fault_and_that_of_the_first_one_does_not():
+    """A fault before the first CLEAR is that of whoever used the device before."""
+
+    class Used(ModelDevice):
+        left = "range"  # faults up to the next CLEAR
+
+        def write(self, words, result):
+            super().write(words, result)
+            if self.left and result["kind"] == "MARK":
+                pack_field(words, self.manifest.result_word[f"faults.{self.left}"], [1])
+                self.left = None
+
+    device = Used()
+    work, windows = on_device(device, query(4, 2))
+    with closing(windows):
+        assert work.last_rows(batch({"price": 1}, {"time": 9, "price": 2})).num_rows == 4
+        device.left = "disorder"
+        with pytest.raises(DeviceError, match=r"fault \(disorder\): a tuple was below"):
+            work.last_rows(batch({"price": 1}))
+
+
 def test_a_device_that_does_not_answer_is_given_up():
     class Silent(ModelDevice):
         def exchange(self, words, results, *, cycles, stamps=None):

@@ -92,6 +92,30 @@ def test_a_sum_that_leaves_its_bits_is_a_fault_of_its_window(bundle):
             work.last_rows(rows)
 
 
+def test_a_fault_behind_the_last_star_is_told_by_the_mark_of_clear(bundle):
+    with closing(SimulatedAggregate(bundle)) as device:
+        codec = AggregateCodec(device.manifest)
+        fields = {name: [0] for name in ("v", "low", "high", "known")}
+        results = np.zeros((4, device.manifest.result_word.columns), np.uint64)
+        late = [
+            codec.pack_control("WATERMARK", 9), codec.pack_control("FLUSH"),
+            codec.pack_tuples([2], {"item": [1], **fields}),
+        ]  # fmt: skip
+        words = np.concatenate([*late, codec.pack_control("CLEAR")])
+        produced = device.exchange(words, results, cycles=20_000).produced
+        while produced < 2:
+            produced += device.exchange(words[:0], results[produced:], cycles=1_000).produced
+        codec.check(results[:1])
+        with pytest.raises(DeviceError, match=r"fault \(disorder\): a tuple was below an earlier"):
+            codec.check(results[1:2])
+        rows = [{"time": time, "item": 1, "price": 5} for time in (2, 3, 20)]
+        asked = (query(), [pa.RecordBatch.from_pylist(rows, SCHEMA)], "in order", None)
+        agree(device, asked)
+        # Somebody leaves a fault behind; a query does not take it for its own.
+        device.exchange(np.concatenate([late[0], late[2]]), results, cycles=20_000)
+        agree(device, asked)
+
+
 def test_a_bundle_of_a_join_is_refused(tmp_path):
     (tmp_path / "manifest.json").write_text('{"format": 4}')
     with pytest.raises(ForeignManifestError, match="none of aggregates"):
