@@ -38,7 +38,7 @@ class Turns:
         if not self.able or random.random() < 0.4:
             return
         self.distance = random.choice([1, 10, 30, 100, 500])
-        self.fewest = random.randrange(1, self.cores + 1)
+        self.fewest = self.some(random, 1)
         # Now and then, a window of any size overflows a core.
         if random.random() < 0.8:
             self.room = max(1, self.fewest * (self.sub_window - SEGMENTS))
@@ -46,11 +46,15 @@ class Turns:
 
     def segment(self, random):
         """Return the operations of a new segment, with their values."""
-        live = random.sample(range(self.cores), random.randrange(self.fewest, self.cores + 1))
+        live = random.sample(range(self.cores), self.some(random, self.fewest))
         words = [("CORE", core) for core in live]
         if random.random() < 0.1:  # a core that there is not, or one twice
             words.insert(random.randrange(len(words) + 1), ("CORE", self.core(random)))
         return [*words, ("SEGMENT", random.randrange(-2, 3))]
+
+    def some(self, random, fewest):
+        """Return a number of cores; as often as any other one, the fewest and all."""
+        return random.choice([fewest, self.cores, random.randint(fewest, self.cores)])
 
     def core(self, random):
         """Return the number of a core, or one that is no core's."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random parameters of accelerators, each from a seed and a number."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from hdl.parameters import JoinParameters, KeyField
@@ -13,12 +15,13 @@ __all__ = ["KINDS", "engine_of", "random_shape", "shape_facts"]
 CHAINS = ("handshake", "low-latency-handshake")
 #: Engines, or architectures of a chain, and comparators, in turn: so a run of a few shapes has met
 #: all of them. An external engine is a scan whose windows are in external memory, an aggregate one
-#: that reduces the matches of each tuple of R.
+#: that reduces the matches of each tuple of R, a crowd an index or a scan of many cores.
 KINDS = (
     ("index", "equality"),
     ("scan", "band"),
     ("index", "band"),
     ("external", "band"),
+    ("crowd", "equality"),
     ("scan", "equality"),
     ("scan", "digest"),
     ("index", "equality"),
@@ -36,7 +39,12 @@ KINDS = (
     ("aggregate", "band"),
     ("aggregate", "equality"),
     ("aggregate", "custom"),
+    ("crowd", "band"),
 )
+#: Most cores of an accelerator that is no crowd, and of one that is.
+FEW_CORES, MOST_CORES = 9, 64
+#: Least slack that there is, in rows of a core's ring.
+LEAST_SLACK = 2
 
 
 def choose(random, values):
@@ -98,6 +106,29 @@ def random_aggregate(random, comparator, fields):
     )  # fmt: skip
 
 
+def random_crowd(random, comparator, fields):
+    """Return the parameters of many cores with the least slack, so groups may wait for few tuples.
+
+    Such a library takes longer to build than any other one. So the cores are as plain as they can
+    be, and have neither gates nor parity.
+    """
+    index = random.random() < 0.7
+    under_way = 32 if index else 0  # words in an index, each of which needs room
+    cores = int(random.integers(max(FEW_CORES, under_way + 6) + 1, MOST_CORES + 1))
+    probes = int(random.integers(2, (cores - under_way) // 3 + 1))
+    parameters = JoinParameters(
+        engine="index" if index else "scan", comparator=comparator,
+        keys=(replace(fields[0], bits=min(fields[0].bits, 16)),), cores=cores, probes=probes,
+        timestamp_bits=choose(random, [0, 0, 8, 16]), sub_window=int(12 ** random.random()),
+        bucket_bits=choose(random, [None, 1, 3]) if index else None,
+        fan_out=choose(random, [2, 4, 5]), fan_in=choose(random, [2, 4, 5]),
+        probe_bits=max((probes - 1).bit_length(), choose(random, [0, 1, 3, 6, 10])),
+        tuples_per_word=choose(random, [1, 2, 2]),
+    )  # fmt: skip
+    assert parameters.slack == LEAST_SLACK
+    return parameters
+
+
 def in_memory(random, parameters):
     """Return an accelerator with its windows in external memory; larger ones, most of the time."""
     row = max(8, parameters.lanes * parameters.key_bits)
@@ -119,6 +150,8 @@ def random_shape(seed, number):
         return random_chain(random, engine, comparator, fields)
     if engine == "aggregate":
         return random_aggregate(random, comparator, fields)
+    if engine == "crowd":
+        return random_crowd(random, comparator, fields)
     digest = None
     if comparator == "band digest":
         comparator = "band"
@@ -161,6 +194,8 @@ def engine_of(parameters):
         return parameters.architecture
     if parameters.is_aggregated:
         return "aggregate"
+    if parameters.cores > FEW_CORES:
+        return "crowd"
     return "external" if parameters.is_external else parameters.engine
 
 
@@ -171,7 +206,7 @@ def shape_facts(parameters):
         yield "digest bits", parameters.digest_bits
     if parameters.predicate:
         yield "predicate", parameters.predicate.partition(":")[2]
-    for name in ("cores", "lanes", "probes", "fan_out", "fan_in", "tuples_per_word",
+    for name in ("cores", "slack", "lanes", "probes", "fan_out", "fan_in", "tuples_per_word",
                  "timestamp_bits", "probe_bits"):  # fmt: skip
         yield name.replace("_", " "), getattr(parameters, name)
     if parameters.engine == "scan" and not parameters.is_chain:

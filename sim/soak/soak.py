@@ -173,8 +173,8 @@ def soak(seed, *, seconds, shapes, report, worst=3):
     for number in range(shapes):
         if time.monotonic() > end:
             break
-        until = time.monotonic() + (end - time.monotonic()) / (shapes - number)
         manifest, checker = run.shape(number)
+        until = time.monotonic() + (end - time.monotonic()) / (shapes - number)
         which, wrong = 0, 0
         while (not which or time.monotonic() < until) and wrong < worst:
             wrong += run.case(number, which, manifest, checker)

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The soak finds one wrong operator anywhere in the Verilog of an accelerator, within seconds."""
 
+import itertools
 import time
 
 import pytest
 
+from hdl.bundle import write_bundle
+from hdl.ingress.group_schedule import GroupSchedule
+from hdl.proofs.mutation import mutants_of
 from sim.soak.bundles import built, manifest_of
 from sim.soak.checking import Checker
 from sim.soak.mutants import changed, write_mutant
+from sim.soak.shapes import KINDS, random_shape
 from sim.soak.soak import Soak
 from sim.verilated.library import build_library
 from tests.conftest import ROOT
@@ -53,6 +58,8 @@ MUTANTS = [
     (LARGE, "row_queue", "-", "+"),
 ]
 SECONDS, PROGRAMS, EFFORT = 20, 400, 20_000
+#: Number of the first shape of many cores.
+CROWD = KINDS.index(("crowd", "equality"))
 
 
 @pytest.mark.long
@@ -74,6 +81,24 @@ def test_mutant_is_found(parameters, module, old, new, tmp_path, monkeypatch):
     print(f"{module}: {old} -> {new}: program {found}, {seconds:.1f} s")
     assert found is not None
     assert seconds < SECONDS
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_group_that_misses_a_limit_of_two_is_found(tmp_path, monkeypatch):
+    """The group that a word of both sides opens ends late, where one core of many stores."""
+    shapes = (random_shape(7, number) for number in itertools.count(CROWD, len(KINDS)))
+    parameters = next(shape for shape in shapes if shape.side_by_side)
+    (mutant,) = (
+        m for m in mutants_of(GroupSchedule) if "without exhausted.eq(limit == 2)" in m.name
+    )
+    with mutant.applied():
+        write_bundle(parameters, tmp_path / "late")
+    build_library(tmp_path / "late", plain=True)
+    manifest = manifest_of(tmp_path / "late")
+    checker, run = Checker(tmp_path / "late" / "splitjoin.so", manifest), Soak(7, print)
+    monkeypatch.setattr(run, "tell", lambda *arguments: None)
+    assert any(run.case(CROWD, n, manifest, checker) for n in range(30))
 
 
 def test_only_one_operator_of_one_module_is_changed():
