@@ -91,6 +91,9 @@ class Lanes:
             numbers = given[state]
             if column is not None and function != "count":
                 valid = given["count", column].astype(np.bool_)
+                if numbers.dtype == np.uint64:
+                    _require_range(column, numbers[valid], self._fields[name])
+                    numbers = numbers.astype(np.int64)  # nulls are replaced below
                 if not valid.all():
                     self._require_lanes(state)
                     numbers = np.where(valid, numbers, _neutral(function, self._fields[name]))

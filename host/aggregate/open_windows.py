@@ -89,5 +89,8 @@ class HostWindows:
         found = cells.windows(
             self._length, self._advance, self._values.combines, first=first, last=last
         )
-        self._cells = self._cells.after(1 << 62 if last is None else (last + 1) * self._advance)
+        if last is None:
+            self._cells = Cells.none(len(self._values.states))
+        else:
+            self._cells = self._cells.after((last + 1) * self._advance)
         return WindowStates(found.window, np.argsort(ranks)[found.key], found.states)

@@ -85,7 +85,7 @@ class WindowAggregation:
         if not len(times):
             return self._results(None)
         before = times[0] if self._last is None else self._last
-        falls = np.flatnonzero(np.diff(times, prepend=before) < 0)
+        falls = np.flatnonzero(times < np.concatenate([[before], times[:-1]]))
         if len(falls):
             at = int(falls[0])
             earlier = before if at == 0 else times[at - 1]

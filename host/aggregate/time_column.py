@@ -22,9 +22,6 @@ __all__ = ["TimeColumn"]
 
 Int64s = npt.NDArray[np.int64]
 
-#: Times are at most so far from 0, so that boundaries of windows fit 64 bits.
-_MOST = 1 << 62
-
 
 class TimeColumn:
     """A column of time, in its own unit.
@@ -65,7 +62,7 @@ class TimeColumn:
         Raises
         ------
         NullOrderError, KeyRangeError
-            If a time is null, or too far from 0.
+            If a time is null, or a window that it is in has a boundary that the type cannot hold.
         """
         column = self._column.read(batch)
         valid = validity(column)
@@ -74,10 +71,14 @@ class TimeColumn:
             raise NullOrderError(self.name, first_row + at, row_at(batch, at))
         times = integer_view(column)
         low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
-        if low <= -_MOST or high >= _MOST:
+        reach = max(self.window, self.advance)
+        edge = 1 << (self.type.bit_width - 1)
+        least, most = reach - edge, edge - 1 - reach
+        if not least < low <= high < most:
             raise KeyRangeError(
-                self.name, low if low <= -_MOST else high, 1 - _MOST, _MOST - 1,
-                remedy="use a coarser unit of time",
+                self.name, low if low <= least else high, least + 1, most - 1,
+                remedy="use shorter windows or a coarser unit of time",
+                of=f"times whose windows begin and end within type {self.type}",
             )  # fmt: skip
         return times.astype(np.int64, copy=False)
 

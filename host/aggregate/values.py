@@ -98,10 +98,19 @@ class AggregateStates:
         Raises
         ------
         AcceleratorLimitError
-            If they are floats, which an accelerator does not add up exactly.
+            If they are floats, which an accelerator does not add up exactly, or exceed int64.
         """
         self.require_integers(name)
-        return self._read(batch, self._columns[name])
+        values, valid = self._read(batch, self._columns[name])
+        if values.dtype == np.uint64:
+            if len(values) and int(values.max()) > _INT64.max:
+                raise AcceleratorLimitError(
+                    f"Column {name!r} holds {int(values.max())}, but the accelerator reduces "
+                    f"integers of up to {_INT64.max}",
+                    "aggregate on 'software:'",
+                )
+            values = values.astype(np.int64)
+        return values, valid
 
     def require_integers(self, name: str) -> None:
         """Raise if values of a column are floats; raises like :meth:`integers`."""
@@ -143,7 +152,10 @@ class AggregateStates:
         return COMBINES[function]
 
     def _read(self, batch: pa.RecordBatch, column: _Column) -> tuple[Array, Array | None]:
-        """Return the values of a column, and which are not null (None if none is)."""
+        """Return the values of a column, and which are not null (None if none is).
+
+        They are float64, uint64 or int64, whichever the type of the column needs.
+        """
         array = batch.column(column.name)
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
@@ -154,11 +166,9 @@ class AggregateStates:
             return np.zeros(len(array), np.int64), valid  # its values are only counted
         values = integer_view(array)
         values = values if valid is None else np.where(valid, values, values.dtype.type(0))
-        if values.dtype == np.uint64 and len(values) and int(values.max()) > _INT64.max:
-            raise KeyRangeError(
-                column.name, int(values.max()), 0, _INT64.max, remedy="cast it to a float"
-            )
-        return values.astype(np.int64, copy=False), valid
+        if values.dtype != np.uint64:
+            values = values.astype(np.int64, copy=False)
+        return values, valid
 
     def _contribution(
         self, state: State, given: Mapping[str, tuple[Array, Array | None]], rows: int
@@ -171,6 +181,9 @@ class AggregateStates:
             return np.ones(rows, np.int64) if valid is None else valid.astype(np.int64)
         if valid is not None:
             values = np.where(valid, values, _neutral(function, values.dtype))
+        if function == "sum" and values.dtype == np.uint64:
+            fits = not rows or int(values.max()) <= _INT64.max
+            values = values.astype(np.int64 if fits else object)
         if function == "sum" and values.dtype == np.int64 and rows:
             edges = abs(int(values.min())), abs(int(values.max()))
             self._largest[name] = max(self._largest[name], *edges)
@@ -228,14 +241,19 @@ def _neutral(function: str, dtype: np.dtype[Any]) -> Any:
         return dtype.type(0)
     if dtype == np.float64:
         return np.nan if function == "min" else -np.inf
-    return _INT64.max if function == "min" else _INT64.min
+    limits = np.iinfo(dtype)
+    return limits.max if function == "min" else limits.min
 
 
 def _narrowed(sums: Array, name: str) -> Array:
     wrong = [value for value in sums.tolist() if not _INT64.min <= value <= _INT64.max]
     if wrong:
         raise KeyRangeError(
-            name, wrong[0], _INT64.min, _INT64.max, remedy="cast its column to a float"
+            name,
+            wrong[0],
+            _INT64.min,
+            _INT64.max,
+            remedy="sum fewer rows, or ask for the mean, which is floating point",
         )
     return sums.astype(np.int64)
 

@@ -14,6 +14,11 @@ __all__ = [
     "UntypedColumnError",
 ]
 
+#: What can be done where there are no casts.
+_OF_TEXT = (
+    " (a column of a CSV or JSON file is text if any of its values is no number, no date such as "
+    "2024-01-31 and no time such as 2024-01-31 12:30:00: correct the value, or leave it empty)"
+)
 #: Largest number of column names that a message lists.
 _LISTED = 20
 
@@ -61,9 +66,10 @@ class UnsupportedTypeError(UsageError):
         self.column = column
         self.type_name = str(type_name)
         self.supported = supported
+        text = _OF_TEXT if self.type_name in ("string", "large_string") else ""
         super().__init__(
             f"Column {column!r} has type {self.type_name}, which cannot be used here; "
-            f"cast it to one of: {supported}."
+            f"cast it to one of: {supported}{text}."
         )
 
 
@@ -89,7 +95,7 @@ class UntypedColumnError(UnsupportedTypeError):
 
 
 class KeyRangeError(UsageError):
-    """A value does not fit the accelerator's field.
+    """A value does not fit a field of the accelerator, or 64 bits.
 
     Parameters
     ----------
@@ -103,6 +109,8 @@ class KeyRangeError(UsageError):
         What the user can do.
     row : int, optional
         Row of the value, counted from 0 over the whole stream.
+    of : str, optional
+        What the range is one of; by default, of 64 bits if it is as large, else of a field.
     """
 
     def __init__(
@@ -114,6 +122,7 @@ class KeyRangeError(UsageError):
         *,
         remedy: str = "use a bundle with a wider field",
         row: int | None = None,
+        of: str | None = None,
     ) -> None:
         self.column = column
         self.value = value
@@ -122,9 +131,12 @@ class KeyRangeError(UsageError):
         self.remedy = remedy
         self.row = row
         place = "" if row is None else f" in row {row} (the first is 0)"
+        if of is None:
+            # No accelerator is to blame for a range that no field exceeds.
+            of = "64 bits" if high - low >= (1 << 64) - 2 else "the accelerator's field"
         super().__init__(
-            f"Column {column!r} holds {value}{place}, outside the range {low} .. {high} of the "
-            f"accelerator's field; {remedy}."
+            f"Column {column!r} holds {value}{place}, outside the range {low} .. {high} of {of}; "
+            f"{remedy}."
         )
 
 

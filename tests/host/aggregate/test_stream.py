@@ -18,6 +18,7 @@ from host.errors import (
     UnsupportedTypeError,
     UsageError,
 )
+from host.pipeline import Pipeline
 from host.query.aggregate_query import AggregateQuery
 from host.query.durations import Duration, parse_duration
 from tests.host.aggregate.by_rows import SCHEMA, expected_rows, tables
@@ -253,8 +254,8 @@ def test_rows_without_a_place_in_time_are_refused_by_name():
         work.rows_in_order(batch(6, 5))
     with pytest.raises(DisorderError, match=r"row 1 .* has 3 after 4"):
         WindowAggregation(schema, asked).rows_in_order(batch(4, 3))
-    with pytest.raises(KeyRangeError, match="use a coarser unit of time"):
-        WindowAggregation(schema, asked).rows_in_order(batch(1 << 62))
+    with pytest.raises(KeyRangeError, match="use shorter windows or a coarser unit of time"):
+        WindowAggregation(schema, asked).rows_in_order(batch((1 << 63) - 2))
     with pytest.raises(UsageError, match="A time of column 'time' is of type int64, not 'x'"):
         WindowAggregation(schema, asked).rows_until(batch(1), "x")
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([5, None], pa.int64()))
@@ -262,5 +263,55 @@ def test_rows_without_a_place_in_time_are_refused_by_name():
     with pytest.raises(NullOrderError, match="'time' is null in row 1"):
         WindowAggregation(rows.schema, asked).more_rows(rows)
     wide = pa.RecordBatch.from_pydict({"time": [0], "x": pa.array([1 << 63], pa.uint64())})
-    with pytest.raises(KeyRangeError, match="cast it to a float"):
+    with pytest.raises(KeyRangeError, match=r"of 64 bits; sum fewer rows, or ask for the mean"):
         WindowAggregation(wide.schema, query(keys=(), aggregates={"s": "sum:x"})).last_rows(wide)
+
+
+EDGE = 1 << 63
+#: Times and values of the whole range of 64 bits, and near its edges.
+FAR = st.one_of(
+    st.integers(-EDGE + 100, EDGE - 101),
+    st.integers(-EDGE + 100, -EDGE + 120),
+    st.integers(EDGE - 121, EDGE - 101),
+    st.integers(-5, 5),
+)
+WIDE = st.none() | st.integers(0, 2 * EDGE - 1) | st.sampled_from([0, EDGE, 2 * EDGE - 1])
+
+
+@given(
+    st.lists(st.tuples(FAR, WIDE), min_size=1, max_size=12),
+    WINDOWS,
+    st.sampled_from([pa.int64(), pa.timestamp("ns"), pa.timestamp("us", "UTC")]),
+    st.booleans(),
+)
+def test_any_time_and_any_unsigned_value_is_aggregated_exactly(rows, lengths, dtype, once):
+    length, advance = lengths
+    rows.sort(key=lambda row: row[0])
+    unit = 1 if dtype == pa.int64() else {"ns": 1, "us": 1_000}[dtype.unit]
+    span = (lambda n: n) if dtype == pa.int64() else lambda n: Duration(n * unit)
+    table = pa.table(
+        {
+            "time": pa.array([time for time, _ in rows]).cast(dtype),
+            "x": pa.array([value for _, value in rows], pa.uint64()),
+        }
+    )
+    found = Pipeline.of_table(table, split_rows=20 if once else 3).aggregate(
+        AggregateQuery(
+            time="time", window=span(length), advance=span(advance), sorted=True,
+            aggregates={"n": "count:x", "low": "min:x", "high": "max:x", "mean": "mean:x"},
+        )
+    ).collect()  # fmt: skip
+    windows = {}
+    for time, value in rows:
+        for number in range((time - length) // advance + 1, time // advance + 1):
+            windows.setdefault(number * advance, []).append(value)
+    expected = []
+    for start, values in sorted(windows.items()):
+        known = [value for value in values if value is not None]
+        mean = float(sum(known)) / len(known) if known else None
+        expected.append(
+            (start, len(known), min(known, default=None), max(known, default=None), mean)
+        )
+    starts = found["window_start"].cast(pa.int64())
+    columns = [starts, *(found[name] for name in ("n", "low", "high", "mean"))]
+    assert list(zip(*(column.to_pylist() for column in columns), strict=True)) == expected
