@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two tables as the times and keys of an as-of join."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 #: Integers of 64 bits.
 AnyInts = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
+
+_LAST = np.uint64((1 << 64) - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,26 @@ class AsofSides:
     all_times: tuple[UInt64s, UInt64s]
     tolerance: int | None
     plan: TimePlan
+
+    def mirrored(self) -> "AsofSides":
+        """Return the same rows in a time that runs backwards, so that looking ahead looks back.
+
+        Rows of one time are in the opposite order too.
+        """
+
+        def turned(times: Times) -> Times:
+            keys = None if times.key is None else times.key[::-1]
+            return Times(_LAST - times.time[::-1], keys)
+
+        return replace(
+            self,
+            row=self.row[::-1],
+            keyed=(len(self.row) - 1 - self.keyed)[::-1],
+            right_row=self.right_row[::-1],
+            left=turned(self.left),
+            right=turned(self.right),
+            all_times=(_LAST - self.all_times[0][::-1], _LAST - self.all_times[1][::-1]),
+        )
 
     def joined(self, found: Int64s, first: int = 0) -> tuple[Int64s, Int64s]:
         """Return the rows of the left table up to where these tuples end, and their right rows.

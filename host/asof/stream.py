@@ -14,6 +14,7 @@ import pyarrow as pa
 from host.asof.matching import beyond, closest_rows
 from host.asof.rows import joined_rows
 from host.asof.sides import AsofSides, encode_sides, require_tolerance
+from host.errors import UsageError
 from host.query.asof_query import AsofQuery
 from host.query.tables import output_schema
 from host.reference.direction import Direction
@@ -41,6 +42,10 @@ class AsofStream:
     ordered : bool
         Whether results come in the order of the left rows' times. A row that can still change then
         holds up the later ones.
+    backwards : bool
+        Whether pieces come from the latest to the earliest, the rows of each in their usual order,
+        and results too, the latest row first. This suits a join that looks ahead: in a time that
+        runs backwards it looks back, so no row has to wait for a later one.
 
     Attributes
     ----------
@@ -58,20 +63,33 @@ class AsofStream:
     """
 
     def __init__(
-        self, left: pa.Schema, right: pa.Schema, query: AsofQuery, *, ordered: bool = True
+        self,
+        left: pa.Schema,
+        right: pa.Schema,
+        query: AsofQuery,
+        *,
+        ordered: bool = True,
+        backwards: bool = False,
     ) -> None:
+        if backwards and query.direction is not Direction.FORWARD:
+            raise UsageError(
+                f"Only a join that looks forward takes rows backwards, not {query.direction.value}."
+            )
         require_tolerance(left, query)
         self.schema = output_schema(left, right, query.suffix, query.how)
         self.waiting = left.empty_table()
         self.kept = right.empty_table()
         self._query = query
         self._ordered = ordered
+        self._backwards = backwards
+        self._direction = Direction.BACKWARD if backwards else query.direction
         encode_sides(self.waiting, self.kept, query)  # raises if the columns do not suit
 
     def rows_in_order(self, left: pa.Table, right: pa.Table) -> pa.RecordBatch:
         """Take the next rows of inputs in the order of time; return what is decided.
 
-        No row that comes later may have an earlier time than any row of this piece.
+        No row that comes later may have an earlier time than any row of this piece; or a later one,
+        backwards.
         """
         return self._decide(left, right, lambda sides: max(map(_latest, sides.all_times)))
 
@@ -97,13 +115,17 @@ class AsofStream:
         self, left: pa.Table, right: pa.Table, reached: Callable[[AsofSides], int] | None
     ) -> pa.RecordBatch:
         """Join all rows at hand; return the decided ones, and keep what is needed of the others."""
-        left = pa.concat_tables([self.waiting, left])
-        right = pa.concat_tables([self.kept, right])
+        # In input order, which is what counts among rows of one time.
+        turn = -1 if self._backwards else 1
+        left = pa.concat_tables([self.waiting, left][::turn])
+        right = pa.concat_tables([self.kept, right][::turn])
         sides = encode_sides(left, right, self._query)
+        if self._backwards:
+            sides = sides.mirrored()
         found = closest_rows(
             sides.left,
             sides.right,
-            self._query.direction,
+            self._direction,
             tolerance=sides.tolerance,
             exact=self._query.allow_exact_matches,
         )
@@ -116,11 +138,11 @@ class AsofStream:
         rows, numbers = sides.joined(found)
         given = decided & (numbers != NO_ROW) if self._query.how is JoinType.INNER else decided
         batch = joined_rows((left, right), (rows[given], numbers[given]), self.schema)
-        self.waiting = left.take(pa.array(rows[~decided])).combine_chunks()
+        self.waiting = left.take(pa.array(rows[~decided][::turn])).combine_chunks()
         kept = sides.right_row[:0]
         if reached is not None:
             kept = sides.right_row[self._needed(sides, ~decided[sides.keyed], time)]
-        self.kept = right.take(pa.array(kept)).combine_chunks()
+        self.kept = right.take(pa.array(kept[::turn])).combine_chunks()
         return batch
 
     def _decided(self, sides: AsofSides, found: Int64s, reached: int) -> Bools:
@@ -131,7 +153,7 @@ class AsofStream:
         time = np.uint64(reached)
         # Whether a row to come is too late to be an earlier partner, or the same time's last one.
         passed = times < time if self._query.allow_exact_matches else times <= time
-        if self._query.direction is Direction.BACKWARD:
+        if self._direction is Direction.BACKWARD:
             return passed
         # A row to come is at least so far ahead. Of equally far rows the one at hand stays.
         ahead = np.where(time > times, time - times, np.uint64(0))
@@ -140,7 +162,7 @@ class AsofStream:
         own = times[there]
         settled = beyond(ahead, sides.tolerance)
         settled[there] = np.maximum(partner, own) - np.minimum(partner, own) <= ahead[there]
-        return settled if self._query.direction is Direction.FORWARD else settled & passed
+        return settled if self._direction is Direction.FORWARD else settled & passed
 
     def _needed(self, sides: AsofSides, waiting: Bools, reached: int) -> Int64s:
         """Return the right rows that waiting left rows and those to come can be joined with."""
@@ -152,7 +174,7 @@ class AsofStream:
         first = int(np.searchsorted(times, least))
         needed = np.zeros(len(times), np.bool_)
         needed[first:] = True
-        if self._query.direction.looks_back and first:
+        if self._direction.looks_back and first:
             keys = sides.right.key
             before = np.zeros(first, np.int64) if keys is None else keys[:first]
             newest = np.full(int(before.max()) + 1, NO_ROW, np.int64)

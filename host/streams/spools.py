@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that wait for their reader: in memory up to a bound, the others in files."""
+"""Batches that wait for their reader: in memory up to a bound, the others in files.
+
+Parts are read in their own order, or all batches in the opposite one.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 import threading
+from typing import Self
 
 import pyarrow as pa
 
 from host.streams.spill import SpillFolder
 
-__all__ = ["Spools"]
+__all__ = ["Spools", "Stack"]
 
 
 class Spools:
@@ -77,3 +81,50 @@ class Spools:
             yield kept
         elif self._folder is not None:
             yield from self._folder.read(kept)
+
+
+class Stack:
+    """Batches that are read in the opposite of the order in which they came.
+
+    Used as a context manager, at the end of which nothing is left of it.
+
+    Parameters
+    ----------
+    bytes : int
+        Most bytes in memory, beside a batch that is read; what is more goes into temporary files.
+    """
+
+    def __init__(self, bytes: int) -> None:
+        self._most = bytes
+        self._held = 0
+        self._kept: list[pa.RecordBatch | int] = []
+        self._folder: SpillFolder | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._kept.clear()
+        if self._folder is not None:
+            self._folder.close()
+
+    def push(self, batch: pa.RecordBatch) -> None:
+        """Keep a batch."""
+        if not batch.num_rows or self._held + batch.nbytes <= self._most:
+            self._held += batch.nbytes
+            self._kept.append(batch)
+            return
+        if self._folder is None:
+            self._folder = SpillFolder()
+        self._folder.write(pa.Table.from_batches([batch]), batch.num_rows)
+        self._kept.append(len(self._folder) - 1)
+
+    def popped(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, the last one first, each once."""
+        while self._kept:
+            kept = self._kept.pop()
+            if isinstance(kept, pa.RecordBatch):
+                self._held -= kept.nbytes
+                yield kept
+            elif self._folder is not None:
+                yield from self._folder.read(kept)

@@ -2,12 +2,20 @@
 """What one Spark task of an as-of join does: read its partition, find partners, hand rows back."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 
 from host.asof.stream import AsofStream
+from host.encode.contiguous import contiguous
+from host.encode.kinds import integer_view
+from host.join.driver import TaggedLayout
 from host.query.asof_query import AsofQuery
+from host.reference.direction import Direction
+from host.reference.join_type import JoinType
+from host.streams.spools import Stack
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch
@@ -20,6 +28,9 @@ __all__ = ["AsofTask", "asof_function"]
 
 PIECE_ROWS = 1 << 16
 """Rows that are joined at a time, at least; as many as are kept, if those are more."""
+
+STACK_BYTES = 1 << 25
+"""Bytes that wait in memory to be read backwards, once for each of three kinds of rows."""
 
 
 @dataclass(frozen=True)
@@ -74,15 +85,100 @@ def _join_partition(
 
 
 def _joined(rows: PartitionRows, query: AsofQuery) -> Iterator[pa.RecordBatch]:
-    """Join pieces at least as large as what is kept, so that joining it again costs no more."""
+    """Yield the rows of the answer, in the order of the left rows' times."""
     layout = rows.layout
+    if query.direction.looks_ahead and query.tolerance is None:
+        yield from _joined_backwards(rows, query)
+        return
     stream = AsofStream(layout.left, layout.right, query)
+    for left, right in _pieces(rows, stream):
+        yield stream.rows_in_order(left, right)
+    yield stream.last_rows(layout.left.empty_table(), layout.right.empty_table())
+
+
+def _pieces(
+    rows: PartitionRows, stream: AsofStream | None = None
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Yield left and right rows in pieces that are large, so that a piece costs little.
+
+    Pieces for a stream have at least as many rows as it keeps, which it joins again each time.
+    """
     piece: list[pa.RecordBatch] = []
     count = 0
     for batch in rows.reader():
         piece.append(batch)
         count += batch.num_rows
-        if count >= max(PIECE_ROWS, stream.waiting.num_rows + stream.kept.num_rows):
-            yield stream.rows_in_order(*split_sides(piece, layout))
+        kept = 0 if stream is None else stream.waiting.num_rows + stream.kept.num_rows
+        if count >= max(PIECE_ROWS, kept):
+            yield split_sides(piece, rows.layout)
             piece, count = [], 0
-    yield stream.last_rows(*split_sides(piece, layout))
+    yield split_sides(piece, rows.layout)
+
+
+def _joined_backwards(rows: PartitionRows, query: AsofQuery) -> Iterator[pa.RecordBatch]:
+    """Look ahead without a limit, which is to look back in a time that runs backwards.
+
+    A row that waits for a later partner could wait until the end of the partition, and hold up all
+    that come behind it. So the partition is read to its end and joined from there, and what was
+    found is turned round again. For the nearest row, each left row has brought its earlier partner
+    along. Meanwhile rows lie in files, if they are more than a few; besides, memory holds the
+    rows of one time and one right row of each key.
+    """
+    left, right = rows.layout.left, rows.layout.right
+    nearest = query.direction is Direction.NEAREST
+    with Stack(STACK_BYTES) as lefts, Stack(STACK_BYTES) as rights, Stack(STACK_BYTES) as results:
+        ahead = replace(query, direction=Direction.FORWARD)
+        if nearest:
+            back = replace(query, direction=Direction.BACKWARD, how=JoinType.LEFT)
+            stream = AsofStream(left, right, back)
+            for piece in _pieces(rows, stream):
+                lefts.push(stream.rows_in_order(*piece))
+                rights.push(_batch(piece[1]))
+            lefts.push(stream.last_rows(left.empty_table(), right.empty_table()))
+            rights.push(_batch(right.empty_table()))
+            # Longer than any name there is, so nothing is called like another column.
+            suffix = "_" * (1 + max(map(len, stream.schema.names)))
+            ahead = replace(ahead, how=JoinType.LEFT, suffix=suffix)
+            stream = AsofStream(stream.schema, right, ahead, backwards=True)
+        else:
+            for piece in _pieces(rows):
+                lefts.push(_batch(piece[0]))
+                rights.push(_batch(piece[1]))
+            stream = AsofStream(left, right, ahead, backwards=True)
+        last = stream.waiting, stream.kept  # as empty as the rows behind the first one
+        for batches in zip(lefts.popped(), rights.popped(), strict=True):
+            results.push(stream.rows_in_order(*map(_table, batches)))
+        results.push(stream.last_rows(*last))
+        for batch in results.popped():
+            turned = batch.take(pa.array(np.arange(batch.num_rows)[::-1]))
+            yield _nearer(turned, rows.layout, query) if nearest else turned
+
+
+def _nearer(batch: pa.RecordBatch, layout: TaggedLayout, query: AsofQuery) -> pa.RecordBatch:
+    """Return left rows with the nearer one of the earlier and the later rows behind them."""
+    first, count = len(layout.left), len(layout.right)
+    right = layout.right.get_field_index(query.on[1])
+    earlier, later = (batch.columns[at : at + count] for at in (first, first + count))
+    time = batch.column(layout.left.get_field_index(query.on[0]))
+    times = [integer_view(at).astype(np.int64) for at in (time, earlier[right], later[right])]
+    # No distance is negative, so it is right without a sign, however large it is.
+    distances = [(b - a).view(np.uint64) for a, b in pairwise((times[1], times[0], times[2]))]
+    behind, there = (side[right].is_valid().to_numpy(False) for side in (earlier, later))
+    back = behind & (~there | (distances[0] <= distances[1]))
+    place = np.arange(batch.num_rows) + np.where(back, 0, batch.num_rows)
+    chosen = [
+        pa.concat_arrays(pair).take(pa.array(place)) for pair in zip(earlier, later, strict=True)
+    ]
+    names = batch.schema.names[: first + count]
+    found = pa.RecordBatch.from_arrays([*batch.columns[:first], *chosen], names=names)
+    return found.filter(pa.array(behind | there)) if query.how is JoinType.INNER else found
+
+
+def _batch(table: pa.Table) -> pa.RecordBatch:
+    """Return the rows of a table as one batch."""
+    columns = [contiguous(column) for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+
+def _table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])

@@ -12,7 +12,7 @@ import pytest
 
 from host.errors import FailureError
 from host.streams import spill
-from host.streams.spools import Spools
+from host.streams.spools import Spools, Stack
 
 PARTS = st.lists(st.lists(st.integers(0, 40), max_size=5), max_size=6)
 
@@ -76,3 +76,17 @@ def test_a_disk_that_is_full_is_told_with_its_place(monkeypatch):
     with pytest.raises(FailureError, match=f"bytes in {Path(tempfile.gettempdir())}.*TMPDIR"):
         spools.keep([batch(1)])
     spools.close()
+
+
+def test_a_stack_is_read_backwards_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Stack(1000) as stack:
+        for number in range(9):
+            stack.push(batch(number % 4 * 20, 100 * number))
+        assert list(tmp_path.iterdir())
+        read = list(stack.popped())
+        assert [each.num_rows for each in read] == [number % 4 * 20 for number in range(9)][::-1]
+        firsts = [each["n"][0].as_py() for each in read if each.num_rows]
+        assert firsts == [700, 600, 500, 300, 200, 100]
+        assert not list(stack.popped())
+    assert not list(tmp_path.iterdir())
