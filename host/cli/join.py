@@ -3,7 +3,7 @@
 
 import argparse
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 import sys
 import time
@@ -100,13 +100,17 @@ def main(options: argparse.Namespace) -> int:
         uri = options.device or default_device(query, build=options.build).uri
         with status.stage(f"opening {uri}"):
             device = held.enter_context(open_for_command(uri, command("host join"), wait))
+        rows: int | None = None
         work = _streamed(options, query, device, status, running)
-        work = work or _gathered(options, query, device, status, running, told)
-        if options.explain:
-            print(work.explanation)
         began = time.monotonic()
-        with status.stage("joining", work.passed):
-            rows = write_table(work.batches(), work.schema, options.output)
+        if work is not None:
+            with suppress(KeyRangeError):
+                rows = _joined(work, options, status)
+        if work is None or rows is None:
+            # Values that do not fit as they come may fit when all of them are known.
+            work = _gathered(options, query, device, status, _running(options), told)
+            began = time.monotonic()
+            rows = _joined(work, options, status)
         seconds = time.monotonic() - began
         left, right = work.rows
         cycles = work.cycles()
@@ -128,6 +132,14 @@ def main(options: argparse.Namespace) -> int:
         if hardware is not None:
             print(f"hardware: {hardware}", file=sys.stderr)
     return 0
+
+
+def _joined(work: "_Work", options: argparse.Namespace, status: Status) -> int:
+    """Run a join and write its results; return their number."""
+    if options.explain:
+        print(work.explanation)
+    with status.stage("joining", work.passed):
+        return write_table(work.batches(), work.schema, options.output)
 
 
 def _controller(options: argparse.Namespace) -> Controller | None:

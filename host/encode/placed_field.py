@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A key field of a stream's integers for a band, wherever they lie and however far apart.
+"""A key field of integers for a band, wherever they lie and however far apart.
 
 The field holds distances from an origin near the first values, in steps, and values beyond either
 end become that end. The accelerator then finds every matching pair and a few more;
@@ -26,6 +26,9 @@ __all__ = ["PlacedField", "plan_placed_field"]
 
 STEPS = 7
 """A band is at least 2 ** (STEPS - 1) steps wide, or its steps are single ticks."""
+
+_MOST_STEP = 62
+"""A step has at most this power of two, so that 64 bits hold more than one, however wide a band."""
 
 _FARTHEST = 1 << 64
 """Beyond every value of a column."""
@@ -92,7 +95,7 @@ def plan_placed_field(field: KeyField, term: TermTypes) -> PlacedField:
     low, high = (getattr(bounds_of(term, tick, 1), name) for name in ("low", "high"))
     step, middle, bounds = 1, 0, Bounds()
     if low is not None and high is not None:
-        step = 1 << max(0, max(high - low, 0).bit_length() - STEPS)
+        step = 1 << min(max(0, max(high - low, 0).bit_length() - STEPS), _MOST_STEP)
         middle = (low + high) // 2
         bounds = Bounds((low - middle) // step, -((middle - high) // step))
         if low > high:

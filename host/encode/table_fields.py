@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.encode.codes import Codes, codes_of_columns, codes_of_distances, combined, dense
+from host.encode.dictionary import GrowingCodes
 from host.encode.fields import (
     FieldEncoder,
     FieldPlan,
@@ -21,10 +22,11 @@ from host.encode.fields import (
 )
 from host.encode.float_field import plan_float_field
 from host.encode.kinds import Column, ColumnType, integer_view
-from host.encode.scale import Scale, scale_of
+from host.encode.placed_field import plan_placed_field
+from host.encode.scale import Scale, common_tick, scale_of
 from host.encode.spread import Spread
 from host.encode.values import FieldValues
-from host.errors import KeyRangeError, UsageError
+from host.errors import KeyRangeError
 from host.manifest import KeyField
 from host.reference.predicate import Bounds
 
@@ -128,7 +130,7 @@ def plan_table_field(
     if scale is None or scale.top > top:
         if term.term.is_equality:
             return _coded(terms, field, columns)
-        raise _too_wide(pair, scale, field)
+        return plan_placed_field(field, term)
     bounds = bounds_of(term, scale.tick, scale.divisor)
     unit = f" / {scale.divisor}" if scale.divisor > 1 else ""
     note = f"(value - {scale.minimum}){unit}"
@@ -169,25 +171,12 @@ def _codes(left: Column, right: Column) -> Codes:
     scale = scale_of((left, right))
     if scale is not None:
         return codes_of_distances(scale.distances(left, 0), scale.distances(right, 1))
-    if left.type.tick != right.type.tick:
-        raise UsageError(
-            f"Columns {left.name!r} and {right.name!r} have different units, and values "
-            f"too far apart to be brought to one; cast one of them."
-        )
-    return codes_of_columns(left, right)
-
-
-def _too_wide(pair: tuple[Column, Column], scale: Scale | None, field: KeyField) -> KeyRangeError:
-    columns = [column for column in pair if not column.is_empty]
-    tick = min(column.type.tick for column in columns)
-    least = min(int(column.integers.min()) * (column.type.tick // tick) for column in columns)
-    widest = max(columns, key=lambda column: int(column.integers.max()) * column.type.tick)
-    greatest = int(widest.integers.max()) * (widest.type.tick // tick)
-    divisor = 1 if scale is None else scale.divisor
-    return KeyRangeError(
-        widest.name,
-        f"{greatest} (its kind is {widest.kind.value})" if widest.kind.is_temporal else greatest,
-        least,
-        least + ((1 << field.bits) - 1) * divisor,
-        remedy=wider(field, (greatest - least) // divisor),
-    )
+    if left.type.tick == right.type.tick:
+        return codes_of_columns(left, right)
+    _, factors = common_tick(left.type, right.type)
+    growing = GrowingCodes()
+    codes = [
+        growing.of_integers(pa.array(column.integers), factor, column.valid)
+        for column, factor in zip((left, right), factors, strict=True)
+    ]
+    return Codes(codes[0], codes[1], max(len(growing), 1))

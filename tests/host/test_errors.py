@@ -13,6 +13,7 @@ EXAMPLES = [
     errors.WindowOverflowError(Side.S, 1024),
     errors.DisorderError("time", 3, 9, 8),
     errors.DuplicateKeyError({"a": 1}, 7),
+    errors.FalseDistinctError("table(9 rows)", ["t", "k"], 4, {"t": 9, "k": None}, part=2),
     errors.FalseOrderError("table(9 rows)", ["t"], 4, {"t": 9}, {"t": None}, part=2),
     errors.EpochOrderError(2, 3, 40),
     errors.EpochCoresError(1, [0, 9], 4),
