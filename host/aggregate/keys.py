@@ -94,6 +94,7 @@ class KeyNumbers:
             column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
             for column in self.rows(np.arange(len(self), dtype=np.int64))
         ]
+        columns = [getattr(column, "storage", column) for column in columns]
         names = [str(at) for at in range(len(columns))]
         order = pc.sort_indices(
             pa.table(columns, names=names), sort_keys=[(name, "ascending") for name in names]

@@ -13,7 +13,7 @@ from host.asof.rows import joined_rows
 from host.asof.sides import encode_sides, require_tolerance
 from host.device import Device
 from host.query.asof_query import AsofQuery
-from host.query.tables import output_schema
+from host.query.tables import output_schema, without_views
 from host.reference.asof import Keyed, reference_asof
 from host.reference.join_type import NO_ROW, JoinType
 
@@ -59,6 +59,7 @@ class AsofJoin:
         self, left: pa.Table, right: pa.Table, query: AsofQuery, device: Device | None = None
     ) -> None:
         self.query = query
+        left, right = without_views(left), without_views(right)
         self.schema = output_schema(left.schema, right.schema, query.suffix, query.how)
         self._tables = (left, right)
         self._rows: tuple[Int64s, Int64s] | None = None

@@ -29,6 +29,7 @@ TYPES: dict[str, tuple[pa.DataType, str]] = {
     "float, double": (pa.float64(), "float, double"),
     "string": (pa.string(), "string, char, varchar"),
     "binary": (pa.binary(), "binary"),
+    "uuid": (pa.uuid(), "-"),
     "list, struct, map": (pa.list_(pa.int32()), "array, struct, map"),
 }
 

@@ -30,7 +30,7 @@ __all__ = [
 #: Supported types, for messages.
 SUPPORTED = (
     "int8 to int64, uint8 to uint64, bool, date32, date64, timestamp, time, duration, decimal, "
-    "float, string, binary"
+    "float, string, binary, uuid"
 )
 #: Types that give an order, for messages.
 ORDERED = SUPPORTED.partition(", decimal")[0]
@@ -112,6 +112,8 @@ class ColumnType:
         """Return ``array`` in the form in which its values are compared, for example decoded."""
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
         if self.kind is Kind.TEXT:
             return array.cast(pa.large_string())
         if self.kind is Kind.BINARY:
@@ -273,11 +275,14 @@ def _kind(dtype: pa.DataType, label: str) -> tuple[Kind, int]:
         return Kind.DECIMAL, 10 ** (DECIMAL_DIGITS - dtype.scale)
     if types.is_floating(dtype):
         return Kind.FLOAT, 1
-    if types.is_string(dtype) or types.is_large_string(dtype):
+    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
         return Kind.TEXT, 1
-    if any(
-        test(dtype) for test in (types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
-    ):
+    binary = (
+        types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary,
+    )  # fmt: skip
+    # Of Arrow's extensions, the bytes of a UUID mean the same as its value.
+    is_uuid = isinstance(dtype, pa.BaseExtensionType) and dtype.extension_name == "arrow.uuid"
+    if is_uuid or any(test(dtype) for test in binary):
         return Kind.BINARY, 1
     if types.is_null(dtype):
         raise UntypedColumnError(label)

@@ -35,6 +35,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from host.errors import UnknownColumnError, UsageError
+from host.query.tables import plain_type
 
 __all__ = [
     "ENDINGS",
@@ -294,13 +295,7 @@ def partition_of(path: str | Path, file: Path) -> dict[str, str | None]:
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
     """Return a schema without metadata, and without the views that Arrow does not sort or take."""
-    return pa.schema([pa.field(f.name, _plain(f.type), f.nullable) for f in schema])
-
-
-def _plain(dtype: pa.DataType) -> pa.DataType:
-    if pa.types.is_string_view(dtype):
-        return pa.large_string()
-    return pa.large_binary() if pa.types.is_binary_view(dtype) else dtype
+    return pa.schema([pa.field(f.name, plain_type(f.type), f.nullable) for f in schema])
 
 
 def common_schema(schemas: Sequence[pa.Schema], files: Sequence[Path]) -> pa.Schema:
@@ -342,7 +337,7 @@ def common_schema(schemas: Sequence[pa.Schema], files: Sequence[Path]) -> pa.Sch
 
 def _common(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """Return the type that holds the values of two types; None if there is none."""
-    one, other = _plain(one), _plain(other)
+    one, other = plain_type(one), plain_type(other)
     if one == other or pa.types.is_null(other):
         return one
     one, other = (t.value_type if pa.types.is_dictionary(t) else t for t in (one, other))

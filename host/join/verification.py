@@ -13,6 +13,7 @@ from host.encode.contiguous import contiguous
 from host.encode.recheck import Recheck
 from host.manifest import Manifest
 from host.query.join_query import JoinQuery
+from host.query.tables import without_views
 from host.reference.arrivals import Arrivals
 from host.reference.join import Matches, reference_join
 from host.reference.join_type import NO_ROW
@@ -46,6 +47,7 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[
     Columns are encoded for 64-bit fields, whatever fields a device has. If a result has no row of a
     side, its row number is -1.
     """
+    left, right = without_views(left), without_views(right)
     encoded = encode(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
     sides = (encoded.left, encoded.right)
     # Without terms there are no key fields; row numbers take their place, and no bound applies to

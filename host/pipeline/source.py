@@ -15,6 +15,7 @@ from host.files.reading import common_schema, conformed, int96_unit, open_parque
 from host.pipeline.flags import Flag, Traits
 from host.pipeline.splits import Split, distinct_as_declared, in_declared_order
 from host.query.column_names import require_column
+from host.query.tables import without_views
 from host.streams.sorted_sources import merge_sorted
 
 __all__ = [
@@ -124,7 +125,7 @@ class TableSource(Source):
         self.traits = _declared(Flag.SIZED | Flag.ORDERED, sorted_by, distinct_by)
 
     def bind(self) -> Bound:
-        table = self._table() if callable(self._table) else self._table
+        table = without_views(self._table() if callable(self._table) else self._table)
         traits = replace(self.traits, rows=table.num_rows)
         starts = range(0, table.num_rows, self._split_rows)
         splits = [table.slice(start, self._split_rows).to_batches for start in starts]
@@ -160,7 +161,8 @@ class BatchSource(Source):
         self.traits = _declared(Flag.ORDERED, sorted_by, distinct_by)
 
     def bind(self) -> Bound:
-        return Bound(self._schema, self.traits, [self._of_one_schema])
+        schema = without_views(self._schema.empty_table()).schema
+        return Bound(schema, self.traits, [self._of_one_schema])
 
     def _of_one_schema(self) -> Iterator[pa.RecordBatch]:
         for number, batch in enumerate(self._supply()):
@@ -169,7 +171,7 @@ class BatchSource(Source):
                     f"Batch {number} (the first is 0) has columns {batch.schema.to_string()!r}, "
                     f"not the declared {self._schema.to_string()!r}."
                 )
-            yield batch
+            yield without_views(batch)
 
     def __str__(self) -> str:
         return f"batches({', '.join(self._schema.names)})"

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,20 @@ from host.query.column_names import output_names
 from host.reference.join_type import JoinType
 from host.reference.side import Side
 
-__all__ = ["Input", "Supply", "as_table", "is_stream", "output_schema"]
+__all__ = [
+    "Input",
+    "Supply",
+    "as_table",
+    "is_stream",
+    "output_schema",
+    "plain_type",
+    "without_views",
+]
 
 #: A table, or batches.
 Input: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
+
+Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
 
 #: Rows in each batch that is gathered from a table whose rows are not in order.
 GATHERED = 1 << 15
@@ -29,12 +39,31 @@ def is_stream(rows: Input) -> bool:
 
 
 def as_table(rows: Input) -> pa.Table:
-    """Return the rows as a table; gather batches if necessary."""
-    if isinstance(rows, pa.Table):
-        return rows
+    """Return the rows as a table without views; gather batches if necessary."""
     if isinstance(rows, pa.RecordBatchReader):
-        return rows.read_all()
-    return pa.Table.from_batches(list(rows))
+        rows = rows.read_all()
+    elif not isinstance(rows, pa.Table):
+        rows = pa.Table.from_batches(list(rows))
+    return without_views(rows)
+
+
+def plain_type(dtype: pa.DataType) -> pa.DataType:
+    """Return the type of a column, but for a view that of the same values without it."""
+    if pa.types.is_string_view(dtype):
+        return pa.large_string()
+    return pa.large_binary() if pa.types.is_binary_view(dtype) else dtype
+
+
+def without_views(rows: Rows) -> Rows:
+    """Return a table or a batch whose texts are no views: Arrow does not take rows of these."""
+    schema = rows.schema
+    if schema.types == [plain_type(dtype) for dtype in schema.types]:
+        return rows
+    return rows.cast(_plain_schema(schema))
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([f.with_type(plain_type(f.type)) for f in schema], schema.metadata)
 
 
 class Supply:
@@ -63,12 +92,12 @@ class Supply:
         self._order = order
         self._once = False
         self._used = False
-        if isinstance(rows, (list, tuple)):
-            self._rows = pa.Table.from_batches(rows)
+        if not is_stream(rows):
+            self._rows = as_table(rows)
         if isinstance(self._rows, pa.Table):
             self.schema = self._rows.schema
         elif isinstance(self._rows, pa.RecordBatchReader):
-            self.schema, self._once = self._rows.schema, True
+            self.schema, self._once = _plain_schema(self._rows.schema), True
         else:
             batches = iter(self._rows)
             first = next(batches, None)
@@ -77,7 +106,7 @@ class Supply:
                     "An input without any batch has no schema; give a pyarrow.RecordBatchReader "
                     "or a table instead."
                 )
-            self.schema = first.schema
+            self.schema = _plain_schema(first.schema)
             if batches is self._rows:
                 self._rows, self._once = chain([first], batches), True
 
@@ -96,7 +125,7 @@ class Supply:
             )
         self._used = True
         if not isinstance(self._rows, pa.Table):
-            return iter(self._rows)
+            return map(without_views, self._rows)
         if self._order is None:
             return iter(self._rows.to_batches())
         return self._gathered(self._rows, self._order)

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paths of the host give one answer, or one error: a plain loop's."""
 
+from collections import Counter
+import dataclasses
+import random
+import uuid
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +16,7 @@ from host.__main__ import main
 from host.asof.join import AsofJoin
 from host.join.driver import TableJoin
 from host.join.verification import reference_pairs
-from host.query.tables import output_schema
+from host.query.tables import as_table, output_schema
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
 from tests.host.tables import naive_join
@@ -39,11 +44,11 @@ def simulated(tmp_path_factory):
 
 def by_reference(case):
     """Take the rows that the reference join names."""
-    schema = output_schema(case.left.schema, case.right.schema, case.query.suffix, case.query.how)
+    left, right = as_table(case.left), as_table(case.right)
+    schema = output_schema(left.schema, right.schema, case.query.suffix, case.query.how)
     columns = []
-    for table, numbers in zip(
-        (case.left, case.right), reference_pairs(case.left, case.right, case.query), strict=True
-    ):
+    pairs = reference_pairs(case.left, case.right, case.query)
+    for table, numbers in zip((left, right), pairs, strict=True):
         taken = table.take(pa.array([None if n < 0 else n for n in numbers.tolist()], pa.int64()))
         columns += taken.columns
     return pa.Table.from_arrays(columns[: len(schema)], schema=schema)
@@ -146,6 +151,88 @@ def test_adversarial_joins_have_one_answer(devices, tmp_path):
 )
 def test_random_joins_have_one_answer(devices, tmp_path, seeds):
     assert list(answers(map(random_case, seeds), devices, tmp_path)) == []
+
+
+#: Types that hold the same values as others, and are compared with these.
+ALIKE = {pa.string(): pa.string_view(), pa.binary(): pa.binary_view()}
+
+
+def viewed(case):
+    """Return a case whose texts and bytes are views."""
+
+    def of_table(table):
+        types = [ALIKE.get(dtype, dtype) for dtype in table.schema.types]
+        fields = [f.with_type(t) for f, t in zip(table.schema, types, strict=True)]
+        return pa.Table.from_arrays(
+            [column.cast(t) for column, t in zip(table.columns, types, strict=True)],
+            schema=pa.schema(fields),
+        )
+
+    return dataclasses.replace(case, left=of_table(case.left), right=of_table(case.right))
+
+
+def test_views_are_joined_as_what_they_show(devices, tmp_path):
+    cases = [viewed(case) for case in map(random_case, range(400)) if viewed(case) != case][:12]
+    assert list(answers(cases, devices, tmp_path)) == []
+    assert len(cases) == 12
+    asof = [viewed(case) for case in map(random_asof_case, range(200)) if viewed(case) != case][:12]
+    for number, case in enumerate(asof):
+        place = tmp_path / f"asof{number}"
+        place.mkdir()
+        joins = asof_paths(case, {}, place)
+        named = {path: joins[path] for path in ("tables on the host", "host asof")}
+        wrong = wrong_answers(
+            case,
+            named,
+            lambda table, case=case: compare_asof(
+                case, table.column_names, rows_of(table), ordered=True
+            ),
+        )
+        assert list(wrong) == []
+    assert len(asof) == 12
+
+
+@pytest.mark.parametrize("right_type", [pa.uuid(), pa.binary(16)], ids=str)
+def test_uuids_are_keys(tmp_path, right_type):
+    rng = random.Random(5)
+    keys = [uuid.UUID(int=rng.getrandbits(128)).bytes for _ in range(4)]
+    tables = [
+        pa.table(
+            {
+                "t": pa.array(range(20)),
+                "k": pa.array([rng.choice([*keys, None]) for _ in range(20)], dtype),
+            }
+        )
+        for dtype in (pa.uuid(), right_type)
+    ]
+    for name, table in zip("lr", tables, strict=True):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    left, right = (table["k"].cast(pa.binary(16)).to_pylist() for table in (tables[0], tables[1]))
+    files = ["--left", str(tmp_path / "l.parquet"), "--right", str(tmp_path / "r.parquet")]
+    out = ["--output", str(tmp_path / "o.parquet"), "--verify"]
+    how = ["--order", "t", "--equal", "k", "--within", "3", "--device", "software:"]
+    assert main(["join", *files, *out, *how]) == 0
+    found = pq.read_table(tmp_path / "o.parquet")
+    assert sorted(zip(found["t"].to_pylist(), found["t_right"].to_pylist(), strict=True)) == [
+        (one, other)
+        for one in range(20)
+        for other in range(20)
+        if abs(one - other) <= 3 and left[one] is not None and left[one] == right[other]
+    ]
+    assert main(["asof", *files, *out, "--on", "t", "--by", "k"]) == 0
+    found = pq.read_table(tmp_path / "o.parquet")
+    assert found["t_right"].to_pylist() == [
+        max(
+            (at for at in range(one + 1) if left[one] is not None and right[at] == left[one]),
+            default=None,
+        )
+        for one in range(20)
+    ]
+    grouped = ["--input", str(tmp_path / "l.parquet"), "--time", "t", "--window", "20"]
+    assert main(["aggregate", *grouped, *out, "--by", "k", "--aggregate", "n=count"]) == 0
+    found = pq.read_table(tmp_path / "o.parquet")
+    numbers = zip(found["k"].cast(pa.binary(16)).to_pylist(), found["n"].to_pylist(), strict=True)
+    assert dict(numbers) == Counter(left)
 
 
 def test_overlaps_are_the_pairs_of_intervals_that_share_a_moment():
