@@ -91,7 +91,8 @@ def configuration(
     if ordering.in_hardware:
         words.append(codec.pack_control("INNER", 0, round_size(manifest, ordering.rounds)))
     else:
-        words.append(codec.pack_control("PRECISION", 0, ordering.period))
+        longest = 1 << manifest.probe_bits  # the accelerator takes it for every longer period
+        words.append(codec.pack_control("PRECISION", 0, min(ordering.period, longest)))
     words.append(codec.pack_control("CLEAR"))
     return np.concatenate(words)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from host.errors import DeviceError
 from host.manifest import AggregateManifest
 from host.reference.exact import UInt64s
-from host.words.bit_fields import pack_field, unpack_field
+from host.words.bit_fields import pack_field, require_fits, unpack_field
 
 __all__ = ["AggregateCodec", "WindowResults"]
 
@@ -81,11 +81,18 @@ class AggregateCodec:
         return words
 
     def pack_control(self, op: str, value: int = 0) -> UInt64s:
-        """Return one control word, an array of one row."""
+        """Return one control word, an array of one row.
+
+        Raises
+        ------
+        UsageError
+            If the operand has more bits than the word has for it.
+        """
         words = self._words(1, "CONTROL")
         layout = self.manifest.input_word
         pack_field(words, layout["control.op"], [self.manifest.operations[op]])
-        pack_field(words, layout["control.value"], [value])
+        place = layout["control.value"]
+        pack_field(words, place, [require_fits(place, int(value), f"{op}: control.value")])
         return words
 
     def unpack(self, results: UInt64s) -> WindowResults:

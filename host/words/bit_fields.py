@@ -6,15 +6,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from host.errors import UsageError
 from host.manifest import WordField
 from host.reference.exact import UInt64s
 
-__all__ = ["mask", "pack_field", "shifted_rows", "unpack_field"]
+__all__ = ["mask", "pack_field", "require_fits", "shifted_rows", "unpack_field"]
 
 
 def mask(bits: int) -> np.uint64:
     """Return a 64-bit number whose lowest ``bits`` bits are set."""
     return np.uint64((1 << bits) - 1)
+
+
+def require_fits(place: WordField, value: int, what: str) -> int:
+    """Return ``value`` if a field can hold it.
+
+    Raises
+    ------
+    UsageError
+        Otherwise; ``what`` names the operand.
+    """
+    least = -(1 << place.bits - 1) if place.signed else 0
+    most = (1 << place.bits - place.signed) - 1
+    if not least <= value <= most:
+        raise UsageError(
+            f"{what} must be between {least} and {most}, not {value}: words of this accelerator "
+            f"have {place.bits} bits for it. Choose a value in this range, or generate an "
+            f"accelerator with wider words."
+        )
+    return value
 
 
 def pack_field(words: UInt64s, place: WordField, values: npt.ArrayLike) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from host.manifest import Manifest, Word, WordField
 from host.reference.exact import UInt64s
 from host.reference.side import Side
-from host.words.bit_fields import unpack_field
+from host.words.bit_fields import require_fits, unpack_field
 from host.words.pairing import WordPlaces, joined, one_each
 from host.words.tuple_writer import SHARED, Blocks, TupleWriter
 
@@ -160,7 +160,13 @@ class InputCodec:
         return sides, keys, columns["timestamp"]
 
     def pack_control(self, operation: str, index: int = 0, value: int = 0) -> UInt64s:
-        """Return the control word of an operation in the manifest, as one row."""
+        """Return the control word of an operation in the manifest, as one row.
+
+        Raises
+        ------
+        UsageError
+            If an operand has more bits than the word has for it.
+        """
         operations = self.manifest.operations
         number = 0
         for name, operand in [
@@ -170,7 +176,8 @@ class InputCodec:
             ("control.value", value),
         ]:
             place = self.input[name]
-            number |= (int(operand) & ((1 << place.bits) - 1)) << place.offset
+            operand = require_fits(place, int(operand), f"{operation}: {name}")
+            number |= (operand & ((1 << place.bits) - 1)) << place.offset
         return _row(number, self.input.columns)
 
     def unpack_control(self, word: UInt64s) -> tuple[str, int, int]:

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from host import Bounds, CountWindow, Ordering
+from host.device.software import SoftwareDevice
 from host.exchange.configuration import configuration
 from host.hardware.cells import Cell
+from host.join.driver import join_tables
+from host.query.join_query import JoinQuery, Term
 from host.words import WordCodec
-from tests.host.tables import manifest_of
+from tests.host.tables import bundle, manifest_of, naive_join
 
 
 @pytest.mark.parametrize("engine", ["scan", "index"])
@@ -32,3 +37,20 @@ def test_the_digests_of_a_band_are_told_their_cells(tmp_path, digest_bits):
     else:
         assert told[0] == (0, Cell(0, 3).value(manifest))
         assert len(told) == len(manifest.digests.parts)
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 3, 1 << 40])
+@pytest.mark.parametrize("bits", [17, 33])
+def test_a_period_beyond_the_words_is_the_longest_one(tmp_path, bits, beyond):
+    shape = {"keys": (f"x{bits - 1}",), "sub_window": 8, "probe_bits": 2}
+    times, keys = np.arange(40), np.arange(40) % 5
+    left, right = (pa.table({"t": times, "k": keys}) for _ in "rs")
+    query = JoinQuery(
+        terms=(Term("k", "k", 0, 0),), order=("t", "t"), window=CountWindow(20),
+        ordering=Ordering.relaxed((1 << bits) + beyond),
+    )  # fmt: skip
+    with SoftwareDevice(bundle(tmp_path, **shape)) as device:
+        assert device.manifest.input_word["control.value"].bits == bits
+        found = join_tables(left, right, query, device).table
+    pairs = sorted(zip(found["t"].to_pylist(), found["t_right"].to_pylist(), strict=True))
+    assert pairs == sorted(naive_join(left, right, query))

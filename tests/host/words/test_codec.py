@@ -4,13 +4,15 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from hdl.aggregate.aggregate_manifest import describe_aggregate
+from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
 from hdl.silence import longest_silence
-from host import Manifest
-from host.manifest import WordField
-from host.words import WordCodec, pack_field, tuple_writer, unpack_field
+from host import Manifest, UsageError
+from host.manifest import AggregateManifest, WordField
+from host.words import AggregateCodec, WordCodec, pack_field, tuple_writer, unpack_field
 from host.words.result_codec import PLACE
 from tests.host.small_bundles import BUNDLES
 
@@ -292,3 +294,33 @@ def test_one_side_for_all_and_fields_left_out():
     assert unpack_field(words, codec.input["kind"]).tolist() == [1, 1]
     assert unpack_field(words, codec.input["key.x"]).tolist() == [0, 0]
     assert unpack_field(words, codec.input["key.y"]).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", list(ALL))
+def test_an_operand_of_a_control_word_is_whole_or_refused(name):
+    manifest = manifest_of(ALL[name])
+    codec, most = WordCodec(manifest), (1 << manifest.input_word["control.value"].bits - 1) - 1
+    for operation in manifest.operations:
+        for value in (-most - 1, -most, -1, 0, 1, most - 1, most):
+            (word,) = codec.pack_control(operation, 15, value)
+            assert codec.unpack_control(word) == (operation, 15, value)
+        for value in (-most - 2, most + 1, 2 * most + 2, 1 << 70, -(1 << 70)):
+            with pytest.raises(UsageError, match=f"{operation}: control.value .* {most}, not "):
+                codec.pack_control(operation, 0, value)
+        for index in (-1, 16):
+            with pytest.raises(UsageError, match=f"{operation}: control.index .* 0 and 15, not "):
+                codec.pack_control(operation, index)
+
+
+@pytest.mark.parametrize("name", list(AGGREGATE_PRESETS))
+def test_an_operand_of_an_aggregate_is_whole_or_refused(name):
+    described = describe_aggregate(AGGREGATE_PRESETS[name], "", verilog_file="")
+    codec = AggregateCodec(AggregateManifest.from_dict(described))
+    place = codec.manifest.input_word["control.value"]
+    most = (1 << place.bits) - 1
+    for operation in codec.manifest.operations:
+        for value in (0, 1, most - 1, most):
+            assert unpack_field(codec.pack_control(operation, value), place).tolist() == [value]
+        for value in (-1, most + 1, 1 << 70):
+            with pytest.raises(UsageError, match=f"{operation}: control.value .* {most}, not "):
+                codec.pack_control(operation, value)
