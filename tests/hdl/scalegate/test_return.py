@@ -16,6 +16,7 @@ from tests.hdl.scalegate.gate_words import (
     random_source,
     send,
     tuple_at,
+    watermark,
     words,
 )
 from tests.hdl.stream_bench import StreamBench
@@ -79,7 +80,7 @@ def test_nothing_is_lost_while_sources_come_and_go(sources, seed, epochs):
     for i, source in zip(dut.i, given_words, strict=True):
         bench.source(i, [send(dut.i[0].payload.shape(), word) for word in source])
     received = bench.sink(dut.o, 0)
-    bench.run(extra_cycles=100)
+    bench.run(extra_cycles=300)
     found = words(dut.o.payload.shape(), received)
     reached = 0
     for word in found:
@@ -137,3 +138,76 @@ def test_a_tuple_that_comes_back_beside_a_barrier_is_late_or_behind_it():
         assert [(word.time, word.late) for word in own] == [[(7, True)], [(2, False)]][epochs[-1]]
     assert epochs == sorted(epochs, reverse=True)
     assert set(epochs) == {0, 1}
+
+
+def resumed(sources, number, *, waits, stalls=0.0, seed=0):
+    """Let a source return by the recipe of docs/scalegate.md while the others go on.
+
+    Times are cycles. What the others offer by the end of the wait is known to the source, which
+    then goes on from there, slowly. Returns the tuples that leave, and (time, source) of those
+    that were sent.
+    """
+    random = Random(seed)
+    dut = ScaleGate(12, BODY, sources=sources)
+    layout = dut.i[0].payload.shape()
+    bench = StreamBench(dut, deadline=3_000, stalls=stalls, seed=seed)
+    received = bench.sink(dut.o, 0)
+    sent = []
+
+    async def offer(ctx, n, word):
+        ctx.set(dut.i[n].payload, send(layout, word))
+        ctx.set(dut.i[n].valid, 1)
+        if word.kind is GateWordKind.TUPLE:
+            sent.append((word.time, n))
+        await ctx.tick().until(dut.i[n].ready)
+        ctx.set(dut.i[n].valid, 0)
+
+    async def end(ctx, n):
+        await offer(ctx, n, leave())
+        bench.done()
+
+    def goes_on(n):
+        async def process(ctx):
+            while bench.cycle < 120:
+                await offer(ctx, n, tuple_at(bench.cycle, n))
+                await ctx.tick().repeat(random.choice((1, 1, 2)))
+            await end(ctx, n)
+
+        return process
+
+    async def returns(ctx):
+        await offer(ctx, number, tuple_at(1))
+        await offer(ctx, number, leave())
+        await ctx.tick().repeat(random.randrange(20, 60))
+        await offer(ctx, number, watermark(random.choice((0, bench.cycle))))
+        left = dut.return_latency
+        while waits and left:
+            *_, ready = await ctx.tick().sample(dut.o.ready)
+            left -= ready
+        time = max(time for time, _ in sent)
+        for _ in range(6):
+            await ctx.tick().repeat(random.randrange(8, 14))
+            await offer(ctx, number, tuple_at(time))
+            time += random.randrange(3)
+        await end(ctx, number)
+
+    for n in range(sources):
+        bench.spawn(returns if n == number else goes_on(n))
+    bench.run(extra_cycles=300)
+    found = [word for word in words(dut.o.payload.shape(), received) if word.kind in KEPT]
+    return found, sorted(sent)
+
+
+@pytest.mark.parametrize("stalls", [0.0, 0.5])
+@pytest.mark.parametrize("sources", [2, 3, 5])
+def test_a_source_that_says_a_watermark_and_waits_brings_no_late_tuple(sources, stalls):
+    for number in (0, sources - 1):
+        found, sent = resumed(sources, number, waits=True, stalls=stalls, seed=number)
+        assert [(word.time, word.source) for word in found] == sent
+        assert not any(word.late for word in found)
+
+
+def test_a_source_that_does_not_wait_may_be_late():
+    found, sent = resumed(3, 0, waits=False, seed=2)
+    assert len(found) == len(sent)
+    assert any(word.late for word in found)
