@@ -186,10 +186,11 @@ class CrossingRun:
         self.resets, self.periods = resets, {"bus": bus, "sync": sync}
         self.faults, self.counts = [], dict.fromkeys(("resets", "asked", "served", "dropped"), 0)
         self.domains = {name: ClockDomain(name) for name in self.periods}
+        self.answers, self.serves = Signal(35), Signal(84)
         self.waiting = []  # accesses that the registers have not seen
         self.wanted = None  # the access that the next reset meets
         self.current = None
-        self.ended = False
+        self.ended, self.off = False, False  # all resets have been; `sync` is in reset
         self.held = list(AFTER_RESET)
 
     def run(self):
@@ -198,6 +199,23 @@ class CrossingRun:
         m.domains += self.domains.values()
         m.submodules.dut, m.submodules.file = self.dut, self.file
         connect(m, self.dut.o, self.file.bus)
+        # One number each is quicker to look at than its parts.
+        bus, file = self.dut.i, self.dut.o
+        m.d.comb += [
+            self.answers.eq(Cat(bus.done, bus.refused, self.domains["bus"].rst, bus.answer)),
+            self.serves.eq(
+                Cat(
+                    file.done & (file.read | file.write),
+                    self.domains["sync"].rst,
+                    file.write,
+                    file.refused,
+                    file.strobe,
+                    file.address,
+                    file.data,
+                    file.answer,
+                )
+            ),
+        ]
         simulator = Simulator(m)
         for name, period in self.periods.items():
             simulator.add_clock(period * 1e-9, domain=name)
@@ -209,9 +227,9 @@ class CrossingRun:
 
     async def master(self, ctx):
         """Ask for one access after the other."""
-        bus, late, reset = self.dut.i, self.dut.late["bus"], self.domains["bus"].rst
+        bus, late = self.dut.i, self.dut.late["bus"]
         slower = max(self.periods.values()) / self.periods["bus"]
-        tick = ctx.tick("bus").sample(bus.done, bus.answer, bus.refused, reset)
+        tick = ctx.tick("bus").sample(self.answers)
         while not (self.ended and self.current is None):
             access, self.wanted = self.wanted or random_access(self.random), None
             self.current = asked = Asked(access)
@@ -223,11 +241,12 @@ class CrossingRun:
             ctx.set(bus.write if access.write else bus.read, 1)
             waited = 0
             while True:
-                *_, done, answer, refused, off = await tick
+                *_, seen = await tick
+                done, refused, off, answer = seen & 1, seen >> 1 & 1, seen >> 2 & 1, seen >> 3
                 ctx.set(late, self.random.getrandbits(64))
                 if off or done:
                     break
-                waited = 0 if self.in_reset else waited + 1
+                waited = 0 if self.off else waited + 1
                 if waited > 2 * DEADLINE * slower:
                     self.faults.append(f"{access} gets no answer")
                     break
@@ -238,12 +257,13 @@ class CrossingRun:
                 asked.dropped = True
                 self.counts["dropped"] += 1
                 while off:
-                    *_, done, _, _, off = await tick
+                    *_, seen = await tick
+                    off = seen >> 2 & 1
             else:
                 self.check(asked, answer, refused)
             for _ in range(self.random.choice((0, 0, 1, 3))):
-                *_, done, _, _, _ = await tick
-                if done:
+                *_, seen = await tick
+                if seen & 1:
                     self.faults.append(f"an answer comes that nobody waits for, after {access}")
 
     def check(self, asked, answer, refused):
@@ -258,24 +278,22 @@ class CrossingRun:
 
     async def registers(self, ctx):
         """Watch what happens to the registers."""
-        bus, late, reset = self.dut.o, self.dut.late["sync"], self.domains["sync"].rst
-        tick = ctx.tick("sync").sample(
-            bus.done, bus.write, bus.read, bus.address, bus.data, bus.strobe, bus.answer,
-            bus.refused, reset,
-        )  # fmt: skip
+        late = self.dut.late["sync"]
         ports = [getattr(self.file, f"r{n}_kept") for n in range(4)]
+        tick = ctx.tick("sync").sample(self.serves)
         while True:
-            *_, done, write, read, address, data, strobe, answer, refused, off = await tick
+            *_, seen = await tick
             ctx.set(late, self.random.getrandbits(64))
-            if done and (write or read):
-                self.serve(Access(address, bool(write), data, strobe), answer, refused)
+            if seen & 1:
+                found = Access(
+                    seen >> 8 & 0xFFF, bool(seen & 4), seen >> 20 & 0xFFFFFFFF, seen >> 4 & 15
+                )
+                self.serve(found, seen >> 52, seen >> 3 & 1)
                 held = [ctx.get(port) for port in ports]
-                if off:
-                    self.held = list(AFTER_RESET)
-                if held != self.held:
-                    self.faults.append(f"the registers hold {held}, not {self.held}")
-            elif off:
+            if seen & 2:
                 self.held = list(AFTER_RESET)
+            if seen & 1 and held != self.held:
+                self.faults.append(f"the registers hold {held}, not {self.held}")
 
     def serve(self, found, answer, refused):
         """Check an access that the registers have answered, and do it in the model."""
@@ -302,30 +320,24 @@ class CrossingRun:
             if answer != expected:
                 self.faults.append(f"{access} is answered with {answer:#x}, not {expected:#x}")
 
-    @property
-    def in_reset(self):
-        """Whether ``sync`` is in reset."""
-        return self._off
-
-    _off = False
-
     async def resetter(self, ctx):
         """Reset what is to be reset, each time that its access has begun."""
+        ticks = {name: ctx.tick(name) for name in self.domains}
         for access, domains, wait, cycles in self.resets:
             self.wanted = access
             while self.wanted is not None:
-                await ctx.tick("bus")
+                await ticks["bus"]
             (first, *_) = domains
             for _ in range(wait):
-                await ctx.tick(first)
-            self._off = "sync" in domains
+                await ticks[first]
+            self.off = "sync" in domains
             for name in domains:
                 ctx.set(self.domains[name].rst, 1)
             for name in domains:
                 for _ in range(cycles):
-                    await ctx.tick(name)
+                    await ticks[name]
                 ctx.set(self.domains[name].rst, 0)
-            self._off = False
+            self.off = False
             self.counts["resets"] += 1
         self.ended = True
 
