@@ -20,13 +20,14 @@ SEED ?= 1
 WORKERS ?= 3
 TESTS ?= tests
 
-# Options of `make demo`; EQUAL and BAND may hold several, separated by spaces.
+# Options of `make demo`; EQUAL and BAND may hold several, separated by spaces. OPTIONS goes to the
+# command as it is: OPTIONS='--verify --sort-by-time'.
 DEMO_OPTIONS = \
     $(if $(LEFT),--left '$(LEFT)') $(if $(RIGHT),--right '$(RIGHT)') \
     $(if $(ORDER),--order '$(ORDER)') \
     $(foreach term,$(EQUAL),--equal '$(term)') $(foreach term,$(BAND),--band '$(term)') \
     $(if $(WITHIN),--within '$(WITHIN)') $(if $(ROWS),--rows '$(ROWS)') \
-    $(if $(DEVICE),--device '$(DEVICE)') $(if $(OUTPUT),--output '$(OUTPUT)')
+    $(if $(DEVICE),--device '$(DEVICE)') $(if $(OUTPUT),--output '$(OUTPUT)') $(OPTIONS)
 
 .PHONY: help
 help: ## List the targets

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 
 from host import JoinError, Ordering, UsageError
 from host.elastic import Controller
+from host.query.join_query import JoinQuery
 from host.query.on_failure import OnFailure
 from host.reference.join_type import JoinType
 from spark_offload.conditions.terms import split_conditions, terms_of
@@ -22,7 +23,7 @@ from spark_offload.planning.request import Bands, Equalities, Sortedness, Within
 from spark_offload.streaming.checks import is_streaming
 from spark_offload.streaming.plan import make_stream_plan
 
-__all__ = ["plan_join", "stream_join"]
+__all__ = ["plan_join", "plan_query", "stream_join"]
 
 EqualitiesOrCondition: TypeAlias = "Equalities | Column | Sequence[Column]"
 BandsOrCondition: TypeAlias = "Bands | Column | Sequence[Column]"
@@ -239,6 +240,36 @@ def plan_join(
         elastic=elastic,
         how=how,
     )
+    return plan_query(
+        left,
+        right,
+        query,
+        device=device,
+        partitions=partitions,
+        partition_by=partition_by,
+        strict=strict,
+        build=build,
+        trace=trace,
+        progress=progress,
+        check=check,
+    )
+
+
+def plan_query(
+    left: DataFrame,
+    right: DataFrame,
+    query: JoinQuery,
+    *,
+    device: Devices = None,
+    partitions: int | None = None,
+    partition_by: PartitionBy = None,
+    strict: bool = False,
+    build: bool = False,
+    trace: bool = False,
+    progress: str | None = None,
+    check: QueryCheck = check_query,
+) -> JoinPlan:
+    """Check a join that is given as a query, as a command gives it; see :func:`plan_join`."""
     if is_streaming(left) or is_streaming(right):
         if partition_by is not None:
             raise UsageError("partition_by is for batch frames; a stream is grouped by its keys.")

@@ -22,6 +22,7 @@ __all__ = [
     "add_csv_options",
     "add_file_arguments",
     "add_join_arguments",
+    "add_query_arguments",
     "column_pair",
     "csv_options_of",
     "parse_length",
@@ -39,8 +40,23 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 def add_join_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that describe a join; :func:`query_from` reads them."""
+    """Add the options that describe a join of files; :func:`query_from` reads them."""
     add_file_arguments(parser)
+    add_query_arguments(parser)
+
+
+def add_query_arguments(
+    parser: argparse.ArgumentParser, *, against: str = "the reference join"
+) -> None:
+    """Add the options that describe a join, without its files.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Where to add them.
+    against : str
+        What ``--verify`` compares the result with.
+    """
     query = parser.add_argument_group("query")
     query.add_argument(
         "--order", required=True, metavar="LEFT:RIGHT",
@@ -94,7 +110,7 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
         "--build", action="store_true",
         help="where no bundle here is large enough for the query, build one",
     )  # fmt: skip
-    run.add_argument("--verify", action="store_true", help="compare with the reference join")
+    run.add_argument("--verify", action="store_true", help=f"compare with {against}")
     run.add_argument("--explain", action="store_true", help="say how the join is run")
 
 

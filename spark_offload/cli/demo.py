@@ -5,22 +5,32 @@ import argparse
 from pathlib import Path
 import sys
 import time
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from host import FailureError, UsageError
-from host.cli.query_arguments import add_join_arguments
 from host.cli.status import Status
 from host.files.formats import format_of, write_table
 from host.files.outputs import require_outputs
+from host.query.join_query import JoinQuery
 from spark_offload.cli.benchmark import Benchmark
-from spark_offload.cli.file_join import TableAnswer, join_tables_in_spark
-from spark_offload.cli.join import add_spark_arguments, explain_and_write, join_files
-from spark_offload.cli.spark_tables import frame_of_table
+from spark_offload.cli.join import (
+    Joined,
+    add_input_arguments,
+    add_spark_arguments,
+    join_files,
+    report_join,
+    settings_from,
+)
+from spark_offload.failures.translation import kit_errors
+from spark_offload.join import plan_query
 from spark_offload.planning.accelerator import choose_device
+from spark_offload.planning.batch_plan import BatchJoinPlan
 from spark_offload.report.figures import Run, derive_figures, table
 from spark_offload.report.page import write_report
+from spark_offload.session.progress import show_progress
 from spark_offload.session.spark_session import open_session
 
 __all__ = ["add_parser"]
@@ -41,7 +51,7 @@ def add_parser(
         "and --right, join these files instead; the options are those of 'join'.",
     )
     if of_files:
-        add_join_arguments(parser)
+        add_input_arguments(parser)
         for action in parser._actions:
             if action.dest == "output":
                 action.required, action.default = False, str(OUTPUT)
@@ -84,30 +94,32 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
     benchmark = Benchmark(rows=options.tuples, window=window)
     print(benchmark, file=sys.stderr)
     query = benchmark.query(counted=options.rows is not None)
-    left, right = benchmark.tables()
+    tables = benchmark.tables()
     with Status("demo") as status:
         with status.stage("starting Spark"):
-            spark = open_session("splitjoin demo", master=options.master)
+            spark = open_session(
+                "splitjoin demo", master=options.master, options=settings_from(options)
+            )
         device = choose_device(options.device, query, spark).uri
         with status.stage("warming up"):
             _warm_up(spark)
-        answer = join_tables_in_spark(
-            spark, left, right, query, device=device, trace=True, status=status
-        )
+        with show_progress(status, spark) as progress:
+            answer, joined = _in_spark(
+                spark, tables, query, device=device, trace=True, progress=progress
+            )
         with status.stage("the same by Spark's own join"):
-            expected, seconds = _spark_answer(spark, benchmark, left, right)
-    agrees = answer.table.equals(expected)
+            expected, seconds = _spark_answer(spark, benchmark, tables)
+    agrees = answer.cast(expected.schema).equals(expected)
     verdict = (
-        f"All {answer.table.num_rows:,} rows agree with Spark's own join, in order."
+        f"All {answer.num_rows:,} rows agree with Spark's own join, in order."
         if agrees
-        else f"The answer has {answer.table.num_rows:,} rows and differs from that of Spark's own "
+        else f"The answer has {answer.num_rows:,} rows and differs from that of Spark's own "
         f"join, which has {expected.num_rows:,}."
     )
     run = _run(
-        answer,
+        joined,
         title=f"{_kind(device)}: the paper's benchmark through Spark",
         question=str(benchmark),
-        rows=(left.num_rows, right.num_rows),
         check=verdict,
         agrees=agrees,
         check_seconds=seconds,
@@ -116,30 +128,28 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
     if not agrees:
         raise FailureError(verdict)
     if options.output is not None:
-        write_table(answer.table.to_batches(), answer.table.schema, options.output)
+        write_table(answer.to_batches(), answer.schema, options.output)
     return 0
 
 
 def demonstrate_files(options: argparse.Namespace) -> int:
-    """Join the user's files, compare with the reference join, and report."""
-    options.verify = True
+    """Join the user's files and report; with ``--verify`` also compare, and measure latencies."""
     if options.output == str(OUTPUT):
         _make_folder("--output", OUTPUT)
     _make_folder("--report", options.report)
     with Status("demo") as status:
-        answer, verdict = join_files(
-            options, status, outputs={"--report": options.report}, trace=True
+        joined = join_files(
+            options, status, outputs={"--report": options.report}, trace=options.verify
         )
-        explain_and_write(options, answer, verdict, status)
-    metrics = answer.plan.metrics()
+    report_join(options, joined)
+    verified = joined.verification
     _show(
         _run(
-            answer,
-            title=f"{_kind(answer.plan.device)}: a join of two files through Spark",
-            question=f"{options.left} joined with {options.right}: {answer.plan.query}",
-            rows=(int(metrics.total("left_rows")), int(metrics.total("right_rows"))),
-            check="" if verdict is None else verdict.text,
-            agrees=None if verdict is None else verdict.agrees,
+            joined,
+            title=f"{_kind(joined.plan.device)}: a join of two files through Spark",
+            question=f"{options.left} joined with {options.right}: {joined.plan.query}",
+            check="not asked for (--verify)" if verified is None else str(verified),
+            agrees=None if verified is None else verified.agrees,
             check_seconds=None,
         ),
         options.report,
@@ -157,50 +167,59 @@ def _make_folder(option: str, path: Path) -> None:
         ) from error
 
 
+def _in_spark(
+    spark: SparkSession, tables: tuple[pa.Table, pa.Table], query: JoinQuery, **options: Any
+) -> tuple[pa.Table, Joined]:
+    """Join generated tables; return the answer, in the order of arrival, and what it took."""
+    left, right = tables
+    plan = plan_query(
+        spark.createDataFrame(left), spark.createDataFrame(right), query, strict=True, **options
+    )
+    began = time.perf_counter()
+    with kit_errors():
+        answer = plan.dataframe().toArrow()
+    seconds = time.perf_counter() - began
+    rows = left.num_rows, right.num_rows
+    return answer, Joined(plan, plan.metrics(), rows, answer.num_rows, seconds, None)
+
+
 def _warm_up(spark: SparkSession) -> None:
     """Let Spark start its Python workers and compile, so that the figures are of the join alone."""
-    left, right = Benchmark(rows=4).tables()
-    join_tables_in_spark(spark, left, right, Benchmark().query(), device="software:")
+    _in_spark(spark, Benchmark(rows=4).tables(), Benchmark().query(), device="software:")
 
 
 def _spark_answer(
-    spark: SparkSession, benchmark: Benchmark, left: pa.Table, right: pa.Table
+    spark: SparkSession, benchmark: Benchmark, tables: tuple[pa.Table, pa.Table]
 ) -> tuple[pa.Table, float]:
-    frames = frame_of_table(spark, left, "left"), frame_of_table(spark, right, "right")
-    started = time.perf_counter()
-    answer = benchmark.in_spark(*frames).toArrow()
-    return answer.cast(_like(answer.schema, left, right)), time.perf_counter() - started
-
-
-def _like(schema: pa.Schema, left: pa.Table, right: pa.Table) -> pa.Schema:
-    """Return the schema with the nullability of the inputs, which does not matter here."""
-    fields = [*left.schema, *right.schema]
-    return pa.schema(
-        [pa.field(own.name, field.type) for own, field in zip(schema, fields, strict=True)]
-    )
+    left, right = map(spark.createDataFrame, tables)
+    began = time.perf_counter()
+    answer = benchmark.in_spark(left, right).toArrow()
+    return answer, time.perf_counter() - began
 
 
 def _run(
-    answer: TableAnswer,
+    joined: Joined,
     *,
     title: str,
     question: str,
-    rows: tuple[int, int],
     check: str,
     agrees: bool | None,
     check_seconds: float | None,
 ) -> Run:
-    manifest = answer.plan.choice.manifest
+    plan = joined.plan
+    manifest = plan.choice.manifest if isinstance(plan, BatchJoinPlan) else None
     return Run(
         title=title,
         question=question,
-        left_rows=rows[0],
-        right_rows=rows[1],
-        results=answer.table.num_rows,
-        seconds=answer.seconds,
-        metrics=answer.plan.metrics(),
-        engine=manifest.engine,
-        storage={
+        left_rows=joined.rows[0],
+        right_rows=joined.rows[1],
+        results=joined.results,
+        seconds=joined.seconds,
+        metrics=joined.metrics,
+        engine="" if manifest is None else manifest.engine,
+        storage={}
+        if manifest is None
+        else {
             "cores": manifest.storage.cores,
             "lanes": manifest.storage.lanes,
             "probes": manifest.probes,
@@ -208,7 +227,7 @@ def _run(
         check=check,
         agrees=agrees,
         check_seconds=check_seconds,
-        explanation=str(answer.plan.explanation),
+        explanation=str(plan.explanation),
     )
 
 

@@ -1,38 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m spark_offload join``: join two files through Spark."""
+"""``python -m spark_offload join``: join two inputs through Spark.
+
+The rows stay in the cluster: executors read them, join them and write the result. This process
+holds none of them, so it needs the same memory whatever the size of the inputs.
+"""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 import sys
-from typing import Any
+import time
 
-from host import FailureError
-from host.cli.query_arguments import add_join_arguments, query_from
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from host import FailureError, UsageError
+from host.cli.query_arguments import add_query_arguments, query_from
 from host.cli.status import Status
-from host.files.formats import format_of, write_table
-from host.files.outputs import inputs_of, require_outputs
-from host.join.inputs import read_input
-from host.join.verification import Verdict, compare_pairs, reference_pairs
-from spark_offload.cli.file_join import ArrivalOrder, TableAnswer, join_tables_in_spark
+from host.files.outputs import inputs_of
+from host.query.join_query import JoinQuery
+from spark_offload.cli.files import Source, Target, add_file_arguments, csv_options_from
+from spark_offload.failures.translation import kit_errors
+from spark_offload.join import plan_query
+from spark_offload.layout.key_types import common_type
+from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.planning.plan import JoinPlan
+from spark_offload.planning.verification import Verification, verify_join
+from spark_offload.session.progress import running_stages, show_progress
 from spark_offload.session.spark_session import open_session
 
-__all__ = ["add_parser", "add_spark_arguments", "join_files", "main"]
+__all__ = [
+    "Joined",
+    "add_input_arguments",
+    "add_parser",
+    "add_spark_arguments",
+    "join_files",
+    "report_join",
+    "settings_from",
+]
+
+_SETTINGS = {
+    # A time without a zone is one in every format, as it is in Parquet.
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    # Spark's default, INT96, is deprecated, and read wrongly beyond the year 2262 by some.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+
+_ONE_FILE_A_PARTITION = "spark.sql.files.openCostInBytes"
+"""By this Spark packs small files into one partition; where each file is sorted, it must not."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Add the subcommand ``join``."""
     parser = subparsers.add_parser(
         "join",
-        help="join two files over a sliding window, through Spark",
-        description="Join two files over a sliding window, through Spark on an accelerator. The "
-        "result has the left columns, then the right ones, in the order of arrival of the later "
-        "row of each pair unless --ordering says otherwise. Rows that come alone, by --how, come "
+        help="join two inputs over a sliding window, through Spark",
+        description="Join two inputs over a sliding window, through Spark on an accelerator. Spark "
+        "reads the inputs and writes the result, in parallel; this process holds no rows. The "
+        "result has the left columns, then the right ones. Rows that come alone, by --how, come "
         "when they leave the window.",
     )
-    add_join_arguments(parser)
+    add_input_arguments(parser)
     add_spark_arguments(parser)
     parser.set_defaults(run=main)
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that describe a join of files through Spark."""
+    add_file_arguments(parser)
+    add_query_arguments(parser, against="Spark's own join, before the output appears")
 
 
 def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,14 +80,64 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--master", default="local[*]", help="Spark master; default: %(default)s, this machine"
     )
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="NAME=VALUE",
+        help="a setting of Spark, as spark-submit takes it: spark.driver.memory=8g; may be "
+        "repeated",
+    )  # fmt: skip
+
+
+def settings_from(options: argparse.Namespace) -> dict[str, str]:
+    """Return the settings of Spark that the command line gives.
+
+    Raises
+    ------
+    UsageError
+        If one is not NAME=VALUE.
+    """
+    settings = {}
+    for text in options.conf:
+        name, equals, value = text.partition("=")
+        if not (name.strip().startswith("spark.") and equals):
+            raise UsageError(f"--conf takes spark.NAME=VALUE, not {text!r}.")
+        settings[name.strip()] = value
+    return settings
 
 
 def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
     with Status("join") as status:
-        answer, verdict = join_files(options, status)
-        explain_and_write(options, answer, verdict, status)
+        joined = join_files(options, status)
+    report_join(options, joined)
     return 0
+
+
+@dataclass(frozen=True)
+class Joined:
+    """What a join of files did.
+
+    Parameters
+    ----------
+    plan : JoinPlan
+        The plan that ran.
+    metrics : JoinMetrics
+        What its tasks measured; of none if Spark's own join answered.
+    rows : (int, int)
+        Rows in.
+    results : int
+        Rows out.
+    seconds : float
+        From the call of Spark's action until everything was written.
+    verification : Verification or None
+        What a comparison with Spark's own join found, if it was asked for.
+    """
+
+    plan: JoinPlan
+    metrics: JoinMetrics
+    rows: tuple[int, int]
+    results: int
+    seconds: float
+    verification: Verification | None
 
 
 def join_files(
@@ -55,9 +145,9 @@ def join_files(
     status: Status,
     *,
     outputs: Mapping[str, Path] | None = None,
-    **settings: Any,
-) -> tuple[TableAnswer, Verdict | None]:
-    """Join the files that the options name; all that can be wrong with them comes first.
+    trace: bool = False,
+) -> Joined:
+    """Join what the options name; what can be wrong with them without reading a row comes first.
 
     Parameters
     ----------
@@ -67,66 +157,143 @@ def join_files(
         Where to show how far it is.
     outputs : mapping of str to Path, optional
         What the command writes besides ``--output``, by option.
-    **settings
-        Passed to :func:`~spark_offload.cli.file_join.join_tables_in_spark`.
+    trace : bool
+        Whether to measure the latency of every result.
 
-    Returns
-    -------
-    answer : TableAnswer
-        The pairs.
-    verdict : Verdict or None
-        What the reference join says of them, if it was asked.
+    Raises
+    ------
+    JoinError
+        If the options or the rows will not do, or Spark fails; nothing is written then.
     """
     query = query_from(options)
-    format_of(options.output)
-    require_outputs({"--output": options.output, **(outputs or {})}, inputs_of(options))
-    tables = []
-    for path, column in zip((options.left, options.right), query.order, strict=True):
-        with status.stage(f"reading {path}"):
-            tables.append(read_input(path, column, is_sorted=query.sorted))
-    left, right = tables
-    with status.stage("checking", lambda: f"{left.num_rows + right.num_rows:,} rows"):
-        ArrivalOrder(left, right, query)  # meets bad values before Spark is started
+    settings, csv_options = settings_from(options), csv_options_from(options)
+    target = Target.of(options.output, options.single_file)
+    sources = Source.of("--left", options.left), Source.of("--right", options.right)
+    if csv_options and all(source.format != "csv" for source in sources):
+        raise UsageError("--csv-option is for inputs of CSV; neither --left nor --right is one.")
+    if options.verify and not query.is_timed:
+        raise UsageError(
+            "--verify compares with Spark's own join, which has no windows of the last rows "
+            "(--rows); take `python -m host join --verify`."
+        )
+    read = {key: path for key, path in inputs_of(options).items() if key == "--device"}
+    target.require(sources, outputs=outputs or {}, inputs=read)
     with status.stage("starting Spark"):
-        spark = open_session("splitjoin join", master=options.master)
-    answer = join_tables_in_spark(
-        spark,
-        left,
-        right,
-        query,
-        device=options.device,
-        build=options.build,
-        status=status,
-        **settings,
-    )
-    if not options.verify:
-        return answer, None
-    with status.stage("comparing with the reference join"):
-        expected = reference_pairs(left, right, query)
-        return answer, compare_pairs(answer.pairs, expected, ordered=query.ordering.period == 1)
+        session = open_session("splitjoin join", master=options.master, options=settings)
+    # One of its own, so that settings of the command stay with it.
+    spark = session.newSession()
+    for name, value in _SETTINGS.items():
+        spark.conf.set(name, settings.get(name, value))
+    frames = []
+    for source in sources:
+        with status.stage(f"reading {source.text}", partial(running_stages, spark)):
+            frames.append(source.read(spark, csv_options))
+    left, right = frames
+    if query.sorted and any(len(source.files) > 1 for source in sources):
+        query = replace(query, per_partition=True)
+        most = spark.conf.get("spark.sql.files.maxPartitionBytes") or "128m"
+        spark.conf.set(_ONE_FILE_A_PARTITION, most)
+    with show_progress(status, spark) as progress, kit_errors():
+        plan = plan_query(
+            left,
+            right,
+            query,
+            device=options.device,
+            build=options.build,
+            trace=trace,
+            progress=progress,
+        )
+        if options.explain:
+            print(plan.estimated(count=True))
+        return _written(plan, query, target, options, spark, status)
 
 
-def explain_and_write(
-    options: argparse.Namespace, answer: TableAnswer, verdict: Verdict | None, status: Status
-) -> None:
-    """Print what was asked for, and write the answer unless it is wrong."""
-    if options.explain:
-        with status.stage("estimating the cost"):
-            explanation = answer.plan.estimated(count=True)
-        print(explanation)
-    if verdict is not None:
-        print(f"verify: {verdict.text}", file=sys.stderr)
-        if not verdict.agrees:
-            raise FailureError(f"Verification failed: {verdict.text}.")
-    with status.stage(f"writing {options.output}"):
-        write_table(answer.table.to_batches(), answer.table.schema, options.output)
-    metrics = answer.plan.metrics()
+def _written(
+    plan: JoinPlan,
+    query: JoinQuery,
+    target: Target,
+    options: argparse.Namespace,
+    spark: SparkSession,
+    status: Status,
+) -> Joined:
+    """Run the plan and write its answer, which gets its name only if it is right."""
+    verification = None
+    with target.staged(spark) as place:
+        began = time.perf_counter()
+        with _arranged(plan, query, by_time=options.sort_by_time, single=target.single) as answer:
+            target.write(answer, place)
+        seconds = time.perf_counter() - began
+        metrics = plan.metrics()
+        written = target.read_back(spark, plan.schema, place)
+        if plan.explanation.offloaded:
+            results = int(metrics.total("results"))
+            rows = int(metrics.total("left_rows")), int(metrics.total("right_rows"))
+        else:  # no task of this kit has counted
+            results, rows = written.count(), (plan.left.count(), plan.right.count())
+        if options.verify:
+            with status.stage("comparing with Spark's own join", partial(running_stages, spark)):
+                verification = verify_join(plan, written)
+            print(f"verify: {verification}", file=sys.stderr)
+            if not verification.agrees:
+                raise FailureError(f"Verification failed: {verification}")
+    return Joined(plan, metrics, rows, results, seconds, verification)
+
+
+@contextmanager
+def _arranged(
+    plan: JoinPlan, query: JoinQuery, *, by_time: bool, single: bool
+) -> Iterator[DataFrame]:
+    """Yield the answer in the order and in as many partitions as it is to be written in."""
+    answer = plan.dataframe()
+    places = [f"c{index}" for index in range(len(answer.columns))]  # no name can clash
+    rows, names = answer.toDF(*places), answer.columns
+    sorted_by = [] if not by_time or plan.follows_time else _times(plan, query, places)
+    if single and plan.explanation.partitions == 1 and plan.explanation.offloaded:
+        yield answer.coalesce(1)
+    elif single:
+        # Not coalesce(), which would make one task of the join as well.
+        sorted_by = sorted_by or [F.monotonically_increasing_id()]
+        keys = [key.alias(f"k{index}") for index, key in enumerate(sorted_by)]
+        one = rows.select(*places, *keys).repartition(1)
+        in_order = one.sortWithinPartitions(*(f"k{index}" for index in range(len(keys))))
+        yield in_order.select(*places).toDF(*names)
+    elif sorted_by:
+        # Spark samples what it sorts, and would join twice for that.
+        kept = rows.persist(StorageLevel.DISK_ONLY)
+        try:
+            yield kept.orderBy(*sorted_by).toDF(*names)
+        finally:
+            kept.unpersist()
+    else:
+        yield answer
+
+
+def _times(plan: JoinPlan, query: JoinQuery, places: list[str]) -> list[Column]:
+    """Return the times of the later row of a result and of the earlier one."""
+    schemas = plan.left.schema, plan.right.schema
+    columns = [
+        schema.names.index(order) for schema, order in zip(schemas, query.order, strict=True)
+    ]
+    if not query.how.has_pairs:
+        return [F.col(places[columns[0]])]
+    kinds = (schema[order].dataType for schema, order in zip(schemas, query.order, strict=True))
+    common = common_type(*kinds)
+    both = columns[0], len(schemas[0]) + columns[1]
+    times = [F.col(places[column]).cast(common) for column in both]
+    return [F.greatest(*times), F.least(*times)]
+
+
+def report_join(options: argparse.Namespace, joined: Joined) -> None:
+    """Print what a join has taken."""
+    metrics, (left, right) = joined.metrics, joined.rows
+    cycles = int(metrics.total("cycles"))
+    counted = f"{cycles} cycles " if cycles else ""
     print(
-        f"{int(metrics.total('left_rows'))} + {int(metrics.total('right_rows'))} rows, "
-        f"{answer.table.num_rows} results, {answer.seconds:.2f} s, "
-        f"{int(metrics.total('cycles'))} cycles on {answer.plan.device}, "
-        f"written to {options.output}",
+        f"{left} + {right} rows, {joined.results} results, {joined.seconds:.2f} s, {counted}on "
+        f"{joined.plan.device}, written to {options.output}",
         file=sys.stderr,
     )
-    if metrics.hardware is not None:
-        print(f"hardware: {metrics.hardware}", file=sys.stderr)
+    for remark in metrics.remarks():
+        print(remark, file=sys.stderr)
+    for cause in joined.plan.explanation.causes:
+        print(f"not offloaded: {cause}", file=sys.stderr)

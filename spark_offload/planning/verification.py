@@ -18,7 +18,7 @@ from spark_offload.planning.join_aggregate_plan import JoinAggregatePlan
 from spark_offload.planning.plan import JoinPlan, plan_of
 from spark_offload.session.stream_run import all_of_stream
 
-__all__ = ["Verification", "verify"]
+__all__ = ["Verification", "verify", "verify_join"]
 
 _PARTS = 1 << 20
 """Shares of the left rows are counted in so many parts."""
@@ -100,15 +100,15 @@ def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Veri
         found = _aggregate_compared(frame, plan.own_answer(), len(plan.left.columns), share)
     else:
         assert isinstance(plan, JoinPlan)
-        found = _join_compared(frame, plan, share)
+        found = verify_join(plan, frame, share)
     if raises and not found.agrees:
         raise FailureError(str(found))
     return found
 
 
-def _join_compared(frame: DataFrame, plan: JoinPlan, share: float) -> Verification:
-    """Compare a share of a join with Spark's own."""
-    answer, left, right = frame, plan.left, plan.right
+def verify_join(plan: JoinPlan, answer: DataFrame, share: float = 1.0) -> Verification:
+    """Compare a share of the answer to a join, wherever it is read from, with Spark's own."""
+    left, right = plan.left, plan.right
     if share < 1:
         if plan.query.how is JoinType.FULL:
             raise UsageError(

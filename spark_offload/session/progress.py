@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from host.cli.status import Status
 
-__all__ = ["show_progress", "tuples_writer"]
+__all__ = ["running_stages", "show_progress", "tuples_writer"]
 
 
 def tuples_writer(folder: str | None, partition: int) -> Callable[[int], None]:
@@ -28,7 +28,7 @@ def tuples_writer(folder: str | None, partition: int) -> Callable[[int], None]:
 
 
 @contextmanager
-def show_progress(status: Status, spark: SparkSession, total: int) -> Iterator[str]:
+def show_progress(status: Status, spark: SparkSession) -> Iterator[str]:
     """Show what Spark does for a join while the body runs; yield the folder that tasks write to.
 
     Parameters
@@ -37,35 +37,39 @@ def show_progress(status: Status, spark: SparkSession, total: int) -> Iterator[s
         Where to show it.
     spark : SparkSession
         Whose tasks to count.
-    total : int
-        Tuples that will be joined in all, without those that are sent to several tasks.
     """
+    told: dict[str, int] = {}
     with tempfile.TemporaryDirectory(prefix="splitjoin-progress-") as folder:
 
         def count() -> str:
-            parts = [_joined(folder, total), _stages(spark)]
+            for path in Path(folder).iterdir():
+                text = path.read_text()  # empty while it is being written
+                told[path.name] = int(text) if text.isdigit() else told.get(path.name, 0)
+            rows = sum(told.values())
+            parts = [f"{rows:,} rows joined" if rows else "", running_stages(spark)]
             return ", ".join(part for part in parts if part)
 
         with status.stage("joining in Spark", count):
             yield folder
 
 
-def _joined(folder: str, total: int) -> str:
-    """Say how many tuples the tasks have told of, once there are any."""
-    texts = [path.read_text() for path in Path(folder).iterdir()]
-    told = min(sum(int(text) for text in texts if text.isdigit()), total)
-    return f"{told:,} of {total:,} rows joined" if told else ""
+def running_stages(spark: SparkSession) -> str:
+    """Say how far the stages that run are: of reading, shuffling, joining, writing.
 
-
-def _stages(spark: SparkSession) -> str:
-    """Say how many tasks of the stages that run are done: of reading, shuffling, joining."""
+    Executors tell of the rows of unfinished tasks with every heartbeat, so the numbers move within
+    the first task.
+    """
     try:
-        tracker = spark.sparkContext.statusTracker()
-        found = [(stage, tracker.getStageInfo(stage)) for stage in tracker.getActiveStageIds()]
+        active = spark._jsc.sc().statusStore().activeStages()
+        stages = [active.apply(index) for index in range(active.size())]
+        return ", ".join(
+            f"stage {stage.stageId()}: {stage.numCompleteTasks()} of {stage.numTasks()} tasks"
+            + _rows_read(int(stage.inputRecords()) + int(stage.shuffleReadRecords()))
+            for stage in sorted(stages, key=lambda stage: int(stage.stageId()))
+        )
     except (Py4JError, OSError, AttributeError):
         return ""  # Spark is being stopped
-    return ", ".join(
-        f"stage {stage}: {info.numCompletedTasks} of {info.numTasks} tasks"
-        for stage, info in sorted(found)
-        if info is not None
-    )
+
+
+def _rows_read(rows: int) -> str:
+    return f" and {rows:,} rows" if rows else ""

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 import os
+from pathlib import Path
 import shutil
 import sys
 
@@ -27,6 +28,9 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 """The only store of Spark that keeps maps and timers by key, as streaming joins need it."""
 
+LEAST_MEMORY, MOST_MEMORY = 1024, 4096
+"""Megabytes of a local Spark: a quarter of the machine's, within these."""
+
 
 def open_session(
     name: str, *, master: str = "local[*]", options: dict[str, str] | None = None
@@ -34,9 +38,11 @@ def open_session(
     """Return the running Spark session, or start one that needs nothing set by hand.
 
     The Python workers run the interpreter that runs this function, the web interface is off, and
-    timestamps with a zone are shown in UTC. Streaming queries keep their state in RocksDB, which
-    streaming joins need, and write what a micro-batch has changed instead of whole files. What the
-    Java process prints goes into a file, which is kept, and named by the error, if Spark fails.
+    timestamps with a zone are shown in UTC. A local Spark has a quarter of the machine's memory,
+    from 1 to 4 GB (or ``spark.driver.memory``, or the environment's ``SPARK_DRIVER_MEMORY``).
+    Streaming queries keep their state in RocksDB, which streaming joins need, and write what a
+    micro-batch has changed instead of whole files. What the Java process prints goes into a file,
+    which is kept, and named by the error, if Spark fails.
 
     Parameters
     ----------
@@ -72,8 +78,7 @@ def open_session(
         "spark.sql.session.timeZone": "UTC",
         PROVIDER: ROCKSDB,
         CHANGELOG: "true",
-        **({"spark.driver.bindAddress": "127.0.0.1"} if master.startswith("local") else {}),
-        **({"spark.driver.host": "127.0.0.1"} if master.startswith("local") else {}),
+        **(_local_settings() if master.startswith("local") else {}),
         **(options or {}),
     }
     conf = SparkConf(loadDefaults=False).setAppName(name).setMaster(master)
@@ -88,6 +93,33 @@ def open_session(
             raise FailureError(_start_failure(error)) from error
     use_this_python(session.sparkContext)
     return session
+
+
+def _local_settings() -> dict[str, str]:
+    """Return what a Spark of this machine alone is set to.
+
+    Its parts find one another whatever the machine is called in its network. Executors live in the
+    Java process of the driver, so its memory, of which Spark takes 1 GB whatever there is, is that
+    of all tasks; their Python processes need as much again. Tasks tell often how far they are.
+    """
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.heartbeatInterval": "2s",
+    }
+    if "SPARK_DRIVER_MEMORY" not in os.environ:
+        quarter = _memory_bytes() >> 22
+        settings["spark.driver.memory"] = f"{min(max(quarter, LEAST_MEMORY), MOST_MEMORY)}m"
+    return settings
+
+
+def _memory_bytes() -> int:
+    """Return the memory of this machine, or what a container has of it."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # there is no such limit
+        return memory
 
 
 def _running_session() -> SparkSession | None:

@@ -12,7 +12,6 @@ import pytest
 
 from host import UsageError
 from spark_offload import asof_join, overlap_join, stream_join
-from spark_offload.cli.spark_tables import frame_of_table
 from spark_offload.layout.columns import quoted
 from tests.paths.arguments import asof_arguments, overlap_arguments, spark_arguments
 from tests.paths.asof_cases import random_asof_case
@@ -21,6 +20,7 @@ from tests.paths.oracle import compare, row_of
 from tests.paths.overlap_cases import random_overlap
 from tests.paths.random_cases import random_case
 from tests.paths.spark_answers import packed, refusal
+from tests.spark_offload.spark_tables import frame_of_table
 
 pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
 

@@ -13,7 +13,6 @@ from host.errors import FailureError, UsageError
 from host.query.join_query import JoinQuery, Term
 from host.reference.join_type import JoinType
 from spark_offload import explain, metrics, stream_join, verify
-from spark_offload.cli.file_join import join_tables_in_spark
 from spark_offload.own_join.question import own_join
 from tests.host.tables import bundle, naive_results
 from tests.spark_offload.test_join import collected, frames
@@ -205,24 +204,6 @@ def test_where_no_accelerator_can_serve_spark_joins_by_the_same_type(spark, tmp_
     assert sorted(collected(answer)) == [
         (1, 0.5, 1, 0.25), (2, 1.75, None, None), (3, None, None, None),
     ]  # fmt: skip
-
-
-@pytest.mark.long
-def test_tables_joined_by_key_come_in_the_order_of_a_single_partition(spark):
-    schema = pa.schema([(name, pa.int64()) for name in "tkx"])
-    tables = [pa.Table.from_pylist(side, schema) for side in (LEFT, RIGHT)]
-    for how in ("full", "semi"):
-        query = JoinQuery(terms=EQUAL[0], order=("t", "t"), window=TimeWindow(12), how=how)
-        answer = join_tables_in_spark(spark, *tables, query, device="software:")
-        wanted = naive_results(*tables, query)
-        found = [
-            tuple(None if row < 0 else row for row in pair)
-            for pair in zip(*(rows.tolist() for rows in answer.pairs), strict=True)
-        ]
-        assert found == wanted
-        assert answer.table["x"].to_pylist() == [
-            None if row is None else LEFT[row]["x"] for row, _ in wanted
-        ]
 
 
 @pytest.mark.long

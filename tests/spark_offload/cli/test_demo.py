@@ -26,20 +26,24 @@ def test_benchmark_agrees_with_sparks_own_join(spark, simulated_bundle, tmp_path
     assert 0 < pq.read_table(tmp_path / "pairs.parquet").num_rows < 100
 
 
-def test_demo_of_files_takes_the_options_of_join(spark, tmp_path, capsys):
+@pytest.mark.parametrize("verify", [True, False])
+def test_demo_of_files_takes_the_options_of_join(spark, simulated_bundle, tmp_path, capsys, verify):
     for name, table in zip(("left", "right"), Benchmark(rows=200).tables(), strict=True):
         pq.write_table(table, tmp_path / f"{name}.parquet")
     code = main(
         [
             *("demo", "--left", str(tmp_path / "left.parquet")),
             *("--right", str(tmp_path / "right.parquet"), "--order", "t"),
-            *("--band", "x:x:-500:500", "--within", "80", "--device", "software:"),
+            *("--band", "x:x:-500:500", "--within", "80", "--device", simulated_bundle),
             *("--output", str(tmp_path / "out.csv"), "--report", str(tmp_path / "report.html")),
+            *(["--verify"] if verify else []),
         ]
     )
     printed = capsys.readouterr()
     assert code == 0, printed.err
-    assert "agree with the reference join" in printed.out
+    assert ("agree with Spark's own join" in printed.out) == verify
+    assert ("Latency, median" in printed.out) == verify
+    assert "Simulated cycles" in printed.out
     assert (tmp_path / "out.csv").is_file()
     assert (tmp_path / "report.html").is_file()
 

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 import pytest
 
 from host.query.join_query import Term
-from spark_offload.cli.spark_tables import frame_of_table
 from spark_offload.layout.columns import arrow_schema
 from spark_offload.own_join.differences import difference_of
 from spark_offload.own_join.grid import cells_of, in_cells, repeated_for_cells
+from tests.spark_offload.spark_tables import frame_of_table
 
 LONGS = [-(2**63), 1 - 2**63, -43, -42, -1, 0, 1, 41, 42, 2**62, 2**63 - 2, 2**63 - 1, None]
 DOUBLES = [-math.inf, -1.7e308, -1e16, -0.1, -0.0, 5e-324, 0.1, 3.7, 1e16, 1.7e308, math.inf]

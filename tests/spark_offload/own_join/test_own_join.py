@@ -16,11 +16,11 @@ from host.join.verification import reference_pairs
 from host.query.join_query import JoinQuery, Term
 from host.reference.join_type import JoinType
 from spark_offload import stream_join
-from spark_offload.cli.spark_tables import frame_of_table
 from spark_offload.own_join.question import own_join
 from spark_offload.planning.request import build_query
 from tests.halves import half
 from tests.spark_offload.own_join_cases import random_case
+from tests.spark_offload.spark_tables import frame_of_table
 
 ZONED = "t timestamp, k int, x int"
 CASES = {
