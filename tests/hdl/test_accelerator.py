@@ -300,6 +300,38 @@ def test_overflow_names_the_side_from_the_next_star_of_its_probes_until_clear():
     ]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pairs_mean_something_again_once_the_window_that_overflowed_is_emptied(engine):
+    """Every word that empties it will do, though stars tell of the overflow until CLEAR."""
+    parameters = JoinParameters(
+        cores=2, sub_window=2, keys=(KeyField(name="x", bits=4),), timestamp_bits=8, engine=engine
+    )
+    empties = [("WINDOW", 1, 4), ("LIFESPAN", 1, 99), ("CLEAR", 0, 0)]
+    if engine == "index":
+        empties += [("COORDINATE", 0, 0), ("DISTINCT", 1, 0)]
+    words, results, told = [], 0, [0]
+    for op in empties:
+        words += [control_word("LIFESPAN", 1, 99), control_word("CLEAR")]
+        words += [tuple_word(1, {"x": 0}, 1)] * 7 + [control_word(*op), control_word("FLUSH")]
+        words += [*[tuple_word(1, {"x": 1}, 2)] * 3, tuple_word(0, {"x": 1}, 3)]
+        words.append(control_word("FLUSH"))
+        results += 11 + 3 + 3 + (op[0] == "CLEAR")  # a star for every tuple, pairs, marks
+        told += [2, 0, 0, 0] if op[0] == "CLEAR" else [2, 2, 2]  # then the next CLEAR's mark
+    dut = Accelerator(parameters)
+    bench = StreamBench(dut, deadline=5_000)
+    bench.source(dut.i, [integer(input_word(parameters), word) for word in words])
+    received = bench.sink(dut.o, results)
+    bench.run(extra_cycles=20)
+    found = [result_word(parameters).from_bits(word) for word in received]
+    pairs = [word.body.pair for word in found if word.kind == ResultKind.PAIR]
+    stored = [(pair.core, pair.row) for pair in pairs]
+    assert [sorted(stored[n : n + 3]) for n in range(0, len(stored), 3)] == [
+        [(0, 0), (0, 1), (1, 0)]
+    ] * len(empties)
+    over = [word.body.punctuation.overflow for word in found if word.kind == ResultKind.MARK]
+    assert over == told[:-1]
+
+
 @pytest.mark.long
 def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path):
     """No other word forgets it, whatever it does to the windows; in the software device neither."""

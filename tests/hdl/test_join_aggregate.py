@@ -95,6 +95,22 @@ def test_a_window_that_outgrows_the_cores_is_told_and_so_are_disorder_and_illega
         assert {name: told[name] for name in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("window", "illegal"),
+    [(None, 1), (("WINDOW", 0, 3), 1), (("WINDOW", 0, 2), 0), (("LIFESPAN", 0, 9), 0)],
+)
+def test_a_count_based_window_of_r_counts_for_segments_though_nothing_of_it_is_stored(
+    window, illegal
+):
+    """The third segment behind the first tuple of R comes too early, unless that has left."""
+    parameters = match_parameters(cores=2, probes=2, sub_window=3, timestamp_bits=16)
+    words = [control_word(*window)] if window else []
+    for _ in range(3):
+        words += [tuple_word(0, {"x": 0}), control_word("CORE", 0, 1), control_word("SEGMENT")]
+    received, _, _ = run_words(parameters, [*words, control_word("FLUSH")], 3 + 3 + 1)
+    assert received[-1].body.punctuation.illegal == illegal
+
+
 def run_words(parameters, words, count, *, begin=0, seed=0):
     """Run words; return results, and the cycles in which words were sent and results taken."""
     dut = JoinAggregateAccelerator(parameters)

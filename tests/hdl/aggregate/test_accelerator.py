@@ -67,6 +67,23 @@ def test_every_window_leaves_as_defined_sorted_by_its_boundary(described, cores,
     assert len(boundaries) > 30
 
 
+def test_tuples_between_windows_are_in_none_where_the_advance_is_above_the_size():
+    described = operator("sum", "max", size=2, advance=1)
+    parameters = aggregate_parameters(described, cores=2, panes=6)
+    program = InputProgram(described, parameters)
+    program.clear(pane=2, size=2, advance=5)
+    for time in (0, 4, 9, 11, 13, 14, 19, 20, 25, 26):  # windows are 0 to 3, 10 to 13, 20 to 23
+        program.add(time, item=time % 3, v=time)
+    program.flush()
+    program.clear(pane=1, size=1, advance=6)
+    program.random_tuples(7, 40)
+    program.flush()
+    received = run_accelerator(parameters, program)
+    assert decoded(parameters, received) == program.expected
+    of_first = program.expected[1 : program.expected.index("mark", 1)]
+    assert {boundary for boundary, *_ in of_first} == {4, 14, 24}
+
+
 def test_stars_tell_of_faults_from_their_pane_on_until_clear():
     described = operator("sum", size=8, advance=4)
     parameters = aggregate_parameters(described, cores=2, keys=10)
@@ -125,8 +142,12 @@ def test_the_mark_of_clear_tells_of_a_fault_behind_the_last_star(fault, cores, s
             program.add(reached, item=7, v=127)
             if faulty:
                 cause(program, parameters)
+            if reached == 10:  # so does that of FLUSH, while the pane is open
+                program.control(AggregateControl.FLUSH)
+                program.answer()
             program.clear()
-            expected += [{}] * 3 + [{fault: key} if faulty else {}]
+            told = {fault: key} if faulty else {}
+            expected += [{}] * 3 + [told] * (2 if reached == 10 else 1)
     received = run_accelerator(parameters, program, stalls=stalls, seed=cores)
     assert decoded(parameters, received) == program.expected
     assert _told(parameters, received) == expected
