@@ -30,7 +30,10 @@ def legal_words(parameters, word):
         Control.BOUND_HIGH: index < len(parameters.keys),
         Control.WINDOW: index < 2, Control.LIFESPAN: index < 2,
         Control.DISTINCT: index < 2, Control.COORDINATE: index < len(parameters.keys),
+        Control.MASK: C(1), Control.UNMASK: C(1),
     }  # fmt: skip
+    if not parameters.has_gates:
+        del known[Control.MASK], known[Control.UNMASK]
     if not parameters.timestamp_bits:
         del known[Control.LIFESPAN]
     if parameters.engine != "index":
@@ -100,8 +103,11 @@ def word_facts(parameters):
         bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
         bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
         passes = control.op.as_value().matches(Control.BOUND_LOW, Control.BOUND_HIGH, Control.CORE)
+        if parameters.has_gates:
+            nobody = ~Cat(control.value == n for n in range(parameters.cores)).any()
+            passes |= nobody & control.op.as_value().matches(Control.MASK, Control.UNMASK)
         bench.claim(
-            "all control words but bounds and CORE end groups",
+            "all control words end groups, but bounds, CORE, and those that mask no core",
             known["finish"] == (is_control & legal & ~passes),
         )
         window_facts(bench, parameters, known, control, is_control & legal)
@@ -155,7 +161,7 @@ def word_facts(parameters):
 
 FACTS = (
     facts.word_facts, facts.is_clear, facts.emptied, operands.executes, operands.is_legal,
-    operands.ends_groups, operands.bounds_set, operands.value_limits,
+    operands.ends_groups, operands.core_exists, operands.bounds_set, operands.value_limits,
 )  # fmt: skip
 
 #: Mutants of what the proofs' parameters leave out.
@@ -181,6 +187,16 @@ PROOFS = [
         says="… of words of up to two tuples",
         component="word_facts, scan, two tuples",
         build=word_facts(ingress_parameters(tuples_per_word=2)),
+        depth=2,
+        induction=1,
+        mutate=FACTS,
+        spared=ELSEWHERE,
+    ),
+    Proof(
+        name="word-facts-gates",
+        says="… where cores have gates",
+        component="word_facts, scan, 3 cores with gates",
+        build=word_facts(ingress_parameters(cores=3, failure_cycles=4096)),
         depth=2,
         induction=1,
         mutate=FACTS,

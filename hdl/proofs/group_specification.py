@@ -5,7 +5,33 @@ from typing import NamedTuple
 
 from amaranth import *
 
-__all__ = ["Group", "Specification", "schedule_states"]
+__all__ = ["Group", "Specification", "free_limit", "schedule_states"]
+
+#: Least limit of a group, by the docstring of :class:`hdl.ingress.group_schedule.GroupSchedule`.
+LEAST_LIMIT = 2
+
+
+def free_limit(bench, parameters, may_change):
+    """Return a limit of any size from the least one on; it changes after some of the words.
+
+    Parameters
+    ----------
+    bench : Bench
+    parameters : JoinParameters
+        They give the greatest limit.
+    may_change : Value
+        A word is taken behind which the limit may be another one.
+    """
+    most = parameters.cores * parameters.slack
+    first, then = (bench.constant(range(most + 1), "limit"), bench.any(range(most + 1), "limit"))
+    for limit in (first, then):
+        bench.assume((limit >= LEAST_LIMIT) & (limit <= most))
+    changed = bench.register(1, "changed")
+    kept = bench.register(range(most + 1), "kept", init=LEAST_LIMIT)
+    limit = bench.wire(Mux(changed, kept, first), "limit")
+    bench.next(changed.eq(changed | may_change), kept.eq(Mux(may_change, then, limit)))
+    bench.invariant((kept >= LEAST_LIMIT) & (kept <= most))
+    return limit
 
 
 class Group(NamedTuple):
@@ -33,17 +59,19 @@ class Specification:
     period : Value
         Number of probes from star to star; zero for no stars. Then ``since`` only says whether any
         probe has come.
+    limit : Value
+        Tuples of the other side that end a group early; it changes only where all groups end.
     """
 
-    def __init__(self, bench, parameters, period):
+    def __init__(self, bench, parameters, period, limit):
         self.bench = bench
         self.parameters = parameters
         self.period = period
-        self.limit = parameters.cores * parameters.slack
+        self.limit = limit
         longest = 1 << parameters.probe_bits
         self.group = Group(
             bench.register(range(parameters.probes + 1), "count"),
-            bench.register(range(self.limit + 1), "others"),
+            bench.register(len(limit), "others"),
             bench.register(range(longest + 1), "since"),
         )
         bench.invariant(self.group.count < parameters.probes)

@@ -8,9 +8,9 @@ from hdl.ingress.punctuation import Punctuation
 from hdl.ingress.word_halves import WordHalves
 
 from .bench import Bench
-from .group_specification import Specification, schedule_states
+from .group_specification import Specification, free_limit, schedule_states
 from .proof import Proof
-from .small import ingress_parameters
+from .small import group_parameters
 
 __all__ = ["PROOFS"]
 
@@ -30,7 +30,8 @@ def group_schedule(parameters):
             bench.any(1, name) for name in ("probe", "other", "finish", "advance")
         )
         bench.assume(~finish | ~(probe | other))
-        own = Specification(bench, parameters, period)
+        limit = free_limit(bench, parameters, finish & advance)
+        own = Specification(bench, parameters, period, limit)
         leads = C(1)
         if parameters.side_by_side:
             leads = bench.any(1, "leads")
@@ -45,7 +46,7 @@ def group_schedule(parameters):
         for name, value in (
             ("period", next_period), ("single", next_period == 1), ("free", own.free),
             ("probe", probe), ("other", other), ("finish", finish), ("advance", advance),
-            ("limit", own.limit),
+            ("limit", limit),
         ):  # fmt: skip
             bench.set(getattr(dut, name), value)
         one, *ended_one = own.other(own.group, other & ~leads)
@@ -65,7 +66,9 @@ def group_schedule(parameters):
             bench.claim("ripe says that the probe by itself ends the group", dut.ripe == alone)
             bench.claim("two tuples end one group at the most", sum(ends) <= 1)
         schedule_states(bench, dut, own)
-        bench.cover("a group ends as it has waited too long", advance & ends[2] & dut.star)
+        late = advance & ends[2] & dut.star
+        bench.cover("a group ends as it has waited too long", late & (limit > 3))
+        bench.cover("a group waits for two tuples of the other side only", late & (limit == 2))
         bench.cover("a full group ends without a star", ends[1] & ~dut.star)
         bench.cover(
             "a full group ends where no stars are wanted", advance & ends[1] & (period == 0)
@@ -96,6 +99,7 @@ def punctuation(parameters):
         def rare(period):
             return (period == 0) | (period > parameters.probes)
 
+        limit = free_limit(bench, parameters, finish & advance)
         first = bench.any(1, "first") if parameters.side_by_side else C(0)
         if parameters.side_by_side:
             bench.set(dut.first, first)
@@ -104,12 +108,12 @@ def punctuation(parameters):
         for name, value in (
             ("probes", probes), ("finish", finish), ("set_precision", changes),
             ("wanted", wanted), ("single", wanted == 1), ("unordered", rare(wanted)),
-            ("advance", advance), ("limit", parameters.cores * parameters.slack),
+            ("advance", advance), ("limit", limit),
         ):  # fmt: skip
             bench.set(getattr(dut, name), value)
         next_period = bench.wire(Mux(changes, wanted, period))
         bench.next(period.eq(Mux(advance, next_period, period)))
-        sides = [Specification(bench, parameters, period) for _ in range(2)]
+        sides = [Specification(bench, parameters, period, limit) for _ in range(2)]
         apart = both_sides(bench, dut, sides, probes, first, finish, advance)
         bench.invariant(bench.inside(dut, "period") == period)
         bench.invariant(bench.inside(dut, "single") == (period == 1))
@@ -222,8 +226,8 @@ PROOFS = [
     Proof(
         name="group-schedule",
         says="groups end and stars follow as the host's specification has it",
-        component="GroupSchedule, groups of 3, 4 tuples of the other side",
-        build=group_schedule(ingress_parameters()),
+        component="GroupSchedule, groups of 3, any limit from 2 to 6",
+        build=group_schedule(group_parameters()),
         depth=12,
         induction=1,
         mutate=(GroupSchedule,),
@@ -232,8 +236,8 @@ PROOFS = [
     Proof(
         name="group-schedule-pairs",
         says="… and so they do for two tuples at hand, as for one after the other",
-        component="GroupSchedule, side by side",
-        build=group_schedule(ingress_parameters(engine="index", tuples_per_word=2)),
+        component="GroupSchedule, side by side, any limit from 2 to 6",
+        build=group_schedule(group_parameters(engine="index", tuples_per_word=2)),
         depth=13,
         induction=1,
         mutate=(GroupSchedule,),
@@ -242,8 +246,8 @@ PROOFS = [
     Proof(
         name="punctuation",
         says="both sides' groups follow the precision in force, from its control word on",
-        component="Punctuation, groups of 3",
-        build=punctuation(ingress_parameters()),
+        component="Punctuation, groups of 3, any limit from 2 to 6",
+        build=punctuation(group_parameters()),
         depth=12,
         induction=1,
         mutate=(Punctuation,),
@@ -252,8 +256,8 @@ PROOFS = [
     Proof(
         name="punctuation-pairs",
         says="… with two tuples at hand, and the order of their stars",
-        component="Punctuation, side by side",
-        build=punctuation(ingress_parameters(engine="index", tuples_per_word=2)),
+        component="Punctuation, side by side, any limit from 2 to 6",
+        build=punctuation(group_parameters(engine="index", tuples_per_word=2)),
         depth=13,
         induction=1,
         mutate=(Punctuation,),

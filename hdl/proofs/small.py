@@ -7,6 +7,7 @@ __all__ = [
     "SMALL",
     "chain_parameters",
     "external_parameters",
+    "group_parameters",
     "index_parameters",
     "ingress_parameters",
     "scan_parameters",
@@ -26,13 +27,24 @@ class Impatient(JoinParameters):
     slack = 4
 
 
-def ingress_parameters(**changes):
+class LeastSlack(JoinParameters):
+    """Parameters whose groups wait for two tuples of the other side if one core stores."""
+
+    slack = 2
+
+
+def ingress_parameters(kind=Impatient, **changes):
     """Return small parameters of an ingress: groups of three, stars up to four probes apart."""
     few = {
         "cores": 1, "sub_window": 1, "keys": (KeyField(name="x", bits=1),), "probes": 3,
         "probe_bits": 2, "timestamp_bits": 0, "comparator": "equality",
     }  # fmt: skip
-    return Impatient(**{**few, **changes})
+    return kind(**{**few, **changes})
+
+
+def group_parameters(**changes):
+    """Return small parameters of groups: limits of two to six tuples of the other side."""
+    return ingress_parameters(LeastSlack, cores=3, **changes)
 
 
 def scan_parameters(lanes=2, probes=2):
