@@ -265,6 +265,7 @@ class Source:
     def _csv(self, spark: SparkSession, csv_options: dict[str, str]) -> DataFrame:
         given = dict(csv_options)
         schema = given.pop("schema", None)
+        _require_known(spark, given)
         options = {name.lower(): value for name, value in _CSV.items()}
         if schema is not None:
             del options["inferschema"]
@@ -541,6 +542,18 @@ class Target:
         """Return what was written."""
         options = {"csv": _CSV, "json": _JSON}.get(self.format, {})
         return spark.read.format(self.format).options(**options).schema(schema).load(place)
+
+
+def _require_known(spark: SparkSession, names: Collection[str]) -> None:
+    """Raise for an option of reading CSV that Spark has not; Spark itself says nothing of it."""
+    jvm: Any = spark._jvm
+    known = jvm.org.apache.spark.sql.catalyst.csv.CSVOptions.getAllOptions().mkString(" ").split()
+    odd = next((name for name in names if name not in {one.lower() for one in known}), None)
+    if odd is not None:
+        raise UsageError(
+            f"--csv-option {odd}=... is none of Spark's for CSV, which are "
+            f"{', '.join(sorted(known))}."
+        )
 
 
 def _is_elsewhere(text: str) -> bool:

@@ -19,6 +19,7 @@ def spark():
     """A quiet session with two cores; its shuffles are small."""
     options = {
         "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "1g",
         # Where the machine is busy, a Python worker takes longer than 15 seconds to start.
         "spark.python.authenticate.socketTimeout": "120s",
     }

@@ -184,6 +184,8 @@ def test_options_of_reading_csv_are_sparks(session, tmp_path):
     schema = "x string, y string"
     options = {"header": "false", "encoding": "ISO-8859-1", "nullvalue": "NA", "schema": schema}
     assert rows_of(session, path, **options)[0] == [("1" * 40, "M\xfcller"), (None, "b")]
+    with pytest.raises(UsageError, match=r"--csv-option seperator=.* none of Spark's .* sep,"):
+        rows_of(session, path, seperator=";")
 
 
 ODD = pa.table(

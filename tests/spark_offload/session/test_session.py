@@ -28,6 +28,8 @@ except FailureError as error:
 spark = open_session("started", master="local[1]", options={"spark.sql.shuffle.partitions": "3"})
 print(spark.conf.get("spark.sql.shuffle.partitions"), spark.sparkContext.appName)
 print(java_log().path)
+conf = spark.sparkContext.getConf()
+print(*(conf.get(f"spark.driver.{name}") for name in ("bindAddress", "host", "memory")))
 os.write(2, b"from another thread")
 """
 
@@ -63,7 +65,7 @@ def test_what_java_prints_is_named_by_the_error_and_goes_when_all_went_well(tmp_
         cwd=root, env=os.environ | {"TMPDIR": str(tmp_path)},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
-    refused, started, path = done.stdout.splitlines()
+    refused, started, path, settings = done.stdout.splitlines()
     assert done.stderr == "from another thread"
     (kept,) = tmp_path.glob("splitjoin-spark-*.log")
     assert refused.startswith("Spark did not start: ")
@@ -72,6 +74,9 @@ def test_what_java_prints_is_named_by_the_error_and_goes_when_all_went_well(tmp_
     assert "Not allowed to specify max heap" in kept.read_text()
     assert started == "3 started"
     assert path != str(kept)
+    address, host, memory = settings.split()
+    assert (address, host) == ("127.0.0.1", "127.0.0.1"), "whatever the machine is called"
+    assert 1024 <= int(memory.removesuffix("m")) <= 4096
 
 
 def test_the_log_of_a_java_process_that_died_is_kept(monkeypatch):
