@@ -96,6 +96,10 @@ class KeyNumbers:
         ]
         columns = [getattr(column, "storage", column) for column in columns]
         names = [str(at) for at in range(len(columns))]
+        columns = [
+            column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
+            for column in columns  # Arrow does not sort 16 bits
+        ]
         order = pc.sort_indices(
             pa.table(columns, names=names), sort_keys=[(name, "ascending") for name in names]
         )
@@ -148,4 +152,6 @@ def _shown(column: pa.Array) -> pa.Array:
     """Return values as results show them: -0.0 as 0.0, whichever of the two came first."""
     if not pa.types.is_floating(column.type):
         return column
+    if pa.types.is_float16(column.type):  # which Arrow does not add
+        return pc.add(column.cast(pa.float32()), pa.scalar(0, pa.float32())).cast(column.type)
     return pc.add(column, pa.scalar(0, column.type))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.kinds import ORDERED, Kind, column_type, integer_view, row_at, validity
+from host.encode.kinds import ORDERED, Kind, column_type, integer_view, row_at, shown, validity
 from host.errors import (
     KeyRangeError,
     NullOrderError,
@@ -89,8 +89,7 @@ class TimeColumn:
 
     def values_of(self, times: Sequence[int]) -> list[object]:
         """Return times, in the column's units, as Python values."""
-        values: list[object] = self.values(np.array(times, np.int64)).to_pylist()
-        return values
+        return [shown(value) for value in self.values(np.array(times, np.int64))]
 
     def units(self, value: object) -> int:
         """Return a time that is given in the column's type, in its units.

@@ -2,12 +2,14 @@
 """Compare the result of an aggregation with the reference operator, which takes row by row."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 import math
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import pyarrow as pa
 
 from host.aggregate.time_column import TimeColumn
+from host.encode.kinds import integer_view
 from host.query.aggregate_query import Aggregate, AggregateQuery
 from host.reference.general_operator import GeneralOperator, run
 from host.reference.window_state import Arrival, WindowInstance
@@ -25,7 +27,9 @@ def compare_with_reference(
 ) -> tuple[bool, str]:
     """Return whether a result is that of the reference operator, and what was found, in words."""
     expected = reference_rows(table, query)
-    got = {_place(row, query): row for row in result.to_pylist()}
+    got = {
+        _place(row, query): row for batch in result.to_batches() for row in _comparable_rows(batch)
+    }
     missing = [place for place in expected if place not in got]
     if len(got) != result.num_rows:
         return False, f"{result.num_rows - len(got)} results come twice"
@@ -42,13 +46,16 @@ def compare_with_reference(
 
 
 def reference_rows(table: pa.Table, query: AggregateQuery) -> dict[tuple[Any, ...], Row]:
-    """Return the aggregates of each (left boundary, *keys), by the reference operator."""
+    """Return the aggregates of each (left boundary, *keys), by the reference operator.
+
+    Dates and times are numbers of their units.
+    """
     time = TimeColumn(table.schema, query)
     rows: list[tuple[int, Row]] = []
     first = 0
     for batch in table.to_batches():
         times = time.read(batch, first).tolist()
-        rows += zip(times, batch.to_pylist(), strict=True)
+        rows += zip(times, _comparable_rows(batch), strict=True)
         first += batch.num_rows
     rows.sort(key=lambda row: row[0])
     operator = GeneralOperator(
@@ -60,9 +67,25 @@ def reference_rows(table: pa.Table, query: AggregateQuery) -> dict[tuple[Any, ..
     found = {}
     for result in run(operator, (Arrival(at, row) for at, row in rows)):
         keys, values = result.payload
-        start = time.values_of([result.timestamp - time.window])[0]
-        found[start, *keys] = values
+        found[result.timestamp - time.window, *keys] = values
     return found
+
+
+def _comparable_rows(batch: pa.RecordBatch) -> list[Row]:
+    """Return rows whose dates and times are numbers of their units.
+
+    Python's own end with the year 9999 and have no nanoseconds.
+    """
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_temporal(column.type):
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            column = pa.array(integer_view(column), mask=~valid)
+        columns.append(column)
+    rows: list[Row] = pa.RecordBatch.from_arrays(columns, batch.schema.names).to_pylist()
+    return rows
 
 
 def _groups(window: WindowInstance, query: AggregateQuery) -> list[Any]:
@@ -89,12 +112,34 @@ def _value(rows: Sequence[Row], one: Aggregate) -> Any:
     if not values:
         return None
     if one.function in ("sum", "mean"):
-        total = math.fsum(values) if isinstance(values[0], float) else sum(values)
-        return total if one.function == "sum" else total / len(values)
+        parts = len(values) if one.function == "mean" else 1
+        if isinstance(values[0], float):
+            return _sum(values, parts)
+        return sum(values) / parts if one.function == "mean" else sum(values)
     numbers = [value for value in values if not _is_nan(value)]
     if one.function == "min":
         return min(numbers, default=math.nan)
     return max(numbers) if len(numbers) == len(values) else math.nan
+
+
+class _Beyond(float):
+    """The exact sum of floats that, added up in another order, are infinite on the way."""
+
+    def __new__(cls, total: Fraction) -> Self:
+        try:
+            return super().__new__(cls, float(total))
+        except OverflowError:
+            return super().__new__(cls, math.inf if total > 0 else -math.inf)
+
+
+def _sum(values: Sequence[float], parts: int) -> float:
+    """Return a part of the sum of floats, which is NaN where infinities of both signs meet."""
+    try:
+        return math.fsum(values) / parts
+    except ValueError:  # infinities of both signs
+        return math.nan
+    except OverflowError:
+        return _Beyond(sum(map(Fraction, values)) / Fraction(parts))
 
 
 def _place(row: Row, query: AggregateQuery) -> tuple[Any, ...]:
@@ -111,6 +156,8 @@ def _is_nan(value: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
+    if isinstance(other, _Beyond) and not math.isfinite(one):
+        return True
     if isinstance(one, float) and isinstance(other, (int, float)):
         both_nan = _is_nan(one) and _is_nan(other)
         return both_nan or math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)

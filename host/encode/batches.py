@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.kinds import integer_view, row_at, validity
+from host.encode.kinds import integer_view, row_at, shown, validity
 from host.encode.plan import EncodingPlan
 from host.encode.values import FieldValues
 from host.errors import DisorderError, NullOrderError
@@ -144,14 +144,14 @@ class BatchEncoder:
         if not len(values):
             return
         if state.last is not None and int(values[0]) < state.last[0]:
-            raise DisorderError(column.name, state.rows, state.last[1], array[0].as_py())
+            raise DisorderError(column.name, state.rows, state.last[1], shown(array[0]))
         falls = values[1:] < values[:-1]
         if falls.any():
             at = int(np.argmax(falls))
             raise DisorderError(
-                column.name, state.rows + at + 1, array[at].as_py(), array[at + 1].as_py()
+                column.name, state.rows + at + 1, shown(array[at]), shown(array[at + 1])
             )
-        state.last = int(values[-1]), array[len(array) - 1].as_py()
+        state.last = int(values[-1]), shown(array[len(array) - 1])
 
     def _valid(self, side: int, batch: pa.RecordBatch) -> Bools | None:
         masks = [validity(term.columns[side].read(batch)) for term in self._plan.terms]

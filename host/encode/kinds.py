@@ -24,6 +24,7 @@ __all__ = [
     "integer_view",
     "read_column",
     "row_at",
+    "shown",
     "validity",
 ]
 
@@ -226,10 +227,20 @@ def read_column(table: pa.Table, name: str, side: str) -> Column:
     return Column(found, pa.chunked_array(chunks, type=empty.type))
 
 
+def shown(value: pa.Scalar) -> object:
+    """Return a value for messages: Python's own, or text for a time that Python does not have."""
+    try:
+        found: object = value.as_py()
+    except (OverflowError, ValueError):
+        unit = getattr(value.type, "unit", "days")
+        return f"{value.cast(pa.int64() if value.type.bit_width == 64 else pa.int32())} {unit}"
+    return found
+
+
 def row_at(rows: pa.Table | pa.RecordBatch, number: int) -> dict[str, object]:
     """Return one row as a dict by column names, for messages."""
     return {
-        name: column[number].as_py()
+        name: shown(column[number])
         for name, column in zip(rows.schema.names, rows.columns, strict=True)
     }
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.kinds import ORDERED, Column, ColumnType, integer_view, row_at
+from host.encode.kinds import ORDERED, Column, ColumnType, integer_view, row_at, shown
 from host.encode.ranges import Ranges, outside, span_of
 from host.encode.scale import Scale, bound_in_ticks, common_tick, scale_of
 from host.errors import (
@@ -201,7 +201,7 @@ def require_order(column: Column, declared_sorted: bool, table: pa.Table) -> Non
         if falls.any():
             at = int(np.argmax(falls))
             raise DisorderError(
-                column.name, at + 1, column.data[at].as_py(), column.data[at + 1].as_py()
+                column.name, at + 1, shown(column.data[at]), shown(column.data[at + 1])
             )
 
 

@@ -7,13 +7,13 @@ the starts differ by no more than the longest interval: that is the window.
 """
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
-from host.encode.canonical import DECIMAL_DIGITS
 from host.encode.kinds import DAY, Kind, column_type
+from host.encode.scale import require_same_kind
+from host.encode.times import require_temporal
 from host.errors import UsageError
 from host.join.intervals import longest_interval
 from host.query.durations import Duration
@@ -89,22 +89,15 @@ def overlap_terms(
     Raises
     ------
     UsageError
-        If a column is missing, or touching intervals of floating-point numbers are left out, which
-        have no next number.
+        If a column is missing, or a start is of a type that gives no order of arrival, as floats.
     """
-    kinds = {
-        column_type(schema, name, side).kind
-        for schema, names, side in zip(schemas, (left, right), ("left", "right"), strict=True)
-        for name in names
-    }
-    step: int | Fraction | Duration = 0
-    if not touching:
-        if Kind.FLOAT in kinds:
-            raise UsageError(
-                "Intervals of floating-point numbers that only touch cannot be left out, for there "
-                "is no next number to an end; leave touching=False out."
-            )
-        step = _step(kinds)
+    kinds = set()
+    for schema, names, side in zip(schemas, (left, right), ("left", "right"), strict=True):
+        start, end = (column_type(schema, name, side) for name in names)
+        require_temporal(start)
+        require_same_kind(start, end)
+        kinds.add(start.kind)
+    step = 0 if touching else _step(kinds)
     # A bound that is no whole number of units is rounded inwards, so a step may be too small.
     return Term(left[0], right[1], None, -step), Term(left[1], right[0], step, None)
 
@@ -124,10 +117,8 @@ def _window(lengths: Sequence[int | Duration]) -> TimeWindow | Duration:
     return TimeWindow(max(numbers))
 
 
-def _step(kinds: set[Kind]) -> int | Fraction | Duration:
+def _step(kinds: set[Kind]) -> int | Duration:
     """Return a difference that no two different values are nearer than, or an even smaller one."""
     if kinds == {Kind.DATE}:
         return Duration(DAY)
-    if any(kind.is_temporal for kind in kinds):
-        return Duration(1)
-    return Fraction(1, 10**DECIMAL_DIGITS) if Kind.DECIMAL in kinds else 1
+    return Duration(1) if any(kind.is_temporal for kind in kinds) else 1

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.encode import EncodedBatch, EncodingPlan
-from host.encode.kinds import integer_view
+from host.encode.kinds import integer_view, shown
 from host.errors import DisorderError, UsageError
 from host.manifest import Manifest
 from host.reference.side import Side
@@ -207,7 +207,7 @@ class TaggedIntake(Intake):
                 if index < len(at) and at[index] == place:
                     row = int(encoded[side].row_numbers(index, index + 1)[0])
                     time = parts[side].column(self._order[side])[row - encoded[side].first]
-                    return side, row, time.as_py()
+                    return side, row, shown(time)
             return Side.R, 0, self._last[1]
 
         if falls.any():

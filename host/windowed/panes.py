@@ -37,6 +37,8 @@ COMBINES: dict[str, np.ufunc] = {
     "max": np.maximum,
 }
 
+#: Sums of floats may be infinite, or NaN where infinities of both signs meet.
+_SILENT = np.errstate(over="ignore", invalid="ignore")
 #: Most panes of a window that a sweep combines.
 _MOST_PANES = 64
 #: Largest number of keys and windows for each cell with which a sweep is worth while.
@@ -93,6 +95,7 @@ class Cells:
         kept = self.pane >= pane
         return Cells(self.key[kept], self.pane[kept], tuple(at[kept] for at in self.states))
 
+    @_SILENT
     def windows(
         self,
         length: int,
@@ -159,6 +162,7 @@ class Cells:
         return window, self.key[cell], cell, end.astype(np.int64)
 
 
+@_SILENT
 def cells_of(
     keys: Int64s, panes: Int64s, values: Sequence[Array], combines: Sequence[Combine]
 ) -> Cells:

@@ -171,3 +171,31 @@ def test_files_give_one_answer_or_are_refused_sorted_or_not(
     if code == 0:
         assert len(found) == len(expected)
         assert set(found) == expected
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us"), pa.timestamp("ms", "UTC"), pa.date32()], ids=str
+)
+@pytest.mark.parametrize("is_band", [True, False])
+def test_times_beyond_the_calendar_of_python_are_joined(tmp_path, capsys, kind, is_band):
+    day = {"us": 86_400 * 10**6, "ms": 86_400 * 10**3}.get(getattr(kind, "unit", ""), 1)
+    days = [-1_000_000, 2_932_900, 2_932_901, 3_000_000]
+    plain = pa.int32() if kind == pa.date32() else pa.int64()
+    times = pa.array([at * day for at in days], plain).cast(kind)
+    table = pa.table({"t": times, "k": times, "row": range(4)})
+    for name in "lr":
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=1)
+    term = ["--band", "k:k:-1d:1d"] if is_band else ["--equal", "k"]
+    options = ["--order", "t", "--within", "1d", *term]
+    found = [answer(tmp_path, [*options, *more], "software:") for more in ([], ["--sorted"])]
+    near = {(1, 2), (2, 1)} if is_band else set()
+    assert [(code, set(pairs)) for code, pairs in found] == [
+        (0, {(n, n) for n in range(4)} | near)
+    ] * 2
+    pq.write_table(table.slice(2, 2), tmp_path / "r.parquet")
+    pq.write_table(table.take([3, 2]), tmp_path / "l.parquet")
+    for more in ([], ["--verify"]):
+        assert answer(tmp_path, [*options, "--sorted", *more], "software:") == (2, None)
+        said = capsys.readouterr().err
+        assert "row 1 (the first is 0) has" in said
+        assert f"after {days[3] * day} {getattr(kind, 'unit', 'days')}; sort" in said

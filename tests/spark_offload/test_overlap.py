@@ -9,7 +9,7 @@ import re
 import pytest
 
 from host import UsageError
-from host.errors import NullOrderError, UnknownColumnError
+from host.errors import NullOrderError, UnknownColumnError, UnsupportedTypeError
 from host.reference.overlap import reference_overlap
 from spark_offload import explain, overlap_join, verify
 from tests.spark_offload.actions import act
@@ -99,6 +99,25 @@ def test_what_will_not_do_is_named_before_anything_runs(spark, given, error, sai
         return
     with pytest.raises(error, match=said):
         overlap_join(left, right, **arguments)
+
+
+@pytest.mark.parametrize("longest", [None, 5])
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("double", "double"), ("float", "float"), ("decimal(9,2)", "decimal"), ("string", "string")],
+)
+def test_columns_that_give_no_order_of_arrival_are_named(spark, kind, said, longest):
+    values = "(0.1, 0.3), (0.5, double('nan'))" if kind in ("double", "float") else "(1, 2)"
+    rows = spark.sql(
+        f"select cast(s as {kind}) s, cast(e as {kind}) e from values {values} t(s, e)"
+    )
+    stream = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    stream = stream.selectExpr(f"cast(value as {kind}) s", f"cast(value as {kind}) e", "timestamp")
+    for frame in (rows, stream) if longest else (rows,):
+        with pytest.raises(UnsupportedTypeError, match=f"'left.s' has type {said}"):
+            overlap_join(
+                frame, frame, left_interval=("s", "e"), device="software:", longest=longest
+            )
 
 
 def test_streams_need_the_longest_interval_to_be_named(spark):

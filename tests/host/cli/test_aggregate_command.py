@@ -163,3 +163,66 @@ def test_a_wrong_answer_is_found_out(asked, tmp_path, capsys, monkeypatch):
         capsys.readouterr().err
     )
     assert not output.exists()
+
+
+INF, NAN = float("inf"), float("nan")
+FAR = 253_402_300_800 * 10_000
+SORTED_VALUES = {
+    "infinities of both signs": (pa.array([INF, -INF, 1.0]), ["sum", "mean", "min", "max"]),
+    "infinity": (pa.array([INF, INF, None]), ["sum", "mean", "min", "max"]),
+    "NaN": (pa.array([INF, NAN, 1.0]), ["sum", "mean", "min", "max"]),
+    "sums beyond all floats": (pa.array([1e308, 1e308, -1e308]), ["sum", "mean"]),
+    "sums beyond all floats in the end": (pa.array([-1e308, -1e308, -1e308]), ["sum", "mean"]),
+    "sums beyond 64 bits": (pa.array([(1 << 63) - 1] * 3), ["mean", "max"]),
+    "far times": (pa.array([FAR, None, -FAR], pa.timestamp("ms")), ["min", "max", "count"]),
+    "nanoseconds": (pa.array([1, 2, 1], pa.timestamp("ns", "Europe/Berlin")), ["min", "max"]),
+    "nanoseconds of a day": (pa.array([1, 2, 1], pa.time64("ns")), ["min", "max"]),
+    "far dates": (pa.array([2_932_897, None, 0], pa.date32()), ["min", "max"]),
+    "long durations": (pa.array([(1 << 63) - 1, 1, 1], pa.duration("s")), ["min", "max"]),
+    "16 bits": (pa.array([1.5, -0.0, 0.0], pa.float16()), ["min", "max", "sum", "mean"]),
+}
+
+
+@pytest.mark.parametrize("name", SORTED_VALUES)
+@pytest.mark.parametrize("unit", ["integer", "ms"])
+def test_whatever_values_and_times_are_answers_are_verified(tmp_path, capsys, name, unit):
+    values, functions = SORTED_VALUES[name]
+    times = (
+        pa.array([-FAR, 5, FAR])
+        if unit == "integer"
+        else pa.array([-FAR, 5, FAR], pa.timestamp("ms"))
+    )
+    for time in (times, pa.array([1, 2, 3], times.type)):
+        pq.write_table(pa.table({"t": time, "x": values}), tmp_path / "in.parquet")
+        asked = ["--input", str(tmp_path / "in.parquet"), "--time", "t", "--by", "x"]
+        asked += ["--window", "10" if unit == "integer" else "10ms"]
+        for function in functions:
+            asked += ["--aggregate", f"{function}=count:x"]
+            asked += ["--aggregate", f"{function}_x={function}:x"]
+        for more in ([], ["--sorted"]):
+            for keyed in (asked, [each for each in asked if each not in ("--by", "x")]):
+                output = str(tmp_path / "out.parquet")
+                assert main(["aggregate", *keyed, *more, "--verify", "--output", output]) == 0
+    said = capsys.readouterr().err
+    assert said.count("agree with the reference operator") == 8
+    assert "Warning" not in said
+
+
+def test_a_sum_beyond_64_bits_names_its_aggregate(tmp_path, capsys):
+    pq.write_table(pa.table({"t": [1, 2], "x": [(1 << 63) - 1] * 2}), tmp_path / "in.parquet")
+    asked = ["--input", str(tmp_path / "in.parquet"), "--time", "t", "--window", "10"]
+    output = tmp_path / "out.parquet"
+    assert main(["aggregate", *asked, "--aggregate", "total=sum:x", "--output", str(output)]) == 2
+    assert "Column 'total' holds 18446744073709551614, outside" in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_times_beyond_the_calendar_of_python_are_named_where_they_are_out_of_order(
+    tmp_path, capsys
+):
+    times = pa.array([FAR, 5], pa.timestamp("ms"))
+    pq.write_table(pa.table({"t": times}), tmp_path / "in.parquet")
+    asked = ["--input", str(tmp_path / "in.parquet"), "--time", "t", "--window", "10ms", "--sorted"]
+    output = str(tmp_path / "out.parquet")
+    assert main(["aggregate", *asked, "--aggregate", "n=count", "--output", output]) == 2
+    assert f"has 1970-01-01 00:00:00.005000 after {FAR} ms; sort" in capsys.readouterr().err

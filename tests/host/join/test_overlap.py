@@ -84,6 +84,7 @@ def test_left_rows_without_an_overlap_can_come_alone(software):
 
 
 GOOD = table([(0, 2, "a")], LEFT, "integer")
+DOUBLE = pa.table({"start": [0.1, 0.5], "end": [0.3, float("nan")]})
 REAL = pa.table({"start": [1], "end": [2.5]})
 
 
@@ -94,7 +95,9 @@ REAL = pa.table({"start": [1], "end": [2.5]})
         (GOOD, ("k", "k"), True, UnsupportedTypeError, "left.k"),
         (GOOD, ("row", "start"), True, None, ""),
         (REAL, LEFT, True, UsageError, "left.start.*cannot be compared with.*left.end"),
-        (REAL, LEFT, False, UsageError, "floating-point numbers that only touch cannot be left"),
+        (REAL, LEFT, False, UsageError, "left.start.*cannot be compared with.*left.end"),
+        (DOUBLE, LEFT, True, UnsupportedTypeError, "'left.start' has type double, which cannot"),
+        (DOUBLE, LEFT, False, UnsupportedTypeError, "'left.start' has type double, which cannot"),
         (
             table([(0, 1, "a"), (5, 4, "a")], LEFT, "integer"),
             LEFT,
