@@ -70,7 +70,7 @@ def configuration(
         term = tightened(bounds.get(key.name, OPEN), spreads.get(key.name))
         low = open_low if term.low is None else max(term.low, open_low)
         high = open_high if term.high is None else min(term.high, open_high)
-        if low > open_high:  # clamping would admit the largest possible difference
+        if low > open_high or high < open_low:  # no difference of values is within the bounds
             low, high = 0, -1
         words.append(codec.pack_control("BOUND_LOW", index, low))
         words.append(codec.pack_control("BOUND_HIGH", index, high))

@@ -54,3 +54,28 @@ def test_a_period_beyond_the_words_is_the_longest_one(tmp_path, bits, beyond):
         found = join_tables(left, right, query, device).table
     pairs = sorted(zip(found["t"].to_pylist(), found["t_right"].to_pylist(), strict=True))
     assert pairs == sorted(naive_join(left, right, query))
+
+
+@pytest.mark.parametrize("engine", ["scan", "index"])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_bounds_beyond_all_differences_are_open_or_empty(tmp_path, engine, bits):
+    place = bundle(tmp_path, keys=(f"x{bits}",), sub_window=8, engine=engine)
+    ends = [
+        -(1 << 70),
+        -(1 << 40) - 2,
+        -(1 << bits),
+        -1,
+        1,
+        (1 << bits) - 1,
+        (1 << 40) + 2,
+        1 << 70,
+    ]
+    keys = np.array([-(1 << bits - 1), -1, 0, 1, (1 << bits - 1) - 1] * 2)
+    left, right = (pa.table({"t": np.arange(10), "k": keys}) for _ in "rs")
+    with SoftwareDevice(place) as device:
+        for low, high in [(low, high) for low in (None, *ends) for high in (None, *ends)]:
+            terms = (Term("k", "k", low, high),)
+            query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(20))
+            found = join_tables(left, right, query, device).table
+            pairs = list(zip(found["t"].to_pylist(), found["t_right"].to_pylist(), strict=True))
+            assert sorted(pairs) == sorted(naive_join(left, right, query)), (low, high)
