@@ -2,6 +2,7 @@
 """`python -m host aggregate`: aggregate the rows of a file over windows of time."""
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 import sys
 import time
@@ -15,6 +16,7 @@ from host.cli.query_arguments import (
     INPUT,
     add_csv_options,
     csv_options_of,
+    naming_cells,
     parse_span,
 )
 from host.cli.status import Status
@@ -87,9 +89,11 @@ def main(options: argparse.Namespace) -> int:
     format_of(options.output)
     require_outputs({"--output": options.output}, {"--input": Path(options.input)})
     started: list[Aggregate] = []
-    with Status("aggregate") as status:
+    with Status("aggregate") as status, ExitStack() as named:
         with status.stage(f"reading {options.input}"):
             table, source = _source(options, query)
+        if table is not None:
+            named.enter_context(naming_cells([("input", options.input, table)]))
         pipeline = source.aggregate(query, device=options.device, started=started.append)
         if options.explain:
             print(f"query    {query}\n{pipeline.explain()}")
@@ -97,7 +101,7 @@ def main(options: argparse.Namespace) -> int:
         with status.stage("aggregating"):
             execution = pipeline.execution()
             batches = execution.batches()
-            if table is not None:
+            if table is not None and options.verify:
                 result = pa.Table.from_batches(batches, execution.schema)
                 _verify(table, query, result, status)
                 batches = iter(result.to_batches())
@@ -113,7 +117,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _source(options: argparse.Namespace, query: AggregateQuery) -> tuple[pa.Table | None, Pipeline]:
-    """Return the rows as a table, if they are verified later, and as a pipeline."""
+    """Return the rows as a table, unless they are streamed, and as a pipeline."""
     files = files_of(options.input)
     told = csv_options_of(options, options.input)
     if (
@@ -126,7 +130,7 @@ def _source(options: argparse.Namespace, query: AggregateQuery) -> tuple[pa.Tabl
         return None, Pipeline.of_parquet(files)
     table = read_input(options.input, query.time, is_sorted=query.sorted, options=told)
     require_text(told, [table.schema])
-    return table if options.verify else None, Pipeline.of_table(table)
+    return table, Pipeline.of_table(table)
 
 
 def _verify(table: pa.Table, query: AggregateQuery, result: pa.Table, status: Status) -> None:

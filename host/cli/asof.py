@@ -18,6 +18,7 @@ from host.cli.query_arguments import (
     add_file_arguments,
     column_pair,
     csv_options_of,
+    naming_cells,
     parse_span,
 )
 from host.cli.status import Status
@@ -115,7 +116,8 @@ def main(options: argparse.Namespace) -> int:
                 tables.append(read_input(path, column, is_sorted=query.sorted, options=told))
         require_text(told, [table.schema for table in tables])
         began = time.monotonic()
-        with status.stage("planning"):
+        sides = [("left", options.left, tables[0]), ("right", options.right, tables[1])]
+        with naming_cells(sides), status.stage("planning"):
             join = AsofJoin(tables[0], tables[1], query, device)
         if options.explain:
             print(_explanation(join))

@@ -19,6 +19,7 @@ from host.cli.query_arguments import (
     add_csv_options,
     add_join_arguments,
     csv_options_of,
+    naming_cells,
     positive_integer,
     query_from,
 )
@@ -276,7 +277,8 @@ def _gathered(
     require_text(told, [table.schema for table in tables])
     left, right = tables
     passed = _Passed(left.num_rows + right.num_rows)
-    with status.stage("planning", lambda: f"{passed.total:,} rows"):
+    sides = [("left", options.left, left), ("right", options.right, right)]
+    with naming_cells(sides), status.stage("planning", lambda: f"{passed.total:,} rows"):
         join = TableJoin(
             left, right, query, device, record=options.verify, report=passed.note, **running
         )

@@ -2,11 +2,15 @@
 """Command-line options that describe a join, the same for every command that joins."""
 
 import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from math import floor
 import re
 
-from host.errors import UsageError
+import pyarrow as pa
+
+from host.errors import UnsupportedTypeError, UsageError
 from host.files.reading import CsvOptions, csv_options, files_of, input_format
 from host.query.durations import Duration, parse_duration
 from host.query.join_query import Bound, JoinQuery, Term, Width
@@ -25,6 +29,7 @@ __all__ = [
     "add_query_arguments",
     "column_pair",
     "csv_options_of",
+    "naming_cells",
     "parse_length",
     "parse_span",
     "positive_integer",
@@ -36,6 +41,13 @@ FILES = "by ending: .parquet, .csv, .json (lines or array); text that is read ma
 INPUT = "a file, a folder of files (also of folders KEY=VALUE), or a quoted pattern, 'data/*.csv'"
 
 _ESCAPED = r"a colon in a name is written \:"
+#: A number, a truth value, a date, or a time as CSV files have them.
+_TYPED = re.compile(
+    r"\s*([+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf)|true|false|"
+    r"(\d{4}-\d\d-\d\d)?[ T]?(\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?)\s*",
+    re.IGNORECASE,
+)
+_SHOWN = 40
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
@@ -149,6 +161,52 @@ def csv_options_of(options: argparse.Namespace, *paths: str) -> CsvOptions:
     if options.csv_option and ".csv" not in formats:
         raise UsageError("--csv-option is for CSV files, but no input is one; leave it out.")
     return found
+
+
+@contextmanager
+def naming_cells(sides: Sequence[tuple[str, str, pa.Table]]) -> Iterator[None]:
+    """Say in errors about the type of a text column of a CSV file which cell made it text.
+
+    Parameters
+    ----------
+    sides : sequence of (str, str, pa.Table)
+        What messages call a table, its path, and its rows.
+
+    Raises
+    ------
+    UsageError
+        Instead of one that asks for a cast, which a CSV file does not have.
+    """
+    try:
+        yield
+    except UsageError as error:
+        message = str(error)
+        if not isinstance(error, UnsupportedTypeError) and "(string: " not in message:
+            raise
+        notes = [
+            _of_cells(path, name, table.column(name))
+            for side, path, table in sides
+            for name in dict.fromkeys(table.column_names)
+            if f"'{side}.{name}'" in message or f"Column {name!r}" in message
+            if input_format(files_of(path)[0]) == ".csv"
+            if table.column_names.count(name) == 1
+            if pa.types.is_string(table.schema.field(name).type)
+        ]
+        if not notes:
+            raise
+        raise UsageError("; ".join([message.rstrip("."), *notes]) + ".") from error
+
+
+def _of_cells(path: str, name: str, cells: pa.ChunkedArray) -> str:
+    """Say which of the cells of a column is text, and what can be done."""
+    for row, cell in enumerate(cells.to_pylist()):
+        if cell is not None and not _TYPED.fullmatch(cell):
+            return (
+                f"column {name!r} of {path!r} is text because of {cell[:_SHOWN]!r} in row {row} "
+                f"(the first is 0): correct it (dates are 2024-01-31, times 2024-01-31 12:30:00), "
+                f"leave it empty, or say by --csv-option null=TEXT that it is a missing value"
+            )
+    return f"column {name!r} of {path!r} is text because its cells have no type in common"
 
 
 def query_from(options: argparse.Namespace) -> JoinQuery:

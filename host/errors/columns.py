@@ -14,11 +14,6 @@ __all__ = [
     "UntypedColumnError",
 ]
 
-#: What can be done where there are no casts.
-_OF_TEXT = (
-    " (a column of a CSV or JSON file is text if any of its values is no number, no date such as "
-    "2024-01-31 and no time such as 2024-01-31 12:30:00: correct the value, or leave it empty)"
-)
 #: Largest number of column names that a message lists.
 _LISTED = 20
 
@@ -66,10 +61,9 @@ class UnsupportedTypeError(UsageError):
         self.column = column
         self.type_name = str(type_name)
         self.supported = supported
-        text = _OF_TEXT if self.type_name in ("string", "large_string") else ""
         super().__init__(
             f"Column {column!r} has type {self.type_name}, which cannot be used here; "
-            f"cast it to one of: {supported}{text}."
+            f"cast it to one of: {supported}."
         )
 
 

@@ -84,6 +84,7 @@ _LARGEST_BLOCK = 1 << 30
 _INTEGERS_END = float(1 << 63)
 #: How a value that is no text can begin.
 _TYPED = re.compile(r"\s*([-+.\d]|(true|false|nan|inf)$)", re.IGNORECASE)
+_TIME = re.compile(r"\s*\d{1,4}[-:]\d\d")
 _DIGITS = r"^[+-]?\d+$"
 #: Types that Arrow does not find by itself: it takes fractions of a second for nanoseconds, which
 #: 64 bits hold until 2262, and finds no times of day with fractions.
@@ -637,7 +638,7 @@ def _read_csv(path: Path, options: CsvOptions) -> pa.Table:
         head = stream.read(_SAMPLE)
     ended = len(head) < _SAMPLE
     sample = head.decode(options.encoding, errors="replace").removeprefix("\ufeff")
-    lines = sample.splitlines(keepends=True)[options.skip :]
+    lines = list(io.StringIO(sample, newline=""))[options.skip :]
     options = replace(options, delimiter=options.delimiter or _separator(lines, options, ended))
 
     def source() -> Any:
@@ -766,7 +767,7 @@ def _inferred(cells: pa.ChunkedArray, options: CsvOptions) -> pa.ChunkedArray | 
 def _times(cells: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return texts as times of :data:`_TIMES`; None if they are none."""
     begin = next((cell for cell in cells.drop_null()[:1].to_pylist()), "")
-    return _fitting(cells, _TIMES) if begin[:1].isdecimal() else None
+    return _fitting(cells, _TIMES) if _TIME.match(begin) else None
 
 
 def _fitting(cells: pa.ChunkedArray, types: Sequence[pa.DataType]) -> pa.ChunkedArray | None:
