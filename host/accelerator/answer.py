@@ -19,7 +19,7 @@ from host.tuples.intake import Intake
 from host.tuples.row_store import Rows
 from host.words import WordCodec
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "holding"]
 
 
 class Answer:
@@ -115,7 +115,7 @@ class Answer:
         results, stamps = results[start:], None if stamps is None else stamps[start:]
         parts, stars = self.decoder.decode(results, stamps)
         for recheck in params.rechecks:
-            parts = [_holding(recheck, pairs, params.rows) for pairs in parts]
+            parts = [holding(recheck, pairs, params.rows) for pairs in parts]
         self._check_faults()
         parts, restart = self._failures.see(
             self.decoder, self.delivery, parts, cycles, flushed=flushed
@@ -175,7 +175,7 @@ class Answer:
             raise DisorderError("timestamp", arrivals, "a later time", "an earlier one")
 
 
-def _holding(recheck: Recheck, pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
+def holding(recheck: Recheck, pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
     """Return the pairs for which a term holds."""
     if not pairs.num_rows:
         return pairs

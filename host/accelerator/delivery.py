@@ -25,6 +25,8 @@ class Delivery:
         The execution.
     completion : Completion or None
         What finds the rows that come alone; None if only pairs are asked for.
+    in_order : bool
+        Whether pairs come in the strict order, so that none waits for its star.
 
     Attributes
     ----------
@@ -34,9 +36,16 @@ class Delivery:
         Whether the execution ends before its input does.
     """
 
-    def __init__(self, params: AcceleratorJoinParams, completion: Completion | None) -> None:
+    def __init__(
+        self,
+        params: AcceleratorJoinParams,
+        completion: Completion | None,
+        *,
+        in_order: bool = False,
+    ) -> None:
         self._params, self._completion = params, completion
         self._order = StrictOrder(with_probe=completion is not None, in_rounds=params.in_rounds)
+        self._waits = params.strict and not in_order
         self._release = Release(params.rows)
         self.ready: list[Columns] = []
         self.is_cut = False
@@ -60,7 +69,7 @@ class Delivery:
             Whether no pair can follow.
         """
         params = self._params
-        if params.strict:
+        if self._waits:
             pairs = self._order.push(parts, complete)
             parts = [] if pairs is None else [pairs]
         if self._completion is not None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pyarrow as pa
 
 from host.accelerator.params import AcceleratorJoinParams, Progress
+from host.accelerator.software_join import SoftwareJoin
 from host.accelerator.stream import AcceleratorJoin
 from host.control.elastic_cores import NoteDecision
 from host.device import Device
@@ -72,6 +73,11 @@ class JoinOptions:
     note_decision: NoteDecision | None = None
     pace: Fraction | float | None = None
 
+    @property
+    def uses_cores(self) -> bool:
+        """Whether something is asked for that only a device with cores and a clock has."""
+        return self.trace or self.pace is not None or self.segments != () or self.epochs != ()
+
 
 @dataclass(frozen=True)
 class PreparedJoin:
@@ -97,8 +103,11 @@ class PreparedJoin:
         The side of whose window only the newest match of each row of the other side is wanted. An
         index then sends one match of each core, the core's newest; a scan sends all of them. Older
         matches, and pairs whose later row is one of this side, may be missing from the result.
-    accelerator : AcceleratorJoin
-        The stream that drives the device; it has the cycles, seconds and counters of an execution.
+
+    Attributes
+    ----------
+    accelerator : AcceleratorJoin or SoftwareJoin
+        The stream that joins; it has the cycles, seconds and counters of an execution.
     """
 
     plan: EncodingPlan
@@ -111,7 +120,14 @@ class PreparedJoin:
     rows: tuple[Rows, Rows] | None = None
     distinct: tuple[bool, bool] = (False, False)
     newest_of: Side | None = None
-    accelerator: AcceleratorJoin = field(default_factory=AcceleratorJoin)
+    accelerator: AcceleratorJoin | SoftwareJoin = field(init=False)
+
+    def __post_init__(self) -> None:
+        software = self.device.is_software_engine and not (
+            self.options.uses_cores or self.query.elastic or self.query.ordering.hold
+        )
+        stream = SoftwareJoin() if software else AcceleratorJoin()
+        object.__setattr__(self, "accelerator", stream)
 
 
 def prepare_join(

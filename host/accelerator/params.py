@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import pyarrow as pa
+
 from host.control.adaptive_precision import control_of
 from host.control.elastic_cores import NoteDecision
 from host.device import Device
@@ -18,9 +20,11 @@ from host.query.ordering import Ordering
 from host.query.segments import ListedSegments, SegmentSchedule
 from host.reference.join_type import JoinType
 from host.reference.side import Side
-from host.runtime import ConfluenceParams
+from host.runtime import Buffer, ConfluenceParams
+from host.tuples.intake import Intake, TakeRows
+from host.tuples.paired_intake import PairedIntake
 from host.tuples.row_store import Rows
-from host.tuples.tagged_intake import TaggedLayout
+from host.tuples.tagged_intake import TaggedIntake, TaggedLayout
 
 __all__ = ["AcceleratorJoinParams", "Progress"]
 
@@ -106,6 +110,13 @@ class AcceleratorJoinParams(ConfluenceParams):
     staged_words: int = 3 << 16
     chunk_cycles: int = 1 << 16
     low_water: int = 1 << 12
+
+    def intake(self, inputs: Sequence[Buffer[pa.RecordBatch]], tell: TakeRows | None) -> Intake:
+        """Return what takes the rows from the inputs; ``tell`` is called with all rows of them."""
+        manifest = self.device.manifest
+        if self.layout is None:
+            return PairedIntake(inputs, self.plan, self.rows, manifest, tell)
+        return TaggedIntake(inputs, self.plan, self.rows, manifest, self.layout, tell)
 
     @property
     def strict(self) -> bool:

@@ -37,10 +37,8 @@ from host.runtime import (
     StreamResult,
 )
 from host.tuples.intake import Intake
-from host.tuples.paired_intake import PairedIntake
 from host.tuples.row_store import Rows
 from host.tuples.staging_counters import StagingCounters
-from host.tuples.tagged_intake import TaggedIntake
 
 __all__ = ["AcceleratorJoin", "AcceleratorJoinParams", "Progress"]
 
@@ -190,19 +188,12 @@ class AcceleratorJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch
         self.staged = intake.counters
 
     def _intake(self, params: AcceleratorJoinParams, completion: Completion | None) -> Intake:
-        manifest = params.device.manifest
-        tell = None if completion is None else completion.take
-        intake: Intake
-        if params.layout is None:
-            intake = PairedIntake(self.inputs, params.plan, params.rows, manifest, tell)
-        else:
-            intake = TaggedIntake(
-                self.inputs, params.plan, params.rows, manifest, params.layout, tell
-            )
+        intake = params.intake(self.inputs, None if completion is None else completion.take)
         # A third of an area has room for a batch of either side.
         intake.most_rows = min(intake.most_rows, self.staged_words // (3 * len(Side)))
         if params.elastic is not None:
-            intake.most_rows = min(ROWS, max(1, manifest.storage.sub_window // 2))
+            sub_window = params.device.manifest.storage.sub_window
+            intake.most_rows = min(ROWS, max(1, sub_window // 2))
         if params.pace is not None:
             intake.most_rows = min(intake.most_rows, PACED_ROWS)
         return intake

@@ -15,8 +15,8 @@ __all__ = ["KINDS", "add_parser", "main"]
 #: Kinds of devices, by the form of their URIs.
 KINDS = {
     "sim:BUNDLE": "the bundle's accelerator, simulated cycle by cycle",
-    "software:": "the reference join; always there, windows of any size",
-    "software:BUNDLE": "the reference join, with the results of the bundle's accelerator",
+    "software:": "the software engine; always there, windows of any size",
+    "software:BUNDLE": "a model of the bundle's accelerator, with its results",
     "serial:PATH?baud=N&bundle=BUNDLE": "a board at a serial port, with the bundle's bitstream",
     "tcp:HOST:PORT?bundle=BUNDLE": "a board behind a TCP server, likewise",
     "udp:HOST:PORT?bundle=BUNDLE": "a board with Ethernet, likewise",

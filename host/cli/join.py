@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from host.accelerator.device_join import JoinOptions, PreparedJoin
+from host.accelerator.software_join import SoftwareJoin
 from host.accelerator.stream import AcceleratorJoin
 from host.bundles.default_device import default_device
 from host.cli.device_turn import add_wait, open_for_command, wait_of
@@ -180,7 +181,7 @@ class _Work:
     rows: tuple[int, int]
     batches: Callable[[], Iterator[pa.RecordBatch]]
     cycles: Callable[[], int]
-    join: Callable[[], AcceleratorJoin | TableJoin]
+    join: Callable[[], AcceleratorJoin | SoftwareJoin | TableJoin]
     passed: "_Passed"
 
 
@@ -254,7 +255,7 @@ def _streamed(
         watch = prepared[-1].accelerator.watch
         return 0 if watch is None else watch.cycles
 
-    def accelerator() -> AcceleratorJoin:
+    def accelerator() -> AcceleratorJoin | SoftwareJoin:
         return prepared[-1].accelerator
 
     rows = counts[0], counts[1]

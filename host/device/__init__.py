@@ -33,9 +33,9 @@ def open_device(uri: str) -> Device:
     Parameters
     ----------
     uri : str
-        ``"sim:BUNDLE"`` runs the bundle's simulator library. ``"software:"`` is the reference join
-        with its own manifest, which is always available. ``"software:BUNDLE"`` is the reference
-        join with the results of the bundle's hardware. ``"serial:PATH?baud=N&bundle=DIR"`` is a
+        ``"sim:BUNDLE"`` runs the bundle's simulator library. ``"software:"`` is the software
+        engine, which is always available. ``"software:BUNDLE"`` is a model of the bundle's hardware
+        with the same results. ``"serial:PATH?baud=N&bundle=DIR"`` is a
         board at a serial port, ``"tcp:HOST:PORT?bundle=DIR"`` one behind a TCP server, and
         ``"udp:HOST:PORT?bundle=DIR"`` one with Ethernet; all of them take ``reconnect=SECONDS``
         (``docs/link.md``). ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
@@ -110,7 +110,7 @@ def device_kind(uri: str) -> str:
 def is_shared(uri: str) -> bool:
     """Return whether all processes of a machine that open ``uri`` share one device.
 
-    Each process makes its own simulation or reference join. Devices behind a link are pieces of
+    Each process makes its own simulation or model. Devices behind a link are pieces of
     hardware, and devices that are not the kit's can be some; processes must use them in turns.
 
     Raises

@@ -78,10 +78,14 @@ class Device(ABC):
         URI that the device was opened with.
     manifest : Manifest
         Description of the accelerator.
+    is_software_engine : bool
+        Whether :class:`host.engine.software.SoftwareEngine` answers joins, so that no words are
+        made for them.
     """
 
     uri: str
     manifest: Manifest
+    is_software_engine: bool = False
 
     @abstractmethod
     def exchange(

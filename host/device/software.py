@@ -2,6 +2,8 @@
 """The software device: it computes an accelerator's results with the reference join."""
 
 import atexit
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -52,6 +54,7 @@ class SoftwareDevice(Device):
             self.manifest, place = bundle, bundle.path or ""
         else:
             self.manifest, place = load_join_manifest(bundle), bundle
+        self.is_software_engine = place == SOFTWARE_MANIFEST
         self.uri = f"software:{place}" if uri is None else uri
         if self.manifest.chain is not None:
             raise ForeignManifestError(
@@ -67,6 +70,7 @@ class SoftwareDevice(Device):
         self._waiting = np.zeros((0, self.manifest.result_word.columns), np.uint64)
         self._batch = FEWEST
         self._closed = False
+        self._joined: Counter[str] = Counter()
 
     def exchange(
         self,
@@ -117,7 +121,15 @@ class SoftwareDevice(Device):
         if self._closed:
             raise DeviceError(f"Device {self.uri!r} is closed.")
         known = self._model.counters
-        return {counter.name: known.get(counter.name, 0) for counter in self.manifest.counters}
+        return {
+            counter.name: known.get(counter.name, 0) + self._joined[counter.name]
+            for counter in self.manifest.counters
+        }
+
+    def count(self, increases: Mapping[str, int]) -> None:
+        """Add to the counters what the software engine has done for a join on this device."""
+        for name, increase in increases.items():
+            self._joined[name] += increase
 
     def close(self) -> None:
         """Close the device and drop all waiting results."""

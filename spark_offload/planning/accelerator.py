@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SOFTWARE = "software:"
-"""Address of the reference join in software, which holds windows of any size."""
+"""Address of the software engine, which holds windows of any size."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Choice:
     def description(self) -> str:
         """What the manifest says, on a line."""
         if not self.has_limits:
-            return "none: the reference join, in software"
+            return "none: the software engine"
         manifest = self.manifest
         keys = ", ".join(f"{key.name} {key.bits} bits" for key in manifest.keys)
         speed = (
@@ -189,7 +189,7 @@ def require_window(query: JoinQuery, choice: Choice) -> None:
 
 
 def software_serves(query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema) -> bool:
-    """Whether the reference join in software gives the answer that ``choice`` gives."""
+    """Whether the software engine gives the answer that ``choice`` gives."""
     if choice.manifest.predicate is not None:
         return False
     try:

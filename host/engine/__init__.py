@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines that answer a join over arriving tuples; the software engine lives here.
+
+An engine gets the tuples of both sides in their order of arrival, and returns pairs in the strict
+order. It knows neither words nor devices, and shares no code with the reference join, so that tests
+compare two ways to one answer. What turns rows into tuples is in ``host/encode``, and what drives a
+device is in ``host/accelerator``.
+"""

@@ -1,0 +1,499 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sorted index of the software engine: find the stored tuples that lie in each probe's box.
+
+A *box* bounds every key field of a stored tuple, and its number. An index sorts the tuples by one
+packed number each. From its most significant digit down it holds: the fields that are compared for
+equality, the cells of some other fields, the value of one more field, and the tuple's number. A
+probe then reads one stretch of the sorted numbers for each cell that its box touches. Which fields
+get cells, how wide those are, and which field is the sorted one, is chosen for each index by the
+number of tuples that a sample of the probes would read.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Box", "Reads", "SortedIndex"]
+
+Bools = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+
+#: Bits of a packed number; its sign stays clear, as signed numbers are sorted fastest.
+_BITS = 63
+#: Costs by which a layout is chosen, in units of one candidate tuple that is read and compared.
+_VISIT_COST = 5.0
+#: Most fields that get cells: each of them doubles the stretches that a probe reads.
+_MOST_CELLS = 2
+#: Stored tuples and probes by which layouts are compared.
+_SAMPLE, _SAMPLED_PROBES = 2048, 256
+#: An odd multiplier for hashes of key fields, from the golden ratio (Knuth, 6.4).
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class Box:
+    """What the stored tuples that match each probe lie in; both ends are inclusive.
+
+    Parameters
+    ----------
+    first, last : sequence of array of uint64
+        Least and greatest value of each field, one entry per probe. The values are those of the
+        index. For a field that is compared for equality both are the same array.
+    begin, end : array of int64
+        Range of the stored tuples' numbers: from ``begin`` up to, but not including, ``end``.
+    """
+
+    first: Sequence[UInt64s]
+    last: Sequence[UInt64s]
+    begin: Int64s
+    end: Int64s
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    def of(self, probes: Int64s) -> "Box":
+        """Return the boxes of only these probes."""
+        first = [values[probes] for values in self.first]
+        last = [
+            mine if values is theirs else values[probes]
+            for mine, values, theirs in zip(first, self.last, self.first, strict=True)
+        ]
+        return Box(first, last, self.begin[probes], self.end[probes])
+
+
+@dataclass(frozen=True)
+class _Digit:
+    """A digit of the packed number: ``(value - least) >> shift``, of so many bits.
+
+    Parameters
+    ----------
+    field : int
+        The field; -1 is the tuple's number.
+    least, most : int
+        Least and greatest value that is stored.
+    width : int
+        How many values share a digit.
+    """
+
+    field: int
+    least: int
+    most: int
+    width: int
+
+    @property
+    def bits(self) -> int:
+        return ((self.most - self.least) // self.width).bit_length()
+
+    def of(self, values: UInt64s) -> Int64s:
+        """Return the digits of values within ``least .. most``."""
+        moved = values - np.uint64(self.least)
+        if self.width & (self.width - 1) == 0:
+            moved >>= np.uint64(self.width.bit_length() - 1)
+        else:
+            moved //= np.uint64(self.width)
+        return moved.view(np.int64)
+
+    def span(self, first: UInt64s, last: UInt64s) -> tuple[Int64s, Int64s]:
+        """Return the first and the last digit of each range, and an empty range where none is.
+
+        A range that holds no stored value has a last digit below its first one.
+        """
+        least, most = np.uint64(self.least), np.uint64(self.most)
+        empty = (first > most) | (last < least) | (first > last)
+        low, high = self.of(np.clip(first, least, most)), self.of(np.clip(last, least, most))
+        if empty.any():
+            low[empty], high[empty] = 1, 0
+        return low, high
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Stretches of a sorted index that probes read.
+
+    Parameters
+    ----------
+    probe : array of int64
+        The probe of each stretch.
+    start, count : array of int64
+        Where each stretch begins, and how many tuples it has: at least one.
+    """
+
+    probe: Int64s
+    start: Int64s
+    count: Int64s
+
+    @property
+    def total(self) -> int:
+        """Number of tuples that are read."""
+        return int(self.count.sum())
+
+    def pieces(self, most: int) -> Iterator["Reads"]:
+        """Yield the stretches in pieces of about ``most`` tuples, and of one stretch at least."""
+        ends = np.cumsum(self.count)
+        begin = 0
+        while begin < len(ends):
+            before = int(ends[begin - 1]) if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, before + most, side="right")))
+            piece = slice(begin, end)
+            yield Reads(self.probe[piece], self.start[piece], self.count[piece])
+            begin = end
+
+    def expanded(self) -> tuple[Int64s, Int64s]:
+        """Return the probe and the place of each tuple that is read."""
+        offsets = np.cumsum(self.count)
+        total = int(offsets[-1]) if len(offsets) else 0
+        offsets -= self.count
+        places = np.arange(total) + np.repeat(self.start - offsets, self.count)
+        return np.repeat(self.probe, self.count), places
+
+
+class SortedIndex:
+    """Stored tuples of one side, sorted for the boxes of the other side's tuples.
+
+    Building it sorts one number per tuple. A probe costs two binary searches for each cell that its
+    box touches, and reads the tuples between them.
+
+    Parameters
+    ----------
+    fields : sequence of array of uint64
+        Fields of the stored tuples.
+    equal : sequence of bool
+        Which fields every box bounds to a single value.
+    count : int
+        Number of stored tuples; they are numbered from zero.
+    boxes : Box
+        Boxes of the probes to come; a sample of them decides the layout.
+    valid : array of bool, optional
+        Which tuples can match at all; by default all.
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[UInt64s],
+        equal: Sequence[bool],
+        count: int,
+        boxes: Box,
+        valid: Bools | None = None,
+    ) -> None:
+        numbers = np.arange(count) if valid is None else np.flatnonzero(valid)
+        self._fields = fields
+        self._number_bits = max(1, (count - 1).bit_length())
+        self._equal: list[_Digit] = []
+        self._cells: list[_Digit] = []
+        self._sorted: _Digit | None = None
+        self._by_number = False
+        self._hash_bits = 0
+        self._rest: list[int] = []
+        self._sorted_numbers = numbers
+        if not len(numbers) or not len(boxes):
+            self._sorted_numbers = numbers[:0]
+            return
+        self._lay_out(numbers, [place for place, is_equal in enumerate(equal) if is_equal], boxes)
+        self._sorted_numbers = np.sort(self._packed(numbers))
+
+    def reads(self, boxes: Box) -> Reads:
+        """Return the stretches that hold all tuples in the boxes, and perhaps others."""
+        none = np.zeros(0, np.int64)
+        if not len(self._sorted_numbers):
+            return Reads(none, none, none)
+        probes, visited, heads, spans = self._visits(boxes)
+        if not len(visited):
+            return Reads(none, none, none)
+        low, high = heads.copy(), heads
+        bits = self._number_bits
+        if self._sorted is not None:
+            width = self._sorted.bits
+            low = (low << width | spans[0][visited]) << bits
+            high = (high << width | spans[1][visited]) << bits
+            high |= (1 << bits) - 1
+        elif self._by_number:
+            low = low << bits | boxes.begin[probes[visited]]
+            high = high << bits | boxes.end[probes[visited]] - 1
+        else:
+            low <<= bits
+            high = high << bits | (1 << bits) - 1
+        # Ascending needles are searched for in what the processor's caches hold.
+        order = _nearly_ascending(low)
+        start = np.searchsorted(self._sorted_numbers, low[order], side="left")
+        count = np.searchsorted(self._sorted_numbers, high[order], side="right") - start
+        some = np.flatnonzero(count > 0)
+        return Reads(probes[visited[order[some]]], start[some], count[some])
+
+    def found(self, reads: Reads, boxes: Box, *, piece: int = 1 << 20) -> tuple[Int64s, Int64s]:
+        """Return the pairs of a probe and a stored tuple's number in its box, in any order.
+
+        Parameters
+        ----------
+        reads : Reads
+            Result of :meth:`reads` for the same boxes.
+        boxes : Box
+            The boxes.
+        piece : int
+            Number of tuples that are compared at a time, which bounds the memory.
+        """
+        probes, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        mask = (1 << self._number_bits) - 1
+        for part in reads.pieces(piece):
+            probe, place = part.expanded()
+            number = self._sorted_numbers[place] & mask
+            if not self._by_number:
+                kept = (number >= boxes.begin[probe]) & (number < boxes.end[probe])
+                probe, number = probe[kept], number[kept]
+            for field in self._rest:
+                values = self._fields[field][number]
+                kept = values >= boxes.first[field][probe]
+                kept &= values <= boxes.last[field][probe]
+                probe, number = probe[kept], number[kept]
+            probes.append(probe)
+            numbers.append(number)
+        return np.concatenate(probes), np.concatenate(numbers)
+
+    def _lay_out(self, numbers: Int64s, equal: list[int], boxes: Box) -> None:
+        """Choose the digits of the packed number."""
+        others = [place for place in range(len(self._fields)) if place not in equal]
+        sample = _Sample.of(self._fields, numbers, boxes)
+        room = _BITS - self._number_bits
+        reserve = min(room // 2, 24) if others else 0
+        digits = [self._digit(place, numbers) for place in equal]
+        if sum(digit.bits for digit in digits) <= room - reserve:
+            self._equal = digits
+            room -= sum(digit.bits for digit in digits)
+        else:
+            self._hash_bits = min(room - reserve, self._number_bits + 12)
+            self._hashed = equal
+            self._rest += equal
+            room -= self._hash_bits
+        chosen = sample.cheapest(equal, others)
+        for field, width in chosen.cells:
+            cell = self._digit(field, numbers, width)
+            while cell.bits > max(1, room // 2):
+                cell = self._digit(field, numbers, 2 * cell.width)
+            room -= cell.bits
+            self._cells.append(cell)
+        self._by_number = chosen.by == _NUMBER
+        exact = {digit.field for digit in self._equal}
+        if chosen.by != _NUMBER:
+            digit = self._digit(chosen.by, numbers)
+            if digit.bits <= room:
+                exact.add(chosen.by)
+            else:
+                digit = self._digit(chosen.by, numbers, 1 << (digit.bits - room))
+            self._sorted = digit
+        self._rest += [place for place in others if place not in exact]
+
+    def _digit(self, field: int, numbers: Int64s, width: int = 1) -> _Digit:
+        if field == _NUMBER:
+            return _Digit(field, 0, int(numbers[-1]), width)
+        values = self._fields[field]
+        if len(numbers) < len(values):
+            values = values[numbers]
+        return _Digit(field, int(values.min()), int(values.max()), width)
+
+    def _values(self, field: int, numbers: Int64s) -> UInt64s:
+        if field == _NUMBER:
+            return numbers.view(np.uint64)
+        values = self._fields[field]
+        return values if len(numbers) == len(values) else values[numbers]
+
+    def _packed(self, numbers: Int64s) -> Int64s:
+        """Return the packed numbers of the stored tuples."""
+        packed = np.zeros(len(numbers), np.int64)
+        if self._hash_bits:
+            packed = _hash([self._values(f, numbers) for f in self._hashed], self._hash_bits)
+        digits = [*self._equal, *self._cells, *([self._sorted] if self._sorted else [])]
+        for digit in digits:
+            packed <<= digit.bits
+            packed |= digit.of(self._values(digit.field, numbers))
+        packed <<= self._number_bits
+        packed |= numbers
+        return packed
+
+    def _visits(self, boxes: Box) -> tuple[Int64s, Int64s, Int64s, tuple[Int64s, Int64s]]:
+        """Return what the probes visit.
+
+        Returns
+        -------
+        probes : array of int64
+            The probes that may find something.
+        visited : array of int64
+            For each visit, its place in ``probes``.
+        heads : array of int64
+            For each visit, the digits before the sorted field.
+        spans : tuple of array of int64
+            For each of ``probes``, the first and the last digit of the sorted field.
+        """
+        alive = boxes.begin < boxes.end
+        spans: dict[int, tuple[Int64s, Int64s]] = {}
+        for digit in [*self._equal, *self._cells, *([self._sorted] if self._sorted else [])]:
+            if digit.field == _NUMBER:
+                first, last = boxes.begin.view(np.uint64), (boxes.end - 1).view(np.uint64)
+                first = np.where(alive, first, np.uint64(1))
+                last = np.where(alive, last, np.uint64(0))
+            else:
+                first, last = boxes.first[digit.field], boxes.last[digit.field]
+            spans[digit.field] = low, high = digit.span(first, last)
+            alive &= low <= high
+        probes = np.flatnonzero(alive)
+        heads = np.zeros(len(probes), np.int64)
+        if self._hash_bits:
+            heads = _hash([boxes.first[f][probes] for f in self._hashed], self._hash_bits)
+        for digit in self._equal:
+            heads <<= digit.bits
+            heads |= spans[digit.field][0][probes]
+        visited = np.arange(len(probes))
+        for digit in self._cells:
+            low, high = (ends[probes[visited]] for ends in spans[digit.field])
+            each, cells = Reads(np.arange(len(visited)), low, high - low + 1).expanded()
+            visited = visited[each]
+            heads = heads[each] << digit.bits | cells
+        if self._sorted is None:
+            return probes, visited, heads, (probes, probes)
+        low, high = spans[self._sorted.field]
+        return probes, visited, heads, (low[probes], high[probes])
+
+
+#: Stands for the number of a tuple where a field is meant.
+_NUMBER = -1
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """A layout: the fields that get cells, each with a width, and the one that is sorted."""
+
+    cells: tuple[tuple[int, int], ...]
+    by: int
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Some stored tuples and some boxes, by which layouts are compared.
+
+    Parameters
+    ----------
+    fields : sequence of array of uint64
+        Fields of the tuples.
+    stored : int
+        Number of all stored tuples.
+    boxes : Box
+        The boxes.
+    widths : sequence of int
+        Largest distance between the ends of any box, by field, also of those not in the sample. No
+        box then touches more than two cells of this width.
+    longest : int
+        Most numbers in any box.
+    """
+
+    fields: Sequence[UInt64s]
+    stored: int
+    boxes: Box
+    widths: Sequence[int]
+    longest: int
+
+    @classmethod
+    def of(cls, fields: Sequence[UInt64s], numbers: Int64s, boxes: Box) -> "_Sample":
+        some = numbers[:: max(1, len(numbers) // _SAMPLE)]
+        alive = np.flatnonzero(boxes.begin < boxes.end)
+        return cls(
+            [values[some] for values in fields],
+            len(numbers),
+            boxes.of(alive[:: max(1, len(alive) // _SAMPLED_PROBES)]),
+            [
+                0 if first is last else int((last - np.minimum(first, last)).max())
+                for first, last in zip(boxes.first, boxes.last, strict=True)
+            ],
+            int((boxes.end - boxes.begin).max()),
+        )
+
+    def cheapest(self, equal: Sequence[int], others: Sequence[int]) -> _Layout:
+        """Return the layout with the least cost of the sampled boxes."""
+        candidates = float(self.stored)
+        for field in equal:
+            candidates *= self._share(field, self.boxes.first[field], self.boxes.last[field])
+        by = {field: self._sorted_share(field) for field in (*others, _NUMBER)}
+        cells = {
+            field: found
+            for field in (*others, _NUMBER)
+            if by[field] < 0.5 and (found := self._cell_share(field)) is not None
+        }
+        best, least = _Layout((), _NUMBER), float("inf")
+        for size in range(_MOST_CELLS + 1):
+            for chosen in combinations(cells, size):
+                for field, share in by.items():
+                    if field in chosen:
+                        continue
+                    visits, read = 1.0, candidates * share
+                    for one in chosen:
+                        visits *= cells[one][1]
+                        read *= cells[one][2]
+                    if visits * _VISIT_COST + read < least:
+                        least = visits * _VISIT_COST + read
+                        best = _Layout(tuple((one, cells[one][0]) for one in chosen), field)
+        return best
+
+    def _share(self, field: int, first: UInt64s, last: UInt64s) -> float:
+        """Return the mean share of the stored tuples that lie in ranges of a field."""
+        values = np.sort(self.fields[field])
+        counts = np.searchsorted(values, last, side="right").astype(np.float64)
+        counts -= np.searchsorted(values, first, side="left")
+        return float((np.maximum(counts, 0).mean() if len(counts) else 0) + 0.5) / len(values)
+
+    def _ranges(self, field: int) -> tuple[UInt64s, UInt64s]:
+        if field == _NUMBER:
+            return self.boxes.begin.view(np.uint64), (self.boxes.end - 1).view(np.uint64)
+        return self.boxes.first[field], self.boxes.last[field]
+
+    def _sorted_share(self, field: int) -> float:
+        first, last = self._ranges(field)
+        if field == _NUMBER:
+            width = (last - first).astype(np.float64) + 1
+            return float(width.mean() if len(width) else 1) / max(1, self.stored)
+        return self._share(field, first, last)
+
+    def _cell_share(self, field: int) -> tuple[int, float, float] | None:
+        """Return the width of cells, how many a box touches, and their share of the tuples."""
+        first, last = self._ranges(field)
+        if not len(first):
+            return None
+        if field == _NUMBER:
+            least, most = 0, self.stored - 1
+            width = 1 << max(int(np.median(last - first)), self.longest // 8).bit_length()
+        else:
+            least, most = int(self.fields[field].min()), int(self.fields[field].max())
+            width = self.widths[field] + 1
+        if width > (most - least) // 2:
+            return None
+        low, high = _Digit(field, least, most, width).span(first, last)
+        visits = float(np.maximum(high - low + 1, 0).mean())
+        if field == _NUMBER:
+            return width, visits, min(1.0, visits * width / self.stored)
+        begin = np.uint64(least) + low.view(np.uint64) * np.uint64(width)
+        end = np.uint64(least) + high.view(np.uint64) * np.uint64(width) + np.uint64(width - 1)
+        there = low <= high
+        return width, visits, self._share(field, begin[there], end[there])
+
+
+def _nearly_ascending(values: Int64s) -> Int64s:
+    """Return an order in which values that are not negative ascend, but for their last bits.
+
+    Packed with their places and sorted as numbers, they take a fifth of the time of `argsort`.
+    """
+    bits = max(1, (len(values) - 1).bit_length())
+    excess = max(0, int(values.max()).bit_length() + bits - _BITS)
+    packed = np.sort(values >> excess << bits | np.arange(len(values)))
+    packed &= (1 << bits) - 1
+    return packed
+
+
+def _hash(fields: Sequence[UInt64s], bits: int) -> Int64s:
+    """Return a hash of so many bits of the fields of each tuple."""
+    mixed = np.zeros(len(fields[0]), np.uint64)
+    for values in fields:
+        mixed ^= values
+        mixed *= _MULTIPLIER
+        mixed ^= mixed >> np.uint64(32)
+    mixed *= _MULTIPLIER
+    return (mixed >> np.uint64(64 - bits)).view(np.int64)
