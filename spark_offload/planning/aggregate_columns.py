@@ -8,9 +8,9 @@ from pyspark.sql.types import DoubleType, IntegralType, LongType, StructField, S
 
 from host.aggregate.stream import WindowAggregation
 from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery
-from spark_offload.layout.columns import arrow_schema, find_column, quoted
+from spark_offload.layout.columns import arrow_schema, find_column
 
-__all__ = ["answer_schema", "check_columns", "rows_with_a_time"]
+__all__ = ["answer_schema", "check_columns", "numbered", "read_schema", "rows_with_a_time"]
 
 
 def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> pa.Schema:
@@ -25,16 +25,37 @@ def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> pa.Sche
     """
     for name in (query.time, *query.keys, *query.columns):
         find_column(frame.schema, name, side)
-    given = arrow_schema(rows_with_a_time(frame, query).schema, side)
+    given = arrow_schema(read_schema(frame.schema, query), side)
     WindowAggregation(given, query)
     return given
 
 
-def rows_with_a_time(frame: DataFrame, query: AggregateQuery) -> DataFrame:
-    """Return the columns that are read, of the rows that have a time."""
+def read_schema(schema: StructType, query: AggregateQuery) -> StructType:
+    """Return the columns that are read: the one of time, the keys, those that are aggregated."""
     names = dict.fromkeys([query.time, *query.keys, *query.columns])
-    time = F.col(quoted(query.time))
-    return frame.where(time.isNotNull()).select(*(F.col(quoted(name)) for name in names))
+    return StructType([schema[name] for name in names])
+
+
+def rows_with_a_time(frame: DataFrame, query: AggregateQuery) -> DataFrame:
+    """Return the columns of :func:`read_schema`, numbered, of the rows that have a time."""
+    places = dict(zip(frame.columns, numbered(frame.schema).names, strict=True))
+    rows = frame.toDF(*places.values()).where(F.col(places[query.time]).isNotNull())
+    read = rows.select(*(places[name] for name in read_schema(frame.schema, query).names))
+    return read.toDF(*numbered(read.schema).names)
+
+
+def numbered(schema: StructType) -> StructType:
+    """Return columns under the names ``c0``, ``c1`` and so on.
+
+    Spark resolves the names of all columns of a frame that a function in Python maps, and quotes
+    none of them: dots and backticks would be read as parts of nested names.
+    """
+    return StructType(
+        [
+            StructField(f"c{at}", field.dataType, field.nullable)
+            for at, field in enumerate(schema.fields)
+        ]
+    )
 
 
 def answer_schema(schema: StructType, query: AggregateQuery) -> StructType:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import logging
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -17,12 +16,14 @@ from host.errors import UnsupportedTypeError
 from host.query.aggregate_query import AggregateQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
-from spark_offload.layout.columns import arrow_schema, check_batch_frame, quoted
+from spark_offload.layout.columns import arrow_schema, check_batch_frame
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.aggregate import own_aggregate
 from spark_offload.planning.aggregate_columns import (
     answer_schema,
     check_columns,
+    numbered,
+    read_schema,
     rows_with_a_time,
 )
 from spark_offload.planning.aggregate_device import HOST, OWN, device_text
@@ -73,20 +74,19 @@ class AggregatePlan(Plan):
         ship_packages(cluster)
         phases = Phases(self.query)
         rows = rows_with_a_time(self.frame, self.query)
-        arrow = arrow_schema(rows.schema, "given")
+        arrow = arrow_schema(read_schema(self.frame.schema, self.query), "given")
         panes = WindowAggregation(arrow, phases.panes).schema
+        pane_columns = numbered(from_arrow_schema(panes))
         first, read_first = cluster.gather_tasks()
         task = AggregateTask(phases.panes, arrow, panes)
         name = self.explanation.name
-        parts = rows.mapInArrow(
-            aggregate_function(task, f"{name}, panes", first), from_arrow_schema(panes)
-        )
-        keys = [F.col(quoted(key)) for key in self.query.keys]
+        parts = rows.mapInArrow(aggregate_function(task, f"{name}, panes", first), pane_columns)
+        keys = [pane_columns.names[panes.names.index(key)] for key in self.query.keys]
         placed = parts.repartition(self.explanation.partitions, *keys)
         second, read_second = cluster.gather_tasks()
         task = AggregateTask(
             phases.windows,
-            arrow_schema(placed.schema, "given"),
+            panes,
             arrow_schema(self.schema, "output"),
             phases,
             ends=True,
@@ -111,14 +111,15 @@ class DeviceAggregatePlan(AggregatePlan):
         cluster = cluster_of(self.frame.sparkSession)
         ship_packages(cluster)
         rows = rows_with_a_time(self.frame, self.query)
-        keys = [F.col(quoted(key)) for key in self.query.keys]
-        placed = rows.repartition(self.explanation.partitions, *keys).sortWithinPartitions(
-            F.col(quoted(self.query.time))
+        given = read_schema(self.frame.schema, self.query)
+        time, *keys = (
+            rows.columns[given.names.index(name)] for name in (self.query.time, *self.query.keys)
         )
+        placed = rows.repartition(self.explanation.partitions, *keys).sortWithinPartitions(time)
         report, read = cluster.gather_tasks()
         task = AggregateTask(
             self.query,
-            arrow_schema(rows.schema, "given"),
+            arrow_schema(given, "given"),
             arrow_schema(self.schema, "output"),
             in_order=True,
             device=ship_bundle(cluster, self.device),
