@@ -37,7 +37,8 @@ class KeyNumbers:
     """
 
     def __init__(self, schema: pa.Schema, names: Sequence[str]) -> None:
-        self._types: list[ColumnType] = [column_type(schema, name, "input") for name in names]
+        found = [column_type(schema, name, "input") for name in names]
+        self._types: list[ColumnType] = [one.whole() if one.is_wide else one for one in found]
         self.schema = pa.schema([schema.field(name) for name in names])
         self._codes = [
             GrowingCodes() if one.kind.is_coded or one.kind is Kind.DECIMAL else IntegerCodes()

@@ -11,7 +11,7 @@ from host.encode.kinds import ColumnType, Kind
 from host.encode.scale import bound_in_ticks, coded_difference, require_same_kind
 from host.encode.spread import Spread
 from host.encode.values import FieldValues
-from host.errors import AcceleratorLimitError
+from host.errors import AcceleratorLimitError, UsageError
 from host.installation import command
 from host.manifest import KeyField, Manifest
 from host.query.join_query import Term
@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 
+_MOST_DIGITS = 76
+"""Digits of the widest decimals of Arrow."""
+
+
 @dataclass(frozen=True)
 class TermTypes:
     """A term with the types of its two columns."""
@@ -41,6 +45,18 @@ class TermTypes:
     def __post_init__(self) -> None:
         require_same_kind(self.left, self.right)
 
+    @classmethod
+    def of(cls, term: Term, left: ColumnType, right: ColumnType) -> "TermTypes":
+        """Return a term with the types in which its columns are compared.
+
+        Decimals of more digits than 64 bits hold have no differences here, but codes.
+        """
+        types = cls(term, left, right)
+        if not (term.is_equality and (left.is_wide or right.is_wide)):
+            return types
+        common = _common_decimal(left, right)
+        return cls(term, left.whole(common), right.whole(common))
+
     @property
     def columns(self) -> tuple[ColumnType, ColumnType]:
         """Types of the left and of the right column."""
@@ -50,6 +66,20 @@ class TermTypes:
     def is_float_difference(self) -> bool:
         """Whether the term bounds a difference of floating-point numbers."""
         return self.left.kind is Kind.FLOAT and not self.term.is_equality
+
+
+def _common_decimal(left: ColumnType, right: ColumnType) -> pa.DataType:
+    """Return the type that has all values of two columns of decimals."""
+    kinds = left.dtype, right.dtype
+    scale = max(kind.scale for kind in kinds)
+    digits = max(kind.precision - kind.scale for kind in kinds) + scale
+    if digits > _MOST_DIGITS:
+        raise UsageError(
+            f"Columns {left.name!r} ({left.dtype}) and {right.name!r} ({right.dtype}) would need "
+            f"decimals of {digits} digits to be compared, and {_MOST_DIGITS} are the most; cast "
+            f"one of them."
+        )
+    return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(digits, scale)
 
 
 class FieldEncoder(ABC):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Arrow types that can be compared, and their columns as 64-bit integers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -39,6 +39,9 @@ ORDERED = SUPPORTED.partition(", decimal")[0]
 NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 DAY = 86_400_000_000_000
 
+_NARROW_DIGITS = 18
+"""Digits of a decimal that 64 bits always hold."""
+
 
 class Kind(Enum):
     """What a column measures. Only columns of the same kind can be compared."""
@@ -51,6 +54,7 @@ class Kind(Enum):
     TIME = "time of day"
     DURATION = "duration"
     DECIMAL = "decimal"
+    WIDE_DECIMAL = "decimal of many digits"
     FLOAT = "floating point"
     TEXT = "string"
     BINARY = "binary"
@@ -63,7 +67,7 @@ class Kind(Enum):
     @property
     def is_coded(self) -> bool:
         """Whether values are compared as codes, for equality only."""
-        return self in (Kind.FLOAT, Kind.TEXT, Kind.BINARY)
+        return self in (Kind.FLOAT, Kind.TEXT, Kind.BINARY, Kind.WIDE_DECIMAL)
 
     @property
     def is_order(self) -> bool:
@@ -77,6 +81,7 @@ class Kind(Enum):
             Kind.FLOAT: "floating-point numbers",
             Kind.TEXT: "strings",
             Kind.BINARY: "binary values",
+            Kind.WIDE_DECIMAL: "decimals of many digits",
         }.get(self, f"values of kind {self.value}")
 
 
@@ -121,7 +126,27 @@ class ColumnType:
             return canonical_binary(array)
         if self.kind is Kind.FLOAT:
             return canonical_float(array)
+        if self.kind is Kind.INSTANT:
+            # An instant does not depend on its zone, which may be one that Python does not know.
+            return array.cast(pa.timestamp(self.dtype.unit, "UTC"))
+        if self.kind is Kind.WIDE_DECIMAL:
+            return array.cast(self.dtype)
         return unscaled(array, self.name) if self.kind is Kind.DECIMAL else array
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is a column of decimals that 64 bits cannot always hold."""
+        return self.kind is Kind.DECIMAL and int(self.dtype.precision) > _NARROW_DIGITS
+
+    def whole(self, dtype: pa.DataType | None = None) -> "ColumnType":
+        """Return a column of decimals as one whose values are compared as codes.
+
+        Parameters
+        ----------
+        dtype : DataType, optional
+            Type of decimals in which they are compared; by default, their own.
+        """
+        return replace(self, dtype=dtype or self.dtype, kind=Kind.WIDE_DECIMAL, tick=1)
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -213,27 +238,27 @@ def column_type(schema: pa.Schema, name: str, side: str) -> ColumnType:
     return ColumnType(label, name, dtype, kind, tick)
 
 
-def read_column(table: pa.Table, name: str, side: str) -> Column:
-    """Return column ``name`` of ``table``; messages call the table ``side``.
-
-    Raises
-    ------
-    UsageError
-        If there is no such column, or it cannot be compared; see :func:`column_type`.
-    """
-    found = column_type(table.schema, name, side)
-    chunks = [found.comparable(chunk) for chunk in table.column(name).chunks]
-    empty = found.comparable(pa.array([], table.schema.field(name).type))
+def read_column(table: pa.Table, found: ColumnType) -> Column:
+    """Return a column of ``table`` by its type, which :func:`column_type` has returned."""
+    column = table.column(found.column)
+    chunks = [found.comparable(chunk) for chunk in column.chunks]
+    empty = found.comparable(pa.nulls(0, column.type))
     return Column(found, pa.chunked_array(chunks, type=empty.type))
 
 
 def shown(value: pa.Scalar) -> object:
-    """Return a value for messages: Python's own, or text for a time that Python does not have."""
+    """Return a value for messages: Python's own, or text for a time that Python does not have.
+
+    Instants are in UTC, as their zone may be one that Python does not know.
+    """
+    kind = value.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        value = value.cast(pa.timestamp(kind.unit, "UTC"))
     try:
         found: object = value.as_py()
     except (OverflowError, ValueError):
-        unit = getattr(value.type, "unit", "days")
-        return f"{value.cast(pa.int64() if value.type.bit_width == 64 else pa.int32())} {unit}"
+        unit = getattr(kind, "unit", "days")
+        return f"{value.cast(pa.int64() if kind.bit_width == 64 else pa.int32())} {unit}"
     return found
 
 

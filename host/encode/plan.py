@@ -104,7 +104,7 @@ def plan_tables(
     """
     tables = (left, right)
     order = tuple(
-        read_column(table, name, side)
+        read_column(table, column_type(table.schema, name, side))
         for table, name, side in zip(tables, query.order, ("left", "right"), strict=True)
     )
     types = _types((left.schema, right.schema), query)
@@ -112,7 +112,7 @@ def plan_tables(
     for term in types:
         for table, column in zip(tables, term.columns, strict=True):
             if column not in columns:
-                columns[column] = read_column(table, column.column, column.name.split(".")[0])
+                columns[column] = read_column(table, column)
     for given, table in zip(order, tables, strict=True):
         require_order(given, query.sorted, table)
     require_same_kind(order[0].type, order[1].type)
@@ -171,7 +171,7 @@ def _types(schemas: tuple[pa.Schema, pa.Schema], query: JoinQuery) -> tuple[Term
     """Return all terms with the types of their columns."""
     left, right = schemas
     return tuple(
-        TermTypes(
+        TermTypes.of(
             term,
             column_type(left, term.left, "left"),
             column_type(right, term.right, "right"),

@@ -4,7 +4,7 @@
 import numpy as np
 import pyarrow as pa
 
-from host.encode.kinds import read_column, row_at
+from host.encode.kinds import column_type, read_column, row_at
 from host.encode.scale import require_same_kind, scale_of
 from host.encode.times import require_temporal
 from host.errors import UsageError
@@ -36,7 +36,7 @@ def longest_interval(table: pa.Table, interval: tuple[str, str], side: str) -> i
         If a column is missing, the two columns cannot be compared, or an interval ends before it
         starts.
     """
-    start, end = (read_column(table, name, side) for name in interval)
+    start, end = (read_column(table, column_type(table.schema, name, side)) for name in interval)
     require_temporal(start.type)
     require_same_kind(start.type, end.type)
     scale = scale_of((start, end))

@@ -85,7 +85,6 @@ class TaggedIntake(Intake):
         self._number = 0  # number of rows of both sides so far
         self._halos = 0  # number of halo rows, which come first
         self._last: tuple[int, object] = (0, None)  # last timestamp, encoded and original
-        self._order = {side: plan.times.columns[side].column for side in Side}
         # Per side: positions and names of the columns that are encoded.
         self._wanted: list[tuple[list[int], list[str]]] = []
         for side, schema, columns in zip(
@@ -206,8 +205,8 @@ class TaggedIntake(Intake):
                 index = int(np.searchsorted(at, place))
                 if index < len(at) and at[index] == place:
                     row = int(encoded[side].row_numbers(index, index + 1)[0])
-                    time = parts[side].column(self._order[side])[row - encoded[side].first]
-                    return side, row, shown(time)
+                    time = self._plan.times.columns[side].read(parts[side])
+                    return side, row, shown(time[row - encoded[side].first])
             return Side.R, 0, self._last[1]
 
         if falls.any():

@@ -32,6 +32,9 @@ def partition_key(column: Column, kind: DataType) -> Column:
 
     Spark compares all NaN as equal, and -0.0 as 0.0, but does not hash them alike.
     """
+    if isinstance(kind, DecimalType):
+        # What does not fit the common type equals nothing of the other column: null, and no error.
+        return column.try_cast(kind)
     cast = column.cast(kind)
     if not isinstance(kind, DoubleType):
         return cast

@@ -20,6 +20,7 @@ from host.query.join_query import JoinQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
 from spark_offload.tasks.side_check import SideCheck
+from spark_offload.tasks.task import in_utc
 
 __all__ = ["checked_by_rules", "checked_for_disorder", "checked_for_nulls"]
 
@@ -131,7 +132,7 @@ def _check(rows: DataFrame, make_check: Callable[[], SideCheck], answer: DataFra
 
     def splitjoin_order_check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         check = make_check()
-        for batch in batches:
+        for batch in in_utc(batches):
             check.see(batch, pa.array([True] * batch.num_rows))
         yield from ()
 

@@ -89,7 +89,7 @@ class Reduction:
     def __init__(self, query: JoinQuery, left: pa.Schema, right: pa.Schema) -> None:
         fields = []
         for term in query.terms:
-            types = TermTypes(
+            types = TermTypes.of(
                 term, column_type(left, term.left, "left"), column_type(right, term.right, "right")
             )
             if types.left.kind.is_coded or term.low is None or term.high is None:

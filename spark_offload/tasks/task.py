@@ -25,7 +25,7 @@ from spark_offload.tasks.handover import Handover
 from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
 from spark_offload.tasks.worker_memory import spare_modules
 
-__all__ = ["ArrowFunction", "JoinTask", "arrow_function", "declared", "task_function"]
+__all__ = ["ArrowFunction", "JoinTask", "arrow_function", "declared", "in_utc", "task_function"]
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What ``mapInArrow`` takes."""
@@ -198,13 +198,45 @@ def task_function(
     def function(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partition = task_partition()
         try:
-            yield from work(batches, partition)
+            yield from work(in_utc(batches), partition)
         except JoinError as error:
             raise in_partition(error, partition) from None
         spare_modules()
 
     function.__name__ = function.__qualname__ = name
     return function
+
+
+def in_utc(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of Spark with all instants in UTC, nested ones too.
+
+    Spark names the zone of the session in the types, and Java knows zones, such as ``GMT+8``, that
+    Python does not. The numbers are those of UTC in every zone, and the answer's types, which the
+    driver has declared, are in UTC, so no task has to know a zone.
+    """
+    for batch in batches:
+        kinds = [_in_utc(kind) for kind in batch.schema.types]
+        columns = [
+            column if column.type == kind else column.cast(kind)
+            for column, kind in zip(batch.columns, kinds, strict=True)
+        ]
+        fields = [field.with_type(kind) for field, kind in zip(batch.schema, kinds, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    def inside(field: pa.Field) -> pa.Field:
+        return field.with_type(_in_utc(field.type))
+
+    if pa.types.is_timestamp(kind):
+        return kind if kind.tz is None else pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_list(kind):
+        return pa.list_(inside(kind.value_field))
+    if pa.types.is_struct(kind):
+        return pa.struct([inside(field) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(inside(kind.key_field), inside(kind.item_field))
+    return kind
 
 
 def declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

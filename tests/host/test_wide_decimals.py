@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equal decimals of more digits than 64 bits hold: a plain loop's answer."""
+
+from collections import Counter
+from decimal import Decimal
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import pyarrow as pa
+import pytest
+
+from host import UsageError, open_device
+from host.aggregate.stream import WindowAggregation
+from host.asof.join import AsofJoin
+from host.join.driver import join_tables
+from host.query.aggregate_query import AggregateQuery
+from host.query.asof_query import AsofQuery
+from host.query.join_query import JoinQuery, Term
+from host.reference.join_type import JoinType
+from host.reference.window import TimeWindow
+from tests.host.small_bundles import BUNDLES, write_manifest
+
+KINDS = [
+    pa.decimal128(38, 18), pa.decimal128(38, 0), pa.decimal128(19, 1), pa.decimal128(12, 2),
+    pa.decimal256(60, 20), pa.dictionary(pa.int32(), pa.decimal128(38, 18)),
+]  # fmt: skip
+
+#: Values near the limits of 64 bits in units of several scales, and far beyond them.
+VALUES = [
+    Decimal(text) for text in (
+        "0", "1.5", "-1.5", "9.2", "9.3", "100.5", "9223372036854775807", "9223372036854775808",
+        "-9223372036854775809", "18446744073709551616", "18446744073709551617", "99999999999999999",
+    )
+]  # fmt: skip
+
+
+def has(kind, value):
+    """Tell whether a type of decimals has a value."""
+    fits = abs(value) < Decimal(10) ** (kind.precision - kind.scale)
+    return fits and -value.as_tuple().exponent <= kind.scale
+
+
+def column(kind, values):
+    """A column with those of the values that its type has, and nulls for the others."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kept = [value if value is not None and has(plain, value) else None for value in values]
+    array = pa.array(kept, plain)
+    return array.dictionary_encode() if plain is not kind else array
+
+
+@st.composite
+def tables(draw):
+    """Two tables of rising times, decimals of two types and a number of few values."""
+    found = []
+    for _ in range(2):
+        rows = draw(st.lists(st.sampled_from([*VALUES, None]), max_size=12))
+        times = sorted(draw(st.lists(st.integers(0, 9), min_size=len(rows), max_size=len(rows))))
+        few = draw(st.lists(st.integers(0, 1), min_size=len(rows), max_size=len(rows)))
+        kind = draw(st.sampled_from(KINDS))
+        found.append(
+            pa.table({
+                "t": pa.array(times, pa.int64()), "p": column(kind, rows),
+                "q": pa.array(few, pa.int64()), "row": pa.array(range(len(rows)), pa.int64()),
+            })
+        )  # fmt: skip
+    return found
+
+
+def pairs(left, right, *, within, also=False):
+    """Rows of equal decimals, by a loop."""
+    return Counter(
+        (one["row"], other["row"])
+        for one in left.to_pylist() for other in right.to_pylist()
+        if one["p"] is not None and one["p"] == other["p"] and abs(one["t"] - other["t"]) <= within
+        and (not also or one["q"] == other["q"])
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def devices(tmp_path_factory):
+    """Software that holds anything, and a device with two fields of few bits."""
+    folder = tmp_path_factory.mktemp("tiny") / "bundle"
+    write_manifest(BUNDLES["tiny"].with_(sub_window=64, timestamp_bits=16), folder)
+    opened = [open_device("software:"), open_device(f"software:{folder}")]
+    yield opened
+    for device in opened:
+        device.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.booleans(), st.integers(0, 1))
+def test_joins_of_tables_and_of_streams(devices, sides, also, device):
+    left, right = sides
+    terms = (Term("p", "p"), *([Term("q", "q")] if also else []))
+    expected = pairs(left, right, within=4, also=also)
+    for given_left, given_right, is_sorted in (
+        (left, right, False),
+        (left.to_reader(max_chunksize=5), right.to_reader(max_chunksize=5), True),
+    ):
+        query = JoinQuery(
+            terms=terms, order=("t", "t"), window=TimeWindow(4), sorted=is_sorted,
+            how=JoinType.INNER,
+        )  # fmt: skip
+        found = join_tables(given_left, given_right, query, devices[device]).table
+        assert expected == Counter(
+            zip(found["row"].to_pylist(), found["row_right"].to_pylist(), strict=True)
+        )
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables())
+def test_asof_joins_and_keys_of_aggregates(sides):
+    left, right = sides
+    found = AsofJoin(left, right, AsofQuery(on=("t", "t"), by=(("p", "p"),))).table()
+    assert found.num_rows == left.num_rows
+    met = pairs(left, right, within=10)
+    for row in found.to_pylist():
+        earlier = [
+            other["row"] for other in right.to_pylist()
+            if met[row["row"], other["row"]] and other["t"] <= row["t"]
+        ]  # fmt: skip
+        assert row["row_right"] == max(earlier, default=None)
+
+    query = AggregateQuery(time="t", window=100, keys=["p"], aggregates={"n": "count"})
+    aggregation = WindowAggregation(left.schema, query)
+    aggregation.more_rows(left.combine_chunks().to_batches()[0] if left.num_rows else
+                          pa.RecordBatch.from_pylist([], left.schema))  # fmt: skip
+    counted = aggregation.last_rows()
+    assert dict(zip(counted["p"].to_pylist(), counted["n"].to_pylist(), strict=True)) == Counter(
+        left["p"].to_pylist()
+    )
+
+
+def test_types_without_a_common_one_are_refused_by_name():
+    one = pa.table({"t": [1], "p": pa.array([Decimal(1)], pa.decimal256(76, 0))})
+    other = pa.table({"t": [1], "p": pa.array([Decimal("0.5")], pa.decimal256(76, 76))})
+    query = JoinQuery(terms=(Term("p", "p"),), order=("t", "t"), window=TimeWindow(4))
+    with (
+        open_device("software:") as device,
+        pytest.raises(UsageError, match=r"'left.p'.*'right.p'.*152 digits.*cast one of them"),
+    ):
+        join_tables(one, other, query, device)
