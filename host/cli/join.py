@@ -27,6 +27,7 @@ from host.cli.query_arguments import (
 from host.cli.status import Status
 from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.device import Device
+from host.device.software import on_device_or_software
 from host.elastic import Controller, parse_controller
 from host.elastic.decision_file import REPLAY, note_into, read_epochs
 from host.encode import EncodingPlan
@@ -52,6 +53,9 @@ from host.reference.quantity import positive
 from host.reference.window import CountWindow
 
 __all__ = ["add_parser", "explain", "main"]
+
+SOFTWARE = "software:"
+"""Address of the reference join in software, which holds windows, times and values of any size."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -86,6 +90,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="let rows arrive by their order column: so many clock cycles for a unit of the left "
         "one; default: as fast as the accelerator takes them",
     )  # fmt: skip
+    parser.add_argument(
+        "--strict", action="store_true",
+        help="an error where the device cannot hold the times, the values or the window; by "
+        "default the rows are then joined in software",
+    )  # fmt: skip
     parser.set_defaults(run=main)
 
 
@@ -95,31 +104,33 @@ def main(options: argparse.Namespace) -> int:
     wait = wait_of(options)
     format_of(options.output)
     require_outputs({"--output": options.output}, inputs_of(options))
-    running = _running(options)
+    _running(options)  # what is wrong with them is said before anything is opened
     told = csv_options_of(options, options.left, options.right)
     with Status("join") as status, ExitStack() as held:
+
+        def opened(uri: str) -> Device:
+            with status.stage(f"opening {uri}"):
+                return held.enter_context(open_for_command(uri, command("host join"), wait))
+
         # A build reports its own progress, line by line.
         uri = options.device or default_device(query, build=options.build).uri
-        with status.stage(f"opening {uri}"):
-            device = held.enter_context(open_for_command(uri, command("host join"), wait))
-        rows: int | None = None
-        work = _streamed(options, query, device, status, running)
-        began = time.monotonic()
-        if work is not None:
-            with suppress(KeyRangeError):
-                rows = _joined(work, options, status)
-        if work is None or rows is None:
-            # Values that do not fit as they come may fit when all of them are known.
-            work = _gathered(options, query, device, status, _running(options), told)
-            began = time.monotonic()
-            rows = _joined(work, options, status)
-        seconds = time.monotonic() - began
+        first = opened(uri)
+        work, used, rows, seconds = on_device_or_software(
+            lambda device: _joined(options, query, device, status, told),
+            first,
+            None if options.strict or uri == SOFTWARE else lambda: opened(SOFTWARE),
+            lambda refusal: print(
+                f"device: {uri} cannot hold the rows, so all of them are joined in software: "
+                f"{refusal}",
+                file=sys.stderr,
+            ),
+        )
         left, right = work.rows
         cycles = work.cycles()
         counted = f", {cycles} cycles" if cycles else ""  # a board's cycles are not known here
         print(
-            f"{left} + {right} rows, {rows} results, {seconds:.2f} s{counted} on {uri}, written to "
-            f"{options.output}",
+            f"{left} + {right} rows, {rows} results, {seconds:.2f} s{counted} on "
+            f"{uri if used is first else SOFTWARE}, written to {options.output}",
             file=sys.stderr,
         )
         join = work.join()
@@ -130,18 +141,39 @@ def main(options: argparse.Namespace) -> int:
         ):
             if record is not None:
                 print(f"{what}: {record}", file=sys.stderr)
-        hardware = hardware_time(cycles, device.manifest)
+        hardware = hardware_time(cycles, used.manifest)
         if hardware is not None:
             print(f"hardware: {hardware}", file=sys.stderr)
     return 0
 
 
-def _joined(work: "_Work", options: argparse.Namespace, status: Status) -> int:
-    """Run a join and write its results; return their number."""
+def _joined(
+    options: argparse.Namespace,
+    query: JoinQuery,
+    device: Device,
+    status: Status,
+    told: CsvOptions,
+) -> "tuple[_Work, Device, int, float]":
+    """Join the files on a device; return what was done, its device, and its results and seconds."""
+    work = _streamed(options, query, device, status, _running(options))
+    if work is not None:
+        with suppress(KeyRangeError):
+            return _written(work, options, device, status)
+    # Values that do not fit as they come may fit when all of them are known.
+    work = _gathered(options, query, device, status, _running(options), told)
+    return _written(work, options, device, status)
+
+
+def _written(
+    work: "_Work", options: argparse.Namespace, device: Device, status: Status
+) -> "tuple[_Work, Device, int, float]":
+    """Run a join and write its results; return what :func:`_joined` returns."""
     if options.explain:
         print(work.explanation)
+    began = time.monotonic()
     with status.stage("joining", work.passed):
-        return write_table(work.batches(), work.schema, options.output)
+        rows = write_table(work.batches(), work.schema, options.output)
+    return work, device, rows, time.monotonic() - began
 
 
 def _controller(options: argparse.Namespace) -> Controller | None:

@@ -3,23 +3,37 @@
 
 import atexit
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from host.device.contract import Device, Exchange, Stamps, check_words
 from host.device.matches_model import MatchesModel
 from host.device.model import AcceleratorModel
-from host.errors import DeviceError, ForeignManifestError
+from host.errors import (
+    AcceleratorLimitError,
+    DeviceError,
+    ForeignManifestError,
+    JoinError,
+    KeyRangeError,
+    UsageError,
+    WindowOverflowError,
+)
 from host.manifest import JoinAggregateManifest, Manifest, load_join_manifest
 from host.reference.exact import UInt64s
 from host.reference.predicate import load_predicate
 from host.words import codec_of, unpack_field
 
-__all__ = ["SOFTWARE_MANIFEST", "SoftwareDevice"]
+__all__ = ["REFUSALS", "SOFTWARE_MANIFEST", "SoftwareDevice", "on_device_or_software"]
+
+Result = TypeVar("Result")
+
+REFUSALS = (AcceleratorLimitError, KeyRangeError, WindowOverflowError)
+"""What a device raises for a query or for rows that are too large for it."""
 
 # If the package is in an archive, the manifest is a temporary file until the process ends.
 _unpacked = ExitStack()
@@ -153,3 +167,43 @@ class SoftwareDevice(Device):
         self._waiting = self._waiting[count:]
         kind = unpack_field(results[count - 1 : count], self.manifest.result_word["kind"])
         return count, count > 0 and int(kind[0]) == self._codec.mark
+
+
+def on_device_or_software(
+    run: Callable[[Device], Result],
+    device: Device,
+    software: Callable[[], Device] | None,
+    tell: Callable[[JoinError], None],
+) -> Result:
+    """Return what ``run`` returns of a device, or of software if the device refuses its rows.
+
+    This is what happens wherever a device cannot hold the times, the values or the window of rows
+    that are at hand: all of them are given to ``run`` once more.
+
+    Parameters
+    ----------
+    run : callable
+        Does the work with a device; what it has done when it raises must not count.
+    device : Device
+        The device.
+    software : callable or None
+        Opens a software device; None: a refusal is an error.
+    tell : callable
+        Told the refusal, before ``run`` gets software.
+
+    Raises
+    ------
+    AcceleratorLimitError, KeyRangeError, WindowOverflowError
+        If the device refuses the rows, and there is no software, or it does not take them either.
+    """
+    try:
+        return run(device)
+    except REFUSALS as error:
+        if software is None:
+            raise
+        refusal = error
+    tell(refusal)
+    try:
+        return run(software())
+    except UsageError:  # the device's error is the one that helps
+        raise refusal from None

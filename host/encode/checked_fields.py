@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.coded_field import refuse_codes
+from host.encode.coded_field import UNBOUNDED
 from host.encode.dictionary import GrowingCodes
 from host.encode.fields import FieldEncoder, FieldPlan, place_of, wider
 from host.encode.floating import FloatingEncoder
@@ -102,10 +102,17 @@ class _CheckedEncoder(FloatingEncoder):
 
 @dataclass(frozen=True)
 class MixedField(FieldPlan):
-    """An equality whose field holds values near the first ones in one half, codes in the other."""
+    """An equality whose field holds values near the first ones in one half, codes in the other.
+
+    A field of few bits runs out of codes; see :mod:`host.encode.coded_field`.
+    """
 
     field: KeyField
     factors: tuple[int, int]
+
+    @property
+    def is_exact(self) -> bool:
+        return self.field.bits > UNBOUNDED
 
     def start(self) -> FieldEncoder:
         return _MixedEncoder(self)
@@ -120,6 +127,7 @@ class _MixedEncoder(FloatingEncoder):
         self._codes = GrowingCodes()
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        del first  # every value can be encoded
         array, view = self._read(side, batch)
         factor = self._plan.factors[side]
         near = FieldValues(view, factor, self._origin(side), 1, self._place)
@@ -128,11 +136,7 @@ class _MixedEncoder(FloatingEncoder):
         values = near.block(slice(None))
         at = np.flatnonzero(_valid(array, outside(view, *self._limits(side))))
         codes = self._codes.of_integers(pa.array(view[at]), factor)
-        if len(self._codes) > self._half:
-            fits = np.ones(len(view), np.bool_)
-            fits[at] = codes < self._half
-            count = self._half + len(self._codes)
-            refuse_codes(self._term, side, self._plan.field, count, first, fits)
+        codes &= np.uint64(self._half - 1)
         values[at] = codes + np.uint64((self._half - self._place) & _MASK)
         return FieldValues(values)
 

@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A key field of codes that are assigned to the new values of a stream."""
+"""A key field of codes that are assigned to the new values of a stream.
+
+A field of few bits runs out of codes. Then they begin anew, so that different values can have one
+code; :mod:`host.encode.recheck` removes the pairs of these.
+"""
 
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from host.encode.dictionary import GrowingCodes
-from host.encode.fields import FieldEncoder, FieldPlan, TermTypes, place_of, wider
+from host.encode.fields import FieldEncoder, FieldPlan, TermTypes, place_of
 from host.encode.kinds import validity
 from host.encode.scale import common_tick
 from host.encode.values import FieldValues
-from host.errors import KeyRangeError
 from host.manifest import KeyField
+from host.reference.predicate import Bounds
 
-__all__ = ["CodedStreamField", "refuse_codes"]
+__all__ = ["UNBOUNDED", "CodedStreamField", "plan_coded_field"]
+
+UNBOUNDED = 31
+"""Bits of codes that no dictionary in memory runs out of."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,10 @@ class CodedStreamField(FieldPlan):
     """A field of codes for one or more equalities; every new value gets the next code."""
 
     field: KeyField
+
+    @property
+    def is_exact(self) -> bool:
+        return self.field.bits >= UNBOUNDED
 
     def start(self) -> FieldEncoder:
         return _CodedEncoder(self)
@@ -41,7 +50,7 @@ class _CodedEncoder(FieldEncoder):
         self._place = place_of(plan.field)
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
-        codes, count, keep = None, 0, None
+        codes, keep = None, None
         for index, term in enumerate(self._plan.terms):
             array = term.columns[side].read(batch)
             known = self._values[index]
@@ -53,34 +62,18 @@ class _CodedEncoder(FieldEncoder):
             if valid is not None:
                 keep = valid if keep is None else keep & valid
             if codes is None:
-                codes, count = own, len(known)
+                codes = own
             else:
                 # Codes are counted from zero, so each of the two fits in 32 bits.
                 both = (codes << np.uint64(32)) | own
-                pairs = self._pairs[index - 1]
-                codes = pairs.of_integers(pa.array(both), keep=keep)
-                count = len(pairs)
+                codes = self._pairs[index - 1].of_integers(pa.array(both), keep=keep)
         assert codes is not None
-        if count - 1 > self._top:
-            fits = codes <= self._top
-            refuse_codes(self._plan.terms[0], side, self._plan.field, count, first, fits)
-        return FieldValues(codes, place=self._place)
+        return FieldValues(codes & np.uint64(self._top), place=self._place)
 
 
-def refuse_codes(
-    term: TermTypes,
-    side: int,
-    field: KeyField,
-    count: int,
-    first: int,
-    fits: npt.NDArray[np.bool_],
-) -> NoReturn:
-    """Raise an error that names the first value of a batch whose code does not fit the field."""
-    raise KeyRangeError(
-        term.columns[side].name,
-        f"{count} distinct values (with those of {term.columns[1 - side].name!r})",
-        0,
-        (1 << field.bits) - 1,
-        remedy=wider(field, count - 1),
-        row=first + int(np.argmin(fits)),
-    )
+def plan_coded_field(field: KeyField, terms: tuple[TermTypes, ...]) -> CodedStreamField:
+    """Plan the field of one or more equalities of values that become known batch by batch."""
+    note = "codes of the values, shared by both sides"
+    if field.bits < UNBOUNDED:
+        note += "; pairs are checked exactly afterwards"
+    return CodedStreamField(field.name, terms, Bounds(0, 0), note, field)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from host.encode.canonical import doubles
 from host.encode.fields import TermTypes, bounds_of
@@ -33,7 +34,7 @@ class Recheck:
     Parameters
     ----------
     term : TermTypes
-        The term; its bounds are not both zero.
+        The term.
     places : (int, int)
         Positions of the term's columns among the columns of the left and of the right rows.
     """
@@ -56,10 +57,13 @@ class Recheck:
         if self.term.is_float_difference:
             return self._holds_for_doubles(*(doubles(column) for column in columns))
         left, right = (
-            integer_view(of_side.comparable(column))
+            of_side.comparable(column)
             for of_side, column in zip(self.term.columns, columns, strict=True)
         )
-        return self._holds_for_integers(left, right)
+        if self.term.left.kind.is_coded:
+            equal: Bools = pc.equal(left, right).to_numpy(zero_copy_only=False)
+            return equal
+        return self._holds_for_integers(integer_view(left), integer_view(right))
 
     def _holds_for_doubles(self, left: Array, right: Array) -> Bools:
         with np.errstate(invalid="ignore", over="ignore"):

@@ -2,7 +2,7 @@
 """Plan the key fields of streams from the types of columns and from given ranges."""
 
 from host.encode.checked_fields import CheckedField, MixedField
-from host.encode.coded_field import CodedStreamField
+from host.encode.coded_field import UNBOUNDED, plan_coded_field
 from host.encode.fields import (
     FieldPlan,
     TermTypes,
@@ -16,7 +16,6 @@ from host.encode.ranges import Ranges, span_of
 from host.encode.scale import Scale, common_tick
 from host.encode.table_fields import ScaledField
 from host.manifest import KeyField
-from host.reference.predicate import Bounds
 
 __all__ = ["plan_stream_field"]
 
@@ -34,9 +33,7 @@ def plan_stream_field(
     if terms[0].is_float_difference:
         return plan_float_field(field, terms[0])
     if len(terms) > 1 or require_coded_equality(terms[0]):
-        return CodedStreamField(
-            field.name, terms, Bounds(0, 0), "codes of the values, shared by both sides", field
-        )
+        return plan_coded_field(field, terms)
     (term,) = terms
     tick, factors = common_tick(*term.columns)
     top = (1 << field.bits) - 1
@@ -61,5 +58,7 @@ def plan_stream_field(
         return CheckedField(field.name, terms, bounds, note, field, factors, divisor, span.low, top)
     if term.term.is_equality:
         note = "the values near the first ones, codes of all others"
+        if field.bits <= UNBOUNDED:
+            note += "; pairs are checked exactly afterwards"
         return MixedField(field.name, terms, bounds, note, field, factors)
     return plan_placed_field(field, term)

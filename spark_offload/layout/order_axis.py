@@ -7,6 +7,7 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DateType,
+    DayTimeIntervalType,
     LongType,
     TimestampNTZType,
     TimestampType,
@@ -16,7 +17,7 @@ from host.query.durations import Duration, as_duration
 from host.query.join_query import JoinQuery
 from host.reference.window import TimeWindow
 
-__all__ = ["LEAST", "can_be_cut", "order_number", "window_width"]
+__all__ = ["LEAST", "can_be_cut", "gauge_width", "order_number", "window_width"]
 
 LEAST = -(1 << 63)
 """Not above any order number."""
@@ -25,13 +26,14 @@ _UNIT: dict[type[DataType], int] = {
     DateType: 86_400_000_000_000,
     TimestampType: 1_000,
     TimestampNTZType: 1_000,
+    DayTimeIntervalType: 1_000,
 }
 """Nanoseconds between two order numbers that follow each other."""
 
 
 def can_be_cut(kind: DataType) -> bool:
     """Tell whether order columns of this common type can be cut into ranges."""
-    return isinstance(kind, (LongType, BooleanType, *_UNIT))
+    return isinstance(kind, (LongType, BooleanType, DateType, TimestampType, TimestampNTZType))
 
 
 def order_number(order: Column, kind: DataType) -> Column:
@@ -53,6 +55,15 @@ def order_number(order: Column, kind: DataType) -> Column:
         seconds = (order - F.expr("timestamp_ntz'1970-01-01'")).cast("decimal(38,6)")
         return (seconds * 1_000_000).cast("long")
     return order.cast("long")
+
+
+def gauge_width(query: JoinQuery, kind: DataType) -> int | None:
+    """Return the width of a window as a difference of the numbers that tasks read.
+
+    None for a window of rows, and for order columns that tasks do not read as numbers.
+    """
+    is_number = isinstance(kind, (LongType, BooleanType, *_UNIT))
+    return window_width(query, kind) if query.is_timed and is_number else None
 
 
 def window_width(query: JoinQuery, kind: DataType) -> int:

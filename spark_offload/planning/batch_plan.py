@@ -12,6 +12,7 @@ from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
 from spark_offload.devices.sources import Devices
 from spark_offload.layout.columns import arrow_schema, check_batch_frame, find_column, output_schema
+from spark_offload.layout.order_axis import gauge_width
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.planning.accelerator import (
     SOFTWARE,
@@ -50,7 +51,7 @@ class BatchJoinPlan(WindowPlan):
     width : int or None
         Of a time-based window that can outgrow the device, as a difference of order numbers.
     goes_on : bool
-        Whether a task goes on in software from where the window outgrows its device.
+        Whether a task goes on in software from the first row that its device cannot hold.
     """
 
     choice: Choice
@@ -174,7 +175,7 @@ def make_plan(
         if tuples > choice.manifest.capacity:
             choice = choose_device(None, query, session, tuples=tuples, build=build)
             terms = check(query, choice, *schemas)
-    width = facts.width if choice.has_limits else None
+    width = gauge_width(query, inputs.order_type) if choice.has_limits else None
     goes_on = not strict and width is not None and software_serves(query, choice, *schemas)
     explanation = Explanation(
         device=choice.uri,
@@ -225,8 +226,8 @@ def _window_text(query: JoinQuery, *, goes_on: bool) -> str:
     if not query.is_timed:
         return f"the last {getattr(query.window, 'size', 0):,} rows of the other side"
     width = getattr(query.window, "lifespan", query.window)
-    outgrown = "; where it outgrows the device, the task goes on in software" if goes_on else ""
+    beyond = "; from what the device cannot hold, the task goes on in software" if goes_on else ""
     return (
         f"rows of the other side with |left.{query.order[0]} - right.{query.order[1]}| <= {width}"
-        f"{outgrown}"
+        f"{beyond}"
     )

@@ -64,8 +64,8 @@ class StreamExplanation(Explanation):
 def window_text(query: JoinQuery, *, goes_on: bool) -> str:
     """Say which rows a row meets; ``goes_on``: whether software joins what the device cannot."""
     left, right = query.order
-    outgrown = "; where it outgrows the device, software joins the group" if goes_on else ""
-    return f"pairs of rows with |left.{left} - right.{right}| <= {query.window}{outgrown}"
+    beyond = "; what the device cannot hold, software joins" if goes_on else ""
+    return f"pairs of rows with |left.{left} - right.{right}| <= {query.window}{beyond}"
 
 
 def arrival_text(query: JoinQuery) -> str:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host import Device
-from host.errors import WindowOverflowError
+from host import Device, JoinError
+from host.device.software import on_device_or_software
 from host.join.driver import TableJoin
 from host.reference.join_type import JoinType
 from spark_offload.layout.tagged import LEFT, RIGHT
@@ -77,8 +77,8 @@ class NewPairs:
     left, right : Rows
         The rows of both sides.
     software : callable, optional
-        Opens a device that holds windows of any size, for a pass whose window outgrows ``device``;
-        without it such a window is an error.
+        Opens a device that holds windows, times and values of any size, for a pass whose rows
+        ``device`` cannot hold; without it that is an error.
 
     Attributes
     ----------
@@ -145,15 +145,19 @@ class NewPairs:
         self.device_seconds += join.device_seconds
 
     def _join(self, left: pa.Table, right: pa.Table) -> TableJoin:
-        """Return the join on the device, or in software if its window outgrows the device."""
-        record = self._how is not JoinType.INNER
-        try:
-            return TableJoin(left, right, self._query, self._device, record=record)
-        except WindowOverflowError:  # known of whole tables before a row is sent
-            if self._software is None:
-                raise
-        self.software_rows += left.num_rows + right.num_rows
-        return TableJoin(left, right, self._query, self._software(), record=record)
+        """Return the join on the device, or in software if the device cannot hold the rows.
+
+        That is known of whole tables before a row is sent.
+        """
+
+        def joined(device: Device) -> TableJoin:
+            record = self._how is not JoinType.INNER
+            return TableJoin(left, right, self._query, device, record=record)
+
+        def told(_: JoinError) -> None:
+            self.software_rows += left.num_rows + right.num_rows
+
+        return on_device_or_software(joined, self._device, self._software, told)
 
     def _with_partners(
         self, parts: list["_Part"], side: int, others: pa.Table | None

@@ -74,8 +74,8 @@ class StreamTask(GroupedTask):
     slice_length : int
         Microseconds that a slice of the kept rows covers.
     software : str or None
-        Address of the software device that joins rows whose window outgrows the device; None: that
-        is an error.
+        Address of the software device that joins rows which the device cannot hold; None: that is
+        an error.
     """
 
     query: JoinQuery

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A partition whose window outgrows the device: cut where it does, for another device to go on.
+"""A partition that the device cannot hold: cut where it cannot, for another device to go on.
 
 The rows of a task are gauged before the device gets them. Before the first row that would find no
-room the device's input just ends, so all its results stand. The join that goes on gets the rows
+room in the window, or whose time is so late that the device's timestamps do not reach it, the
+device's input just ends, so all its results stand. The join that goes on gets the rows
 that a later row can still meet as halo rows, whose pairs with one another are not in its results,
 and then the others: together every result once, in the order of arrival.
 
@@ -19,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.errors import WindowOverflowError
+from host.errors import AcceleratorLimitError, JoinError, WindowOverflowError
 from host.hardware.capacity import side_label
 from host.join.driver import TaggedLayout
 from host.manifest import Manifest
@@ -53,7 +54,8 @@ class Handover:
     manifest : Manifest
         Of the device.
     strict : bool
-        Whether an overflow is an error; all rows are then read for the capacity that they need.
+        Whether an overflow is an error; all rows are then read for the capacity that they need. A
+        time that is too late is then left to the device's encoding, whose error names the column.
     """
 
     def __init__(
@@ -78,7 +80,10 @@ class Handover:
         self._met: deque[tuple[pa.RecordBatch, int]] = deque()
         self._last = 0  # time of the last row of the first device
         self._rest: pa.RecordBatch | None = None  # the first rows that the device does not get
-        self._overflow: tuple[Side, int] | None = None  # side of the first of them, and its number
+        self._cut: tuple[Side, int] | None = None  # side of the first of them, and its number
+        self._top = (1 << manifest.timestamp_bits) - 1
+        self._begin: int | None = None  # time of the first row
+        self._distance: int | None = None  # from there to the first of the rest, if too far
         self._counts = dict.fromkeys(Side, 0)
         self._size = WindowSize(width)
         #: Rows of both sides that the first device has not got.
@@ -86,7 +91,7 @@ class Handover:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the window has outgrown the device."""
+        """Whether rows have come that the device cannot hold."""
         return self._rest is not None
 
     def first(self) -> pa.RecordBatchReader:
@@ -106,12 +111,20 @@ class Handover:
                 schema = schema.append(pa.field(name, pa.bool_()))
         return pa.RecordBatchReader.from_batches(schema, self._continued(schema)), layout
 
-    def error(self) -> WindowOverflowError:
+    def error(self) -> JoinError:
         """Read all rows; return the error that says what they need."""
-        assert self._overflow is not None
+        assert self._cut is not None
         for _ in self._behind():
             pass
-        side, number = self._overflow
+        side, number = self._cut
+        if self._distance is not None:
+            return AcceleratorLimitError(
+                f"Row {number:,} of side {side_label(side)} (the first is 0) lies "
+                f"{self._distance:,} units of time behind the first row of its partition, and the "
+                f"timestamps of the device have {self._manifest.timestamp_bits} bits",
+                "cast the order columns to a coarser unit, or use a bundle with more "
+                "--timestamp-bits",
+            )
         error = WindowOverflowError(
             side_label(side),
             self._manifest.capacity,
@@ -134,18 +147,24 @@ class Handover:
     @property
     def reason(self) -> str:
         """Why another device went on, and from where."""
-        assert self._overflow is not None
-        side, number = self._overflow
-        return (
-            f"in software from row {number:,} of side {side_label(side)} on (the first is 0), as "
+        assert self._cut is not None
+        side, number = self._cut
+        why = (
             f"the window came to hold {self.needed:,} rows of a side and the device has room for "
             f"{self._manifest.capacity:,}"
+            if self._distance is None
+            else f"its time lies {self._distance:,} units behind the first one and the device's "
+            f"timestamps have {self._manifest.timestamp_bits} bits"
+        )
+        return (
+            f"in software from row {number:,} of side {side_label(side)} on (the first is 0), as "
+            f"{why}"
         )
 
     def _fitting(self) -> Iterator[pa.RecordBatch]:
         for batch in self._rows:
             times, sides = order_numbers(batch), batch.column(self._layout.side).to_numpy()
-            cut = self._first_without_room(times, sides)
+            cut = self._first_beyond(times, sides)
             fitting = batch if cut is None else batch.slice(0, cut)
             if fitting.num_rows:
                 self._keep(fitting, int(times[fitting.num_rows - 1]))
@@ -161,17 +180,30 @@ class Handover:
                 yield fitting
             return
 
-    def _first_without_room(self, times: Int64s, sides: npt.NDArray[np.int8]) -> int | None:
-        """Return the place of the first row that finds no room."""
-        found = None
+    def _first_beyond(self, times: Int64s, sides: npt.NDArray[np.int8]) -> int | None:
+        """Return the place of the first row that the device cannot hold."""
+        late = self._first_too_late(times)
+        found = late
         for side, gauge in self._gauges.items():
-            at = np.flatnonzero(sides == side)
+            at = np.flatnonzero(sides[:late] == side)
             full = gauge.overflow(times[at].view(np.uint64))
             if full is not None and (found is None or at[full] < found):
                 found = int(at[full])
-                self._overflow = side, self._counts[side] + full
+                self._cut = side, self._counts[side] + full
             self._counts[side] += len(at)
+        if late is not None and found == late:
+            side = Side(int(sides[late]))
+            self._cut = side, self._counts[side]
+            self._distance = int(times[late]) - int(self._begin or 0)
         return found
+
+    def _first_too_late(self, times: Int64s) -> int | None:
+        """Return the place of the first row that the device's timestamps do not reach."""
+        if self._begin is None and len(times):
+            self._begin = int(times[0])
+        if self._strict or not len(times) or int(times[-1]) - int(self._begin or 0) <= self._top:
+            return None
+        return int(np.searchsorted(times, int(self._begin or 0) + self._top, side="right"))
 
     def _keep(self, batch: pa.RecordBatch, last: int) -> None:
         """Keep a batch for the join that may go on; let go of those that nothing meets any more."""

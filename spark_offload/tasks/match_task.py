@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from host import Device, UsageError, open_device
-from host.errors import WindowOverflowError
+from host import Device, JoinError, open_device
+from host.device.software import on_device_or_software
 from host.exchange.watch import Deadline, DeviceWatch
 from host.join.matched_aggregates import aggregate_matches
 from host.query.aggregate_query import Aggregate
@@ -27,9 +27,6 @@ from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows
 from spark_offload.tasks.task import BUFFER_ROWS, ArrowFunction, declared, task_function
 
 __all__ = ["MatchTask", "match_function"]
-
-Refusal = UsageError | WindowOverflowError
-"""What a device raises for rows that it cannot take, before it gets one of them."""
 
 PIECE_ROWS = 1 << 16
 """Rows that are sent at a time, at least; as many as are kept, if those are more."""
@@ -162,27 +159,32 @@ class _Answering:
 
         Raises
         ------
-        UsageError, WindowOverflowError
+        AcceleratorLimitError, KeyRangeError, WindowOverflowError
             If the device refuses the piece, and there is no software for it.
         """
-        try:
-            found = self._on(self._device, piece, deadline=self._deadline, watch=self.watch)
-        except (UsageError, WindowOverflowError) as error:
-            found = self._in_software(piece, error)
-        return found.filter(pa.array(piece.answered))
+        opened: list[Device] = []
 
-    def _in_software(self, piece: MatchPiece, error: Refusal) -> pa.Table:
-        """Answer for a piece that the device has refused, which it does before it gets a row."""
-        if self._task.software is None:
-            raise error
-        with open_device(local_device_uri(self._task.software)) as software:
-            try:
-                found = self._on(software, piece)
-            except UsageError:  # the device's error is the one that helps
-                raise error from None
-        self.software_rows += piece.left.num_rows + piece.right.num_rows
-        self.handed_over = self.handed_over or f"in software: {error}"
-        return found
+        def software() -> Device:
+            assert self._task.software is not None
+            opened.append(open_device(local_device_uri(self._task.software)))
+            return opened[0]
+
+        def told(refusal: JoinError) -> None:
+            self.software_rows += piece.left.num_rows + piece.right.num_rows
+            self.handed_over = self.handed_over or f"in software: {refusal}"
+
+        def found(device: Device) -> pa.Table:
+            watched = {} if opened else {"deadline": self._deadline, "watch": self.watch}
+            return self._on(device, piece, **watched)
+
+        try:
+            answer = on_device_or_software(
+                found, self._device, None if self._task.software is None else software, told
+            )
+        finally:
+            for device in opened:
+                device.close()
+        return answer.filter(pa.array(piece.answered))
 
     def _on(self, device: Device, piece: MatchPiece, **options: Any) -> pa.Table:
         aggregates = self._task.aggregates

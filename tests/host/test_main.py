@@ -327,19 +327,59 @@ def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatc
     assert last.startswith("150 + 150 rows, ")
 
 
-def test_a_window_that_does_not_fit_names_the_command_that_helps(files, capsys):
+#: Options of joins that a small device cannot hold, and why it cannot, and the exit code.
+BEYOND = {
+    "rows": (["--rows", "151"], "151 tuples", 2),
+    "window": (["--within", "2h"], "outgrew the capacity of 120", 1),
+    "sorted": (["--within", "2h", "--sorted"], "outgrew the capacity of 120", 1),
+    "times": (["--within", "3s", "--equal", "k"], "bits of timestamp", 2),
+    "sorted times": (["--within", "3s", "--equal", "k", "--sorted"], "bits of timestamp", 2),
+}
+
+
+@pytest.fixture
+def small(files):
+    """Return what makes the options of a join of sorted files on a device that holds little."""
+    folder, *tables = files
+    for name, table in zip(("left", "right"), tables, strict=True):
+        ordered = table.sort_by("at")
+        write_table(ordered.to_batches(), ordered.schema, folder / f"{name}.parquet")
+
+    def options(case, *more):
+        bits = 5 if "times" in case else 24
+        place = bundle(folder / f"small{bits}", timestamp_bits=bits, sub_window=40)
+        return arguments(folder, *BEYOND[case][0], *more, device=f"software:{place}")
+
+    return options
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_strict_makes_it_an_error_that_a_device_cannot_hold_the_rows(files, small, capsys, case):
     folder, _, _ = files
-    place = bundle(folder / "small", timestamp_bits=16, sub_window=40)
-    device = f"software:{place}"
-    assert main(arguments(folder, "--rows", "151", device=device)) == 2
+    _, said, code = BEYOND[case]
+    assert main(small(case, "--strict")) == code
     shown = capsys.readouterr().err
-    assert "151 tuples" in shown
+    assert said in shown
     assert "python -m sim build" in shown
-    assert main(arguments(folder, "--within", "2h", device=device)) == 1
-    shown = capsys.readouterr().err
-    assert "outgrew the capacity of 120" in shown
-    assert "150 tuples needed" in shown
     assert not (folder / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_software_joins_what_a_device_cannot_hold_and_says_why(files, small, capsys, case):
+    folder, _, _ = files
+    given, said, _ = BEYOND[case]
+    assert main(arguments(folder, *given)) == 0
+    expected = read_table(folder / "out.parquet")
+    assert expected.num_rows
+    (folder / "out.parquet").unlink()
+    capsys.readouterr()
+    assert main(small(case)) == 0
+    shown = capsys.readouterr().err
+    assert shown.count("joined in software: ") == 1
+    assert said in shown
+    assert " results, " in shown
+    assert "on software:, written to" in shown
+    assert read_table(folder / "out.parquet") == expected
 
 
 def test_a_bundle_that_was_changed_is_refused(files, capsys):

@@ -7,8 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hdl.parameters import JoinParameters
 from host import TimeWindow
-from host.errors import WindowOverflowError
+from host.device.software import SOFTWARE_MANIFEST
+from host.errors import KeyRangeError, WindowOverflowError
+from host.manifest import Manifest
 from host.query.durations import Duration
 from host.query.join_query import JoinQuery, Term
 from host.query.tables import output_schema
@@ -16,6 +19,7 @@ from host.reference.join_type import JoinType
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.tasks.task import JoinTask, arrow_function
 from tests.halves import half
+from tests.host.small_bundles import write_manifest
 from tests.spark_offload.device_sources import made_by_task
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("id", pa.int64())])
@@ -106,6 +110,59 @@ def test_the_answer_is_the_same_and_in_the_same_order(software_bundle, how, rows
         assert measured.results == whole.results == len(expected)
         for name in ("left_rows", "right_rows", "halo_rows"):
             assert getattr(measured, name) == getattr(whole, name)
+
+
+@pytest.fixture(scope="module")
+def short_times(tmp_path_factory):
+    """The address of a software device whose timestamps end at 1,023."""
+    values = Manifest.load(SOFTWARE_MANIFEST).values["parameters"]
+    parameters = JoinParameters.from_dict(values).with_(timestamp_bits=10)
+    return f"software:{write_manifest(parameters, tmp_path_factory.mktemp('short') / 'bundle')}"
+
+
+@pytest.mark.parametrize(
+    ("how", "rows"),
+    half(
+        [kind.value for kind in JoinType],
+        [{"crowd": None, "nulls": 0.1}, {"crowd": None, "halo": 300}, {"crowd": 0.9, "halo": 1300}],
+    ),
+)
+def test_times_that_the_device_does_not_reach_have_the_same_answer(short_times, how, rows):
+    for seed in range(3):
+        expected, whole = run(partition(seed, **rows), "software:", how=how, software=None)
+        answer, measured = run(partition(seed, **rows), short_times, how=how)
+        assert answer == expected
+        assert "units behind the first one and the device's timestamps have 10 bits" in (
+            measured.handed_over
+        )
+        assert 0 < measured.software_rows < 1500
+        assert measured.results == whole.results == len(expected)
+        for name in ("left_rows", "right_rows", "halo_rows"):
+            assert getattr(measured, name) == getattr(whole, name)
+
+
+def pair_at(first, last):
+    """A left row, and a right row at another time."""
+    columns = {"side": np.array([0, 1], np.int8), "order": np.array([first, last])}
+    columns["row"] = np.arange(2)
+    for letter, mask in (("l", [False, True]), ("r", [True, False])):
+        for index, values in enumerate(((first, last), (1, 1), (0, 1))):
+            columns[f"{letter}{index}"] = pa.array(values, pa.int64(), mask=np.array(mask))
+    return [pa.record_batch(columns)]
+
+
+@pytest.mark.parametrize("first", [0, -(1 << 63), (1 << 63) - 1 - 1024])
+def test_the_last_timestamp_is_reached_and_the_next_one_is_not(short_times, first):
+    for distance, rows in ((1023, 0), (1024, 1)):
+        options = {"window": TimeWindow(2000), "width": 2000}
+        answer, measured = run(pair_at(first, first + distance), short_times, **options)
+        assert len(answer) == 1
+        assert measured.software_rows == rows
+
+
+def test_without_software_the_error_names_the_column_and_the_bits(short_times):
+    with pytest.raises(KeyRangeError, match=r"'right.t' holds 1024 in row 0.*11 bits of timestamp"):
+        run(pair_at(0, 1024), short_times, software=None)
 
 
 def test_a_window_that_fits_stays_on_the_device(software_bundle):
