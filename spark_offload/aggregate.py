@@ -60,12 +60,15 @@ def stream_aggregate(
     device : str, optional
         ``"sim:BUNDLE"``, the bundle of an accelerator of aggregates: each task simulates one, which
         keeps the windows of its keys; of a stream, it reduces the rows of a micro-batch to panes.
-        By default, the host does. What the accelerator cannot do is an error.
+        By default, the host does. What the accelerator cannot compute is an error. Where it
+        has no room for keys, times or values of the rows, the task goes on on the host, and
+        :func:`explain` and :func:`metrics` say so.
     partitions : int, optional
         Number of partitions of the answer, if there are keys. Left out, one for each core. Of
         streams, Spark's state has its own number.
     strict : bool
-        Whether it is an error that Spark itself would have to answer.
+        Whether it is an error that Spark itself would have to answer, or that an accelerator has no
+        room for rows.
 
     Returns
     -------

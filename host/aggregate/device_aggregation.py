@@ -6,12 +6,14 @@ from typing import Self
 
 import pyarrow as pa
 
-from host.aggregate.device_windows import DeviceWindows, suitable_lanes
+from host.aggregate.device_windows import DeviceThenHost, DeviceWindows, suitable_lanes
+from host.aggregate.open_windows import HostWindows, OpenWindows
 from host.aggregate.stream import WindowAggregation
 from host.aggregate.time_column import TimeColumn
 from host.aggregate.values import AggregateStates
 from host.device import open_aggregate
 from host.device.simulated import SimulatedAggregate
+from host.errors import JoinError
 from host.exchange.watch import Deadline, DeviceWatch
 from host.manifest import AggregateManifest
 from host.query.aggregate_query import AggregateQuery
@@ -48,11 +50,16 @@ class DeviceAggregation:
         URI of the accelerator; by default, the host keeps the windows.
     deadline : Deadline
         Longest time without progress of the accelerator.
+    goes_on : bool
+        Whether the host goes on from the first rows for which the accelerator has no room; by
+        default, these are an error.
 
     Attributes
     ----------
     work : WindowAggregation
         Takes rows and gives results.
+    refusal : JoinError or None
+        Why the host went on; None if it did not.
 
     Raises
     ------
@@ -70,7 +77,11 @@ class DeviceAggregation:
         query: AggregateQuery,
         device: str | None = None,
         deadline: Deadline | None = None,
+        *,
+        goes_on: bool = False,
     ) -> None:
+        self.refusal: JoinError | None = None
+        self._goes_on = goes_on
         self._keyed = bool(query.keys)
         self._deadline = deadline or Deadline()
         self._device: SimulatedAggregate | None = None
@@ -116,9 +127,16 @@ class DeviceAggregation:
     ) -> None:
         self.close()
 
-    def _on_device(self, time: TimeColumn, values: AggregateStates) -> DeviceWindows:
+    def _on_device(self, time: TimeColumn, values: AggregateStates) -> OpenWindows:
         assert self._device is not None
         self._windows = DeviceWindows(
             time, values, device=self._device, keyed=self._keyed, deadline=self._deadline
         )
-        return self._windows
+        if not self._goes_on:
+            return self._windows
+        return DeviceThenHost(
+            self._windows, HostWindows(time, values), time.advance // time.pane, self._refused
+        )
+
+    def _refused(self, refusal: JoinError) -> None:
+        self.refusal = refusal

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Windows that an accelerator keeps: rows become words, and its results the states of windows."""
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from host.aggregate.lanes import Lanes
+from host.aggregate.open_windows import HostWindows
 from host.aggregate.time_column import TimeColumn
 from host.aggregate.values import AggregateStates, Array
 from host.device.simulated import SimulatedAggregate
+from host.device.software import REFUSALS
 from host.device.thread import DeviceThread
-from host.errors import AcceleratorLimitError
+from host.errors import AcceleratorLimitError, JoinError
 from host.exchange.watch import Deadline, DeviceWatch
 from host.manifest import AggregateManifest
 from host.reference.exact import UInt64s
@@ -17,7 +21,7 @@ from host.windowed import WindowedOperator
 from host.windowed.panes import WindowStates
 from host.words import AggregateCodec
 
-__all__ = ["DeviceWindows", "suitable_lanes"]
+__all__ = ["DeviceThenHost", "DeviceWindows", "suitable_lanes"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -265,3 +269,80 @@ class DeviceWindows:
         order = np.lexsort((ranks[key], window))
         values = {name: column[chosen][order] for name, column in results.window.items()}
         return WindowStates(window[order], key[order], self._lanes.states(values, len(order)))
+
+
+class DeviceThenHost:
+    """Open windows of an accelerator, and of the host from the first rows that it refuses.
+
+    It refuses times, values or keys for which it has no room. The rows of windows that have not
+    ended are kept for that, as the accelerator's states of them cannot be read.
+
+    Parameters
+    ----------
+    device : DeviceWindows
+        What the accelerator keeps.
+    host : HostWindows
+        What goes on; no row has come.
+    advance : int
+        Panes from the beginning of a window to that of the next one.
+    tell : callable
+        Told why the accelerator refuses rows, once.
+    """
+
+    def __init__(
+        self,
+        device: DeviceWindows,
+        host: HostWindows,
+        advance: int,
+        tell: Callable[[JoinError], None],
+    ) -> None:
+        self._device: DeviceWindows | None = device
+        self._host = host
+        self._advance = advance
+        self._tell = tell
+        self._kept: list[tuple[Int64s, Int64s, list[Array]]] = []
+
+    def __len__(self) -> int:
+        """Return the number of rows or states that the host keeps."""
+        return len(self._host) + sum(len(keys) for keys, _, _ in self._kept)
+
+    def add(self, keys: Int64s, panes: Int64s, values: list[Array], floor: int | None) -> None:
+        """See :meth:`OpenWindows.add`."""
+        if self._device is None:
+            self._host.add(keys, panes, values, floor)
+            return
+        self._kept.append((keys, panes, values))
+        try:
+            self._device.add(keys, panes, values, floor)
+        except REFUSALS as refusal:
+            self._go_on(refusal)
+
+    def ended(self, ranks: Int64s, first: int | None, last: int | None) -> WindowStates:
+        """See :meth:`OpenWindows.ended`."""
+        if self._device is not None:
+            try:
+                found = self._device.ended(ranks, first, last)
+            except REFUSALS as refusal:
+                self._go_on(refusal)
+            else:
+                self._forget(None if last is None else (last + 1) * self._advance)
+                return found
+        return self._host.ended(ranks, first, last)
+
+    def _go_on(self, refusal: JoinError) -> None:
+        self._tell(refusal)
+        self._device = None
+        kept, self._kept = self._kept, []
+        for keys, panes, values in kept:
+            self._host.add(keys, panes, values, None)
+
+    def _forget(self, pane: int | None) -> None:
+        """Let go of the rows of panes before one that a window to come holds first."""
+        kept, self._kept = self._kept, []
+        for keys, panes, values in kept:
+            needed = panes >= (1 << 62 if pane is None else pane)
+            if needed.all():
+                self._kept.append((keys, panes, values))
+            elif needed.any():
+                part = [column[needed] for column in values]
+                self._kept.append((keys[needed], panes[needed], part))

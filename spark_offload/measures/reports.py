@@ -38,7 +38,7 @@ class _Gathered:
         if task.handed_over and not self._warned:
             self._warned = True
             _LOG.warning(
-                "Partition %d of a join went on %s; metrics(frame) tells whether others did, too.",
+                "Partition %d went on %s; metrics(frame) tells whether others did, too.",
                 task.partition,
                 task.handed_over,
             )

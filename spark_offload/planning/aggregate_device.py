@@ -18,7 +18,9 @@ OWN = "Spark's own groupBy(window(...))"
 """Spark itself."""
 
 
-def device_text(device: str | None, schema: pa.Schema, query: AggregateQuery) -> str:
+def device_text(
+    device: str | None, schema: pa.Schema, query: AggregateQuery, *, goes_on: bool = False
+) -> str:
     """Return what keeps the windows of a query, in words.
 
     Parameters
@@ -29,6 +31,8 @@ def device_text(device: str | None, schema: pa.Schema, query: AggregateQuery) ->
         Columns of the input.
     query : AggregateQuery
         What the accelerator would compute.
+    goes_on : bool
+        Whether the host goes on from the first rows for which the accelerator has no room.
 
     Raises
     ------
@@ -47,5 +51,5 @@ def device_text(device: str | None, schema: pa.Schema, query: AggregateQuery) ->
     return (
         f"{device}: {manifest.cores} core{'s' if manifest.cores > 1 else ''} with room for "
         f"{manifest.keys:,} keys and windows of {manifest.panes} panes; each task makes one of its "
-        f"own; {manifest.hash[:12]}"
+        f"own; {manifest.hash[:12]}{'; for what it has no room, the host goes on' * goes_on}"
     )

@@ -103,9 +103,12 @@ class DeviceAggregatePlan(AggregatePlan):
     ----------
     device : str
         Address of the accelerator.
+    goes_on : bool
+        Whether the host goes on from the first rows for which an accelerator has no room.
     """
 
     device: str
+    goes_on: bool = False
 
     def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
         cluster = cluster_of(self.frame.sparkSession)
@@ -125,6 +128,7 @@ class DeviceAggregatePlan(AggregatePlan):
             device=ship_bundle(cluster, self.device),
             device_name=self.device,
             ends=True,
+            goes_on=self.goes_on,
         )
         function = aggregate_function(task, self.explanation.name, report)
         return placed.mapInArrow(function, self.schema), read
@@ -162,7 +166,7 @@ def make_aggregate_plan(
         )
     try:
         given = check_columns(frame, query, "given")
-        description = device_text(device, given, query)
+        description = device_text(device, given, query, goes_on=not strict)
     except UnsupportedTypeError as error:
         own = own_aggregate(frame, query)  # raises if Spark cannot compute it either
         if strict or device is not None:
@@ -176,7 +180,12 @@ def make_aggregate_plan(
     explanation = _explanation(frame, query, partitions, schema, description)
     if device is not None:
         return DeviceAggregatePlan(
-            query=query, schema=schema, explanation=explanation, frame=frame, device=device
+            query=query,
+            schema=schema,
+            explanation=explanation,
+            frame=frame,
+            device=device,
+            goes_on=not strict,
         )
     return AggregatePlan(query=query, schema=schema, explanation=explanation, frame=frame)
 

@@ -66,11 +66,14 @@ class AggregateStreamPlan(AggregatePlan):
         What must stay the same for as long as a checkpoint is used.
     device : str or None
         Address of the accelerator that reduces rows to panes; None for the host.
+    goes_on : bool
+        Whether the host goes on from the first rows for which an accelerator has no room.
     """
 
     name: str
     question: Mapping[str, str]
     device: str | None = None
+    goes_on: bool = False
 
     def metrics(self) -> JoinMetrics:
         """Raise: the query that runs it is measured, not its frame."""
@@ -90,7 +93,7 @@ class AggregateStreamPlan(AggregatePlan):
         question = pa.field(QUESTION, question_type(self.question))
         schema = panes_schema(WindowAggregation(given, first).schema, question)
         device = None if self.device is None else ship_bundle(cluster, self.device)
-        task = AggregateTask(first, given, schema, device=device)
+        task = AggregateTask(first, given, schema, device=device, goes_on=self.goes_on)
         function = panes_function(task, self.explanation.name)
         event_time = {BOUNDARIES[0]: self.frame.schema[self.query.time].metadata}
         panes = rows.mapInArrow(
@@ -147,7 +150,7 @@ def make_aggregate_stream_plan(
     cause = None
     try:
         given = check_columns(frame, query, "frame")
-        description = device_text(device, given, Phases(query).panes)
+        description = device_text(device, given, Phases(query).panes, goes_on=not strict)
         schema = without_watermarks(answer_schema(frame.schema, query))
     except UnsupportedTypeError as error:
         schema = own_aggregate(frame, query).schema  # raises if Spark cannot compute it either
@@ -165,6 +168,7 @@ def make_aggregate_stream_plan(
         explanation=_explanation(frame, query, schema, name, description, cause),
         frame=frame,
         device=device,
+        goes_on=not strict,
         name=name,
         question=question,
     )

@@ -45,6 +45,8 @@ class AggregateTask:
         Its address as given.
     ends : bool
         Whether the results are those of the aggregation.
+    goes_on : bool
+        Whether the host goes on from the first rows for which the accelerator has no room.
     """
 
     query: AggregateQuery
@@ -55,11 +57,12 @@ class AggregateTask:
     device: str | None = None
     device_name: str = ""
     ends: bool = False
+    goes_on: bool = False
 
     def begun(self) -> DeviceAggregation:
         """Return the aggregation of a partition, before its first row."""
         device = None if self.device is None else local_device_uri(self.device)
-        return DeviceAggregation(self.input, self.query, device)
+        return DeviceAggregation(self.input, self.query, device, goes_on=self.goes_on)
 
 
 def aggregate_function(task: AggregateTask, name: str, report: TaskReport) -> ArrowFunction:
@@ -104,5 +107,6 @@ def _aggregated(
             device_seconds=0.0 if device is None else device.seconds,
             waited_seconds=0.0 if device is None else device.waited,
             cycles=doing.cycles,
+            handed_over="" if doing.refusal is None else f"on the host: {doing.refusal}",
         )
     )

@@ -127,6 +127,10 @@ def test_batch_frames_have_the_answer_of_spark(folders, device):
         assert {task.device for task in tasks} == {device}
     many = frame.selectExpr("*", "tag[0].id as id")
     crowded = stream_aggregate(many, device=device, **{**ASKED, "keys": "id"})
+    assert "for what it has no room, the host goes on" in str(explain(crowded))
+    assert verify(crowded).rows > 100
+    assert "on the host: The input has at least" in str(metrics(crowded))
+    crowded = stream_aggregate(many, device=device, strict=True, **{**ASKED, "keys": "id"})
     with pytest.raises(PySparkException) as caught:
         crowded.collect()
     error = task_error(caught.value)

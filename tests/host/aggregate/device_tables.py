@@ -2,17 +2,28 @@
 """Tables and queries for aggregates on a device, and how they are run."""
 
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import strategies as st
 import pyarrow as pa
 
-from host.aggregate.device_windows import DeviceWindows
+from host.aggregate.device_windows import DeviceThenHost, DeviceWindows
+from host.aggregate.open_windows import HostWindows
 from host.aggregate.stream import WindowAggregation
 from host.exchange.watch import Deadline
 from host.query.aggregate_query import AggregateQuery
 
-__all__ = ["SCHEMA", "agree", "cases", "on_device", "query"]
+__all__ = [
+    "BEYOND",
+    "SCHEMA",
+    "agree",
+    "agree_going_on",
+    "cases",
+    "cases_beyond",
+    "on_device",
+    "query",
+]
 
 SCHEMA = pa.schema(
     [
@@ -84,6 +95,52 @@ def on_device(device, asked, schema=SCHEMA, *, deadline=None):
         return made[0]
 
     return WindowAggregation(schema, asked, windows), made[0]
+
+
+#: What rows can have that the small accelerator refuses, by the column.
+BEYOND = {
+    "time": lambda row, _: row["time"] + (1 << 20),
+    "name": lambda row, at: f"{row['name']}{at}",
+    "price": lambda row, _: None if row["price"] is None else row["price"] * 100,
+}
+
+
+@st.composite
+def cases_beyond(draw, column):
+    """Cases as of :func:`cases`, of which most have rows that the small accelerator refuses."""
+    asked, pieces, how, watermarks = draw(cases(most=60))
+    if column == "name":
+        asked = replace(asked, keys=("name",))
+    begin = draw(st.integers(0, 20))
+    changed, at = [], 0
+    for piece in pieces:
+        rows = piece.to_pylist()
+        for row in rows:
+            if at >= begin:
+                row[column] = BEYOND[column](row, at)
+            at += 1
+        changed.append(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    return asked, changed, how, watermarks
+
+
+def agree_going_on(device, case, tell):
+    """Assert that a device, and the host from where it refuses rows, give the host's batches."""
+    asked, *given = case
+    expected = WindowAggregation(SCHEMA, asked)
+    made = []
+
+    def windows(time, values):
+        made.append(
+            DeviceWindows(time, values, device=device, keyed=bool(asked.keys), deadline=Deadline())
+        )
+        host = HostWindows(time, values)
+        return DeviceThenHost(made[0], host, time.advance // time.pane, tell)
+
+    work = WindowAggregation(SCHEMA, asked, windows)
+    with closing(made[0]):
+        assert run(work, *given) == run(expected, *given)
+    assert (work.rows, work.results) == (expected.rows, expected.results)
+    assert (work.late_rows, work.held) == (expected.late_rows, 0)
 
 
 def run(work, pieces, how, watermarks):

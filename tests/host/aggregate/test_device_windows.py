@@ -19,7 +19,16 @@ from host.exchange.watch import Deadline
 from host.windowed import Field, Key, Output, Reduction
 from host.words.bit_fields import pack_field
 from tests.hdl.aggregate.operators import aggregate_parameters, operator
-from tests.host.aggregate.device_tables import SCHEMA, agree, cases, on_device, query
+from tests.host.aggregate.device_tables import (
+    BEYOND,
+    SCHEMA,
+    agree,
+    agree_going_on,
+    cases,
+    cases_beyond,
+    on_device,
+    query,
+)
 from tests.host.aggregate.small_aggregate import ModelDevice
 
 
@@ -52,6 +61,22 @@ def refused(device, asked, *batches, schema=SCHEMA, kind=AcceleratorLimitError):
 @given(cases())
 def test_a_device_gives_the_batches_of_the_host(case):
     agree(ModelDevice(), case)
+
+
+@pytest.mark.parametrize("column", BEYOND)
+def test_the_host_goes_on_from_the_first_rows_for_which_a_device_has_no_room(column):
+    told = []
+
+    @settings(max_examples=60)
+    @given(cases_beyond(column))
+    def with_rows_of_all_sizes(case):
+        before = len(told)
+        agree_going_on(ModelDevice(), case, told.append)
+        assert len(told) <= before + 1
+
+    with_rows_of_all_sizes()
+    said = {"time": "timestamps number", "name": "distinct keys", "price": "'price'"}[column]
+    assert any(said in str(refusal) for refusal in told)
 
 
 def test_one_device_answers_one_query_after_the_other():

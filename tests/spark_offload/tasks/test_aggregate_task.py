@@ -97,6 +97,19 @@ def test_more_keys_than_there_is_room_for_are_an_error_that_names_the_partition(
         run(task, rows)
 
 
+def test_the_host_goes_on_where_there_is_no_room_and_the_report_says_why(device):
+    rows = [{"t": n, "k": str(n % 7 if n < 30 else n), "v": n} for n in range(60)]
+    work = WindowAggregation(SCHEMA, QUERY)
+    work.more_rows(pa.RecordBatch.from_pylist(rows, SCHEMA))
+    task = AggregateTask(
+        QUERY, SCHEMA, work.schema, in_order=True, device=device, ends=True, goes_on=True
+    )
+    got, (report,), _ = run(task, rows)
+    assert got == work.last_rows().to_pylist()
+    assert "on the host: The input has at least 21 distinct keys" in report.handed_over
+    assert report.results == len(got)
+
+
 def test_rows_that_are_not_in_order_are_an_error(device):
     schema, _ = expected()
     task = AggregateTask(QUERY, SCHEMA, schema, in_order=True, device=device)
