@@ -139,6 +139,6 @@ def test_streams_have_the_rows_of_a_batch(spark, zone, tmp_path):
         with all_of_stream(path(stream)) as streamed:
             answer, expected = (rows_of(as_numbers(frame)) for frame in (streamed, path(batch)))
         assert len(answer) > 3
-        # The watermark has not passed the last row, so what comes behind it is not there.
+        # The watermark has not passed the last row, and begins in 1970, behind the first one.
         assert answer - expected == Counter()
-        assert (expected - answer).total() <= 1, expected - answer
+        assert (expected - answer).total() <= 2, expected - answer

@@ -46,7 +46,7 @@ def query(window=6, advance=2, keys=("item",), **changes):
 
 
 @st.composite
-def cases(draw, *, most=40):
+def cases(draw, *, least=0, most=40):
     """Return a query, rows in pieces, whether they are sorted, and a watermark for each piece."""
     row = st.fixed_dictionaries(
         {
@@ -56,7 +56,7 @@ def cases(draw, *, most=40):
             "price": st.none() | st.integers(-128, 127),
         }
     )
-    rows = draw(st.lists(row, max_size=most))
+    rows = draw(st.lists(row, min_size=least, max_size=most))
     how = draw(st.sampled_from(["in order", "at the end", "until"]))
     if how == "in order":
         rows.sort(key=lambda row: row["time"])
@@ -108,7 +108,7 @@ BEYOND = {
 @st.composite
 def cases_beyond(draw, column):
     """Cases as of :func:`cases`, of which most have rows that the small accelerator refuses."""
-    asked, pieces, how, watermarks = draw(cases(most=60))
+    asked, pieces, how, watermarks = draw(cases(least=35, most=50))
     if column == "name":
         asked = replace(asked, keys=("name",))
     begin = draw(st.integers(0, 20))
