@@ -212,7 +212,6 @@ def test_timestamps_may_be_too_far_apart_for_the_finer_unit():
     [
         (pa.array([[1]]), "list"),
         (pa.array([{"x": 1}]), "struct"),
-        (pa.array(["x"]).cast(pa.string_view()), "string_view"),
     ],
 )
 def test_an_unsupported_type_names_column_type_and_what_would_do(values, name):
