@@ -31,7 +31,10 @@ def require_suitable(schema: pa.Schema, query: AggregateQuery, manifest: Aggrega
     UsageError
         If the query does not suit the columns.
     """
-    time, values = TimeColumn(schema, query), AggregateStates(schema, query.aggregates)
+    time, values = (
+        TimeColumn(schema, query),
+        AggregateStates(schema, query.aggregates, parts=query.parts),
+    )
     suitable_lanes(manifest, time, values, keyed=bool(query.keys))
 
 

@@ -10,8 +10,8 @@ from math import gcd
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from host.aggregate.values import Array, narrowed, whole_numbers
 from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery, Span
 from host.query.durations import Duration
 
@@ -39,7 +39,7 @@ class Phases:
         pane = _pane(self.query)
         states = {self.state_column(state): state for state in self._states}
         return AggregateQuery(
-            time=self.query.time, window=pane, keys=self.query.keys, aggregates=states
+            time=self.query.time, window=pane, keys=self.query.keys, aggregates=states, parts=True
         )
 
     @property
@@ -55,6 +55,7 @@ class Phases:
             advance=self.query.advance,
             keys=self.query.keys,
             aggregates=again,
+            parts=True,
         )
 
     def finished(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -65,10 +66,10 @@ class Phases:
             column = batch.column(self.state_column(_state_of(one)))
             if one.function == "mean":
                 counts = batch.column(self.state_column(Aggregate("count", one.column)))
-                divisors = pc.if_else(pc.equal(counts, 0), 1, counts).cast(pa.float64())
-                column = pc.divide(pa.array(_doubles(column), mask=_nulls(column)), divisors)
-            elif one.function == "count":
-                column = column.cast(pa.int64())
+                divisors = np.maximum(_numbers(counts).astype(np.float64), 1)
+                column = _array(_numbers(column).astype(np.float64) / divisors, column)
+            elif one.function in ("sum", "count"):
+                column = _array(narrowed(_numbers(column), name), column)
             columns.append(column.cast(schema.field(name).type))
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -109,12 +110,15 @@ def _pane(query: AggregateQuery) -> Span:
     return gcd(window, advance)
 
 
-def _doubles(column: pa.Array) -> np.ndarray:
-    """Return numbers as doubles, rounded as NumPy rounds them; nulls become anything."""
-    values: np.ndarray = column.fill_null(0).to_numpy(zero_copy_only=False)
-    return values.astype(np.float64)
+def _numbers(column: pa.Array) -> Array:
+    """Return numbers, whose sums are wide decimals; nulls become zero."""
+    if pa.types.is_decimal(column.type):
+        return whole_numbers(column)
+    values: Array = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return values
 
 
-def _nulls(column: pa.Array) -> np.ndarray | None:
-    mask: np.ndarray = column.is_null().to_numpy(zero_copy_only=False)
-    return mask if mask.any() else None
+def _array(values: Array, like: pa.Array) -> pa.Array:
+    """Return values with the nulls of another array."""
+    mask: Array = like.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(values, mask=mask if mask.any() else None)

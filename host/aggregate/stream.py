@@ -57,7 +57,7 @@ class WindowAggregation:
         self.query = query
         self._time = TimeColumn(schema, query)
         self._keys = KeyNumbers(schema, query.keys)
-        self._values = AggregateStates(schema, query.aggregates)
+        self._values = AggregateStates(schema, query.aggregates, parts=query.parts)
         self.schema = pa.schema(
             [(name, self._time.type) for name in BOUNDARIES]
             + [(field.name, field.type) for field in self._keys.schema]

@@ -2,7 +2,8 @@
 """The states of windows that the aggregates of a query need, and their values in the end.
 
 Nulls do not count: each column has the number of its values beside what is computed of them, once
-it has had a null. Sums of integers are exact; those that 64 bits cannot hold are refused.
+it has had a null. Sums of integers are exact; those that 64 bits cannot hold are refused, unless
+they are parts of others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from host.query.aggregate_query import Aggregate
 from host.query.column_names import require_column
 from host.windowed.panes import COMBINES, Combine
 
-__all__ = ["ROWS", "AggregateStates", "Array", "State"]
+__all__ = ["ROWS", "AggregateStates", "Array", "State", "narrowed", "whole_numbers"]
 
 Array: TypeAlias = npt.NDArray[Any]
 #: A state: a function and a column, ``("count", None)`` for the number of rows.
@@ -32,6 +33,8 @@ _COUNTED = ("count", "mean")
 _INT64 = np.iinfo(np.int64)
 #: Kinds of which sums and means are computed.
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT)
+#: Type of parts of sums of integers. It holds the sum of 2**63 numbers of 64 bits.
+_PART = pa.decimal128(38, 0)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,9 @@ class AggregateStates:
         Columns of the input.
     aggregates : mapping of str to Aggregate
         What is computed, by the name of its column.
+    parts : bool
+        Whether results are parts of those of more rows: sums of integers are then decimals that
+        hold them, however large they are, and sums of such decimals can be asked for.
 
     Attributes
     ----------
@@ -64,10 +70,13 @@ class AggregateStates:
         If there is no such column, or an aggregate cannot be computed of its type.
     """
 
-    def __init__(self, schema: pa.Schema, aggregates: Mapping[str, Aggregate]) -> None:
+    def __init__(
+        self, schema: pa.Schema, aggregates: Mapping[str, Aggregate], *, parts: bool = False
+    ) -> None:
         self._aggregates = dict(aggregates)
+        self._parts = parts
         names = dict.fromkeys(one.column for one in aggregates.values() if one.column is not None)
-        self._columns = {name: _aggregated(schema, name, aggregates) for name in names}
+        self._columns = {name: _aggregated(schema, name, aggregates, parts=parts) for name in names}
         self.states = list(dict.fromkeys([ROWS, *self._needed()]))
         self._largest = dict.fromkeys(self._columns, 0)
         self._rows = 0
@@ -164,6 +173,8 @@ class AggregateStates:
             return array.cast(pa.float64()).to_numpy(zero_copy_only=False), valid
         if column.kind not in (Kind.INTEGER, Kind.BOOLEAN) and not column.kind.is_temporal:
             return np.zeros(len(array), np.int64), valid  # its values are only counted
+        if array.type == _PART:
+            return whole_numbers(array), valid
         values = integer_view(array)
         values = values if valid is None else np.where(valid, values, values.dtype.type(0))
         if values.dtype != np.uint64:
@@ -201,10 +212,12 @@ class AggregateStates:
         if one.function == "mean":
             means = np.divide(values.astype(np.float64), np.maximum(counts, 1))
             return pa.array(means, mask=mask)
-        if values.dtype == object:
-            values = _narrowed(values, name)
         assert one.column is not None
-        array = pa.array(values, mask=mask)
+        if one.function == "sum" and self._type(one) == _PART:
+            if values.dtype == object:
+                return pa.array(values, _PART, mask=mask)
+            return pa.array(values, mask=mask).cast(_PART)
+        array = pa.array(narrowed(values, name), mask=mask)
         return array if one.function == "sum" else _typed(array, self._columns[one.column])
 
     def _type(self, one: Aggregate) -> pa.DataType:
@@ -214,17 +227,59 @@ class AggregateStates:
         if one.function == "mean":
             return pa.float64()
         if one.function == "sum":
-            return pa.float64() if column.kind is Kind.FLOAT else pa.int64()
+            whole = _PART if self._parts else pa.int64()
+            return pa.float64() if column.kind is Kind.FLOAT else whole
         return column.dtype
 
 
-def _aggregated(schema: pa.Schema, name: str, aggregates: Mapping[str, Aggregate]) -> _Column:
+def whole_numbers(array: pa.Array) -> Array:
+    """Return decimals without fraction as int64, or as Python's integers if one is too large.
+
+    Nulls become zero.
+    """
+    if not len(array):
+        return np.zeros(0, np.int64)
+    known = array.fill_null(0)
+    words = np.frombuffer(known.buffers()[1], np.int64)[2 * known.offset :][: 2 * len(known)]
+    low, high = words[0::2], words[1::2]
+    if np.array_equal(high, low >> np.int64(63)):
+        return low
+    return high.astype(object) * (1 << 64) + low.view(np.uint64).astype(object)
+
+
+def narrowed(sums: Array, name: str) -> Array:
+    """Return sums as 64 bits hold them; ``name`` is that of the aggregate.
+
+    Raises
+    ------
+    KeyRangeError
+        If one is too large.
+    """
+    if sums.dtype != object:
+        return sums
+    wrong = [value for value in sums.tolist() if not _INT64.min <= value <= _INT64.max]
+    if wrong:
+        raise KeyRangeError(
+            name,
+            wrong[0],
+            _INT64.min,
+            _INT64.max,
+            remedy="sum fewer rows, or ask for the mean, which is floating point",
+        )
+    return sums.astype(np.int64)
+
+
+def _aggregated(
+    schema: pa.Schema, name: str, aggregates: Mapping[str, Aggregate], *, parts: bool
+) -> _Column:
     """Return the column to aggregate, if its type suits all that is computed of it."""
     require_column(schema.names, name, "the input table")
     functions = {one.function for one in aggregates.values() if one.column == name}
     if functions == {"count"}:
         return _Column(name, schema.field(name).type, Kind.TEXT)
     found = column_type(schema, name, "input")
+    if parts and found.dtype == _PART and functions == {"sum"}:
+        return _Column(name, found.dtype, Kind.INTEGER)
     sums = bool(functions & {"sum", "mean"})
     if sums and found.kind not in _NUMBERS:
         raise UnsupportedTypeError(name, found.dtype, "integers, floats (for a sum or a mean)")
@@ -243,19 +298,6 @@ def _neutral(function: str, dtype: np.dtype[Any]) -> Any:
         return np.nan if function == "min" else -np.inf
     limits = np.iinfo(dtype)
     return limits.max if function == "min" else limits.min
-
-
-def _narrowed(sums: Array, name: str) -> Array:
-    wrong = [value for value in sums.tolist() if not _INT64.min <= value <= _INT64.max]
-    if wrong:
-        raise KeyRangeError(
-            name,
-            wrong[0],
-            _INT64.min,
-            _INT64.max,
-            remedy="sum fewer rows, or ask for the mean, which is floating point",
-        )
-    return sums.astype(np.int64)
 
 
 def _typed(array: pa.Array, column: _Column) -> pa.Array:

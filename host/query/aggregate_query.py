@@ -77,6 +77,9 @@ class AggregateQuery:
     sorted : bool
         Whether rows are declared sorted by time; a time that decreases is then an error, and a
         result leaves as soon as its window has ended.
+    parts : bool
+        Whether results are parts of those of an aggregation of more rows. Sums of integers are then
+        decimals of 38 digits, which hold them however large they are.
     """
 
     time: str
@@ -85,6 +88,7 @@ class AggregateQuery:
     keys: Sequence[str] = ()
     aggregates: Mapping[str, Aggregate]
     sorted: bool = False
+    parts: bool = False
 
     def __post_init__(self) -> None:
         keys = (self.keys,) if isinstance(self.keys, str) else tuple(self.keys)

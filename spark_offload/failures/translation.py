@@ -8,11 +8,13 @@ import re
 from py4j.protocol import Py4JError
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 from host import FailureError, JoinError
 from spark_offload.failures.jvm_causes import JvmCause, cause_of, jvm_causes, unread_file
 
-__all__ = ["in_partition", "kit_errors", "task_error", "task_partition"]
+__all__ = ["in_partition", "kit_errors", "raised", "task_error", "task_partition"]
 
 _LAST_LINE = re.compile(r"^(?:[\w.]+\.)?(?P<name>[A-Z]\w*): (?P<text>.+)$", re.MULTILINE)
 
@@ -34,6 +36,26 @@ def in_partition(error: JoinError, partition: int) -> JoinError:
     error.args = (f"{message} (In Spark partition {partition}.)",)
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
+
+
+def raised(kind: type[JoinError], *said: Column | str) -> Column:
+    """Return an expression without a value, which fails with an error of this kit.
+
+    Parameters
+    ----------
+    kind : type of JoinError
+        What :func:`task_error` makes of it.
+    said : Column or str
+        The sentence, in parts. A column without a value is told as null.
+    """
+    # task_error looks for a line that begins with the name of an error. Spark may print the plan of
+    # the query beside any error, so there the name must not begin a line: it is a literal behind
+    # the one that ends a line.
+    parts = [
+        F.lit(part) if isinstance(part, str) else F.coalesce(part.cast("string"), F.lit("null"))
+        for part in said
+    ]
+    return F.raise_error(F.concat(F.lit("\n"), F.lit(f"{kind.__name__}: "), *parts, F.lit("\n")))
 
 
 @contextmanager

@@ -21,6 +21,7 @@ __all__ = [
     "in_sql",
     "output_schema",
     "quoted",
+    "told_apart",
 ]
 
 
@@ -68,6 +69,25 @@ def quoted(name: str) -> str:
 def in_sql(name: str) -> str:
     """Return ``name`` as Spark reads it in SQL, whatever letters it holds and SQL means by it."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def told_apart(frame: DataFrame, letter: str = "c") -> tuple[DataFrame, dict[str, str]]:
+    """Return a frame whose columns Spark can tell apart, and how SQL reads the name of each.
+
+    Names are exact here, and to Spark ``V`` may be ``v``: then columns get numbers for names.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The frame, which is returned as it is if its names will do.
+    letter : str
+        First letter of new names.
+    """
+    names = frame.columns
+    if len({name.casefold() for name in names}) == len(names):
+        return frame, {name: in_sql(name) for name in names}
+    numbered = {name: f"{letter}{index}" for index, name in enumerate(names)}
+    return frame.toDF(*numbered.values()), numbered
 
 
 def output_schema(

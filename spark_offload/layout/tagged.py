@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from spark_offload.layout.columns import in_sql
+from spark_offload.layout.columns import told_apart
 from spark_offload.layout.key_types import partition_key
 from spark_offload.layout.order_axis import order_number
 from spark_offload.layout.steps import elements, steps_reached
@@ -212,7 +212,7 @@ def _one_side(
     own: TaggedInput, letter: str, side: int, order_type: DataType, key_types: Sequence[DataType]
 ) -> DataFrame:
     """Return the rows of ``own`` as rows of the tagged frame, still carrying the keys."""
-    frame, names = _distinct(own.frame, letter)
+    frame, names = told_apart(own.frame, letter)
     # In SQL, and in one step, as far as possible: every step of an expression in Python is a trip
     # to the JVM, and every step of a frame an analysis of its plan.
     tags = (
@@ -234,15 +234,6 @@ def _one_side(
     for index in range(len(keys)):
         rows = rows.where(F.col(f"k{index}").isNotNull() | F.col("order").isNull())
     return rows
-
-
-def _distinct(frame: DataFrame, letter: str) -> tuple[DataFrame, dict[str, str]]:
-    """Return a frame whose columns Spark can tell apart, and how SQL reads the name of each."""
-    names = frame.columns
-    if len({name.casefold() for name in names}) == len(names):
-        return frame, {name: in_sql(name) for name in names}
-    numbered = {name: f"{letter}{index}" for index, name in enumerate(names)}
-    return frame.toDF(*numbered.values()), numbered
 
 
 def _united(left: DataFrame, right: DataFrame) -> DataFrame:

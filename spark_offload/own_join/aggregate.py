@@ -9,13 +9,12 @@ from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, Timestam
 
 from host import UsageError
 from host.encode.kinds import DAY
-from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery, Span
+from host.query.aggregate_query import BOUNDARIES, AggregateQuery, Span
 from host.query.durations import Duration
-from spark_offload.layout.columns import quoted
 
-__all__ = ["own_aggregate", "own_windows"]
+__all__ = ["aggregated", "own_aggregate", "own_windows"]
 
-_WINDOW = "window of the row"
+_WINDOW = "window_of_the_row"
 
 
 def own_aggregate(frame: DataFrame, query: AggregateQuery) -> DataFrame:
@@ -26,11 +25,23 @@ def own_aggregate(frame: DataFrame, query: AggregateQuery) -> DataFrame:
     UsageError
         If the windows do not suit the column of time.
     """
-    values = {name: _value(one) for name, one in query.aggregates.items()}
-    return own_windows(frame, query, values)
+    # Numbers for names: none of the user's needs quoting, or is another one to Spark.
+    places = {name: f"c{at}" for at, name in enumerate(frame.columns)}
+    values = {
+        name: aggregated(
+            one.function, F.lit(1) if one.column is None else F.col(places[one.column])
+        )
+        for name, one in query.aggregates.items()
+    }
+    return own_windows(frame.toDF(*places.values()), query, values, places)
 
 
-def own_windows(frame: DataFrame, query: AggregateQuery, values: Mapping[str, Column]) -> DataFrame:
+def own_windows(
+    frame: DataFrame,
+    query: AggregateQuery,
+    values: Mapping[str, Column],
+    places: Mapping[str, str] | None = None,
+) -> DataFrame:
     """Return values of the windows and keys of a query, computed by Spark, in no order.
 
     Parameters
@@ -41,6 +52,8 @@ def own_windows(frame: DataFrame, query: AggregateQuery, values: Mapping[str, Co
         Says the column of time, the windows and the keys.
     values : mapping of str to Column
         What Spark computes of the rows of a window and key, by the name of its column.
+    places : mapping of str to str, optional
+        What the frame calls the columns that the query names; by default, the same.
 
     Raises
     ------
@@ -48,34 +61,35 @@ def own_windows(frame: DataFrame, query: AggregateQuery, values: Mapping[str, Co
         If the windows do not suit the column of time.
     """
     assert query.advance is not None
-    time, kind = F.col(quoted(query.time)), frame.schema[query.time].dataType
+    called = places or {name: name for name in frame.columns}
+    time, kind = F.col(called[query.time]), frame.schema[called[query.time]].dataType
     rows = frame.where(time.isNotNull())
+    at = F.col(_WINDOW)
     if isinstance(kind, (TimestampType, TimestampNTZType)):
         spans = (f"{_units(span, 1_000)} microseconds" for span in (query.window, query.advance))
         window: Column = F.window(time, *spans)
-        bounds = [F.col(quoted(_WINDOW))["start"], F.col(quoted(_WINDOW))["end"]]
+        bounds = [at["start"], at["end"]]
     elif isinstance(kind, DateType):
         size, advance = (_units(span, DAY) for span in (query.window, query.advance))
         window = _starts(F.unix_date(time).cast("long"), size, advance)
-        days = [F.col(quoted(_WINDOW)), F.col(quoted(_WINDOW)) + F.lit(size)]
-        bounds = [F.date_from_unix_date(day.cast("int")) for day in days]
+        bounds = [F.date_from_unix_date(day.cast("int")) for day in (at, at + F.lit(size))]
     elif isinstance(kind, IntegralType):
         size, advance = _number(query.window), _number(query.advance)
         window = _starts(time.cast("long"), size, advance)
-        bounds = [F.col(quoted(_WINDOW)), F.col(quoted(_WINDOW)) + F.lit(size)]
+        bounds = [at, at + F.lit(size)]
     else:
         raise UsageError(
             f"Column {query.time!r} of type {kind.simpleString()} is no column of time; cast it to "
             f"a timestamp, a date or an integer."
         )
-    keys = [F.col(quoted(name)) for name in query.keys]
+    keys = {f"k{number}": F.col(called[name]) for number, name in enumerate(query.keys)}
+    results = {f"v{number}": value for number, value in enumerate(values.values())}
     # A row has several windows, which a grouping cannot make by itself out of an array.
     windowed = rows.select("*", window.alias(_WINDOW))
-    grouped = windowed.groupBy(F.col(quoted(_WINDOW)), *keys).agg(
-        *(value.alias(name) for name, value in values.items())
+    grouped = windowed.groupBy(at, *(key.alias(name) for name, key in keys.items())).agg(
+        *(value.alias(name) for name, value in results.items())
     )
-    named = [bound.alias(name) for bound, name in zip(bounds, BOUNDARIES, strict=True)]
-    return grouped.select(*named, *keys, *(F.col(quoted(name)) for name in values))
+    return grouped.select(*bounds, *keys, *results).toDF(*BOUNDARIES, *query.keys, *values)
 
 
 def _starts(time: Column, size: int, advance: int) -> Column:
@@ -86,11 +100,11 @@ def _starts(time: Column, size: int, advance: int) -> Column:
     return F.explode(F.filter(starts, lambda start: start + F.lit(size) > time))
 
 
-def _value(one: Aggregate) -> Column:
-    if one.column is None:
-        return F.count(F.lit(1))
-    functions = {"count": F.count, "sum": F.sum, "min": F.min, "max": F.max, "mean": F.mean}
-    return functions[one.function](F.col(quoted(one.column)))
+def aggregated(function: str, column: Column) -> Column:
+    """Return what Spark computes for an aggregate; a mean is a double whatever its column is."""
+    if function == "mean":
+        return F.mean(column).cast("double")
+    return {"count": F.count, "sum": F.sum, "min": F.min, "max": F.max}[function](column)
 
 
 def _units(span: Span, size: int) -> int:

@@ -4,10 +4,12 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from host import UsageError
 from host.encode.kinds import DAY, Kind
 from host.query.durations import Duration
 from host.query.join_query import Term
-from spark_offload.layout.columns import arrow_schema, quoted
+from spark_offload.failures.translation import raised
+from spark_offload.layout.columns import arrow_schema, told_apart
 from spark_offload.own_join.differences import Difference, difference_of
 
 __all__ = ["checked_intervals", "longest_of"]
@@ -32,8 +34,9 @@ def longest_of(
     lengths = []
     for frame, names in zip(frames, intervals, strict=True):
         difference = _length(frame, names, None)
-        length = F.try_subtract(*(difference.number(column, 0) for column in _columns(names)))
-        lengths.append(frame.agg(F.coalesce(F.max(length), F.lit(0)).alias("length")))
+        rows, columns = _columns(frame, names)
+        length = F.try_subtract(*(difference.number(column, 0) for column in columns))
+        lengths.append(rows.agg(F.coalesce(F.max(length), F.lit(0)).alias("length")))
     row = lengths[0].crossJoin(lengths[1].withColumnRenamed("length", "other")).first()
     assert row is not None
     longest = max(0, int(row["length"]), int(row["other"]))
@@ -65,22 +68,20 @@ def checked_intervals(
         If the two columns have no difference, or no such one.
     """
     start, end = names
-    ends, begins = _columns(names)
+    rows, (ends, begins) = _columns(frame, names)
     holds = _length(frame, names, longest).holds(ends, begins)
-    message = F.concat(
-        # task_error finds a sentence that begins a line with the name of an error of this kit.
-        F.lit(f"\nUsageError: An interval of the {side} input has {start}="),
-        begins.cast("string"),
-        F.lit(f" and {end}="),
-        ends.cast("string"),
-        F.lit(
-            f"; it must not end before it starts, nor be longer than {longest}: leave the row out, "
-            f"or give a larger longest.\n"
-        ),
-    )
+    fails = raised(
+        UsageError,
+        f"An interval of the {side} input has {start}=",
+        begins,
+        f" and {end}=",
+        ends,
+        f"; it must not end before it starts, nor be longer than {longest}: leave the row out, or "
+        f"give a larger longest.",
+    ).cast("boolean")
     missing = begins.isNull() | ends.isNull()
-    fails = F.raise_error(message).cast("boolean")
-    return frame.where(F.when(missing | F.coalesce(holds, F.lit(False)), True).otherwise(fails))
+    checked = rows.where(F.when(missing | F.coalesce(holds, F.lit(False)), True).otherwise(fails))
+    return checked if rows is frame else checked.toDF(*frame.columns)
 
 
 def _length(frame: DataFrame, names: tuple[str, str], longest: int | Duration | None) -> Difference:
@@ -90,6 +91,7 @@ def _length(frame: DataFrame, names: tuple[str, str], longest: int | Duration | 
     return difference_of(Term(end, start, 0, longest), (frame.schema, frame.schema), (arrow, arrow))
 
 
-def _columns(names: tuple[str, str]) -> tuple[Column, Column]:
-    """Return the end and the start."""
-    return F.col(quoted(names[1])), F.col(quoted(names[0]))
+def _columns(frame: DataFrame, names: tuple[str, str]) -> tuple[DataFrame, tuple[Column, Column]]:
+    """Return a frame in which Spark finds the end and the start of an interval, and these two."""
+    rows, places = told_apart(frame)
+    return rows, (F.col(places[names[1]]), F.col(places[names[0]]))

@@ -8,7 +8,7 @@ beside it, which reduces them before anything is sent to another machine.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -16,6 +16,7 @@ from host import UsageError
 from host.query.aggregate_query import Aggregate
 from spark_offload.layout.columns import find_column
 from spark_offload.measures.metrics import JoinMetrics
+from spark_offload.own_join.aggregate import aggregated
 from spark_offload.planning.explanation import Explanation
 from spark_offload.planning.plan import JoinPlan, Plan
 
@@ -99,8 +100,8 @@ def numbered(left: DataFrame, right: DataFrame) -> tuple[DataFrame, DataFrame]:
         if name in frame.columns:
             raise UsageError(f"A column called {name!r} cannot be here; give it another name.")
     return (
-        left.withColumn(_NUMBER, F.monotonically_increasing_id()),
-        right.withColumn(_MATCH, F.lit(True)),
+        left.select("*", F.monotonically_increasing_id().alias(_NUMBER)),
+        right.select("*", F.lit(True).alias(_MATCH)),
     )
 
 
@@ -166,16 +167,14 @@ def _reduced(pairs: DataFrame, join: JoinPlan, aggregates: Mapping[str, Aggregat
     lefts = {name: f"l{at}" for at, name in enumerate(own)}
     rights = {name: f"r{at}" for at, name in enumerate(other)}
     places = pairs.toDF(*lefts.values(), *rights.values())
-    row = F.struct(*(F.col(lefts[name]).alias(name) for name in own if name != _NUMBER))
-    values = [_value(one, rights).alias(f"v{at}") for at, one in enumerate(aggregates.values())]
+    row = F.struct(*(F.col(lefts[name]) for name in own if name != _NUMBER))
+    # Right columns are null where a left row comes alone.
+    values = [
+        aggregated(one.function, F.col(rights[one.column or _MATCH])).alias(f"v{at}")
+        for at, one in enumerate(aggregates.values())
+    ]
     grouped = places.groupBy(lefts[_NUMBER]).agg(F.first(row).alias("row"), *values)
     return grouped.select(
-        *(F.col("row")[name].alias(name) for name in own if name != _NUMBER),
+        *(F.col("row")[lefts[name]].alias(name) for name in own if name != _NUMBER),
         *(F.col(f"v{at}").alias(name) for at, name in enumerate(aggregates)),
     )
-
-
-def _value(one: Aggregate, rights: Mapping[str, str]) -> Column:
-    """Return an aggregate of the right columns, which are null where a left row comes alone."""
-    functions = {"count": F.count, "sum": F.sum, "min": F.min, "max": F.max, "mean": F.mean}
-    return functions[one.function](F.col(rights[one.column or _MATCH]))

@@ -15,17 +15,18 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DecimalType, StructField, StructType
 
 from host import UsageError
 from host.aggregate.phases import Phases
 from host.aggregate.stream import WindowAggregation
-from host.errors import UnsupportedTypeError
+from host.errors import AcceleratorLimitError, KeyRangeError, UnsupportedTypeError
 from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.luggage import carrying
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
-from spark_offload.layout.columns import arrow_schema, check_frame, quoted
+from spark_offload.failures.translation import raised
+from spark_offload.layout.columns import arrow_schema, check_frame, told_apart
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.aggregate import own_aggregate, own_windows
 from spark_offload.planning.aggregate_columns import answer_schema, check_columns
@@ -110,7 +111,7 @@ class AggregateStreamPlan(AggregatePlan):
         windows = own_windows(panes, second, values)
         names = [*BOUNDARIES, *query.keys, *query.aggregates]
         columns = [
-            F.col(name).cast(field.dataType).alias(field.name)
+            _of_type(windows[name], windows.schema[name], field)
             for name, field in zip(names, self.schema, strict=True)
         ]
         answer = windows.select(*columns)
@@ -152,10 +153,10 @@ def make_aggregate_stream_plan(
         given = check_columns(frame, query, "frame")
         description = device_text(device, given, Phases(query).panes, goes_on=not strict)
         schema = without_watermarks(answer_schema(frame.schema, query))
-    except UnsupportedTypeError as error:
-        schema = own_aggregate(frame, query).schema  # raises if Spark cannot compute it either
+    except (UnsupportedTypeError, AcceleratorLimitError) as error:
         if strict or device is not None:
             raise
+        schema = own_aggregate(frame, query).schema  # raises if Spark cannot compute it either
         description = OWN
         _LOG.warning("The aggregation is done by Spark itself: %s", error)
         cause = unsupported(error)
@@ -178,10 +179,11 @@ def _renamed(frame: DataFrame, query: AggregateQuery) -> tuple[AggregateQuery, D
     """Return the query and its rows, those with a time, with other names of columns."""
     keys = {name: f"key{at}" for at, name in enumerate(query.keys)}
     values = {name: f"value{at}" for at, name in enumerate(query.columns)}
-    time = F.col(quoted(query.time))
+    given, called = told_apart(frame)
+    time = F.col(called[query.time])
     named = [("time", time)]
-    named += [(new, F.col(quoted(name))) for name, new in (*keys.items(), *values.items())]
-    rows = frame.where(time.isNotNull()).select(*(column.alias(name) for name, column in named))
+    named += [(new, F.col(called[name])) for name, new in (*keys.items(), *values.items())]
+    rows = given.where(time.isNotNull()).select(*(column.alias(name) for name, column in named))
     aggregates = {
         f"result{at}": Aggregate(one.function, None if one.column is None else values[one.column])
         for at, one in enumerate(query.aggregates.values())
@@ -198,9 +200,25 @@ def _combined(one: Aggregate, phases: Phases) -> Column:
 
     if one.function == "mean":
         count = F.sum(state("count"))
-        return F.sum(state("sum").cast("double")) / F.when(count > 0, count)
+        return F.sum(state("sum")).cast("double") / F.when(count > 0, count)
     again = {"count": F.sum, "sum": F.sum, "min": F.min, "max": F.max}
     return again[one.function](state(one.function))
+
+
+def _of_type(column: Column, given: StructField, field: StructField) -> Column:
+    """Return a column of the answer; sums of integers come as decimals, and may be too large."""
+    if not isinstance(given.dataType, DecimalType):
+        return column.cast(field.dataType).alias(field.name)
+    least, most = (F.lit(limit).cast("decimal(38,0)") for limit in (-(1 << 63), (1 << 63) - 1))
+    beyond = raised(
+        KeyRangeError,
+        f"Column {field.name!r} holds ",
+        column,
+        ", which is no integer of 64 bits; sum fewer rows, or ask for the mean, which is floating "
+        "point.",
+    )
+    fits = column.isNull() | column.between(least, most)
+    return F.when(fits, column.cast(field.dataType)).otherwise(beyond).alias(field.name)
 
 
 def _explanation(

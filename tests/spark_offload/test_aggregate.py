@@ -5,6 +5,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 import random
 
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 import pytest
 
@@ -16,6 +17,7 @@ from spark_offload import (
     metrics,
     plan_aggregate,
     stream_aggregate,
+    task_error,
     verify,
 )
 from spark_offload.planning import aggregate_plan
@@ -167,6 +169,34 @@ def test_spark_itself_answers_what_the_host_cannot(spark, caplog):
     assert verify(answer).agrees
     with pytest.raises(UnsupportedTypeError):
         plan_aggregate(frame, **given, strict=True)
+
+
+def test_a_mean_is_a_double_of_the_exact_sum_however_large_it_is(spark):
+    """Whoever computes it, as Spark's avg of integers is one; an error names the aggregate."""
+    most = (1 << 63) - 1
+    numbers = [most, most - 10, most, -most, 5]
+    rows = [(START, number, Decimal(number)) for number in numbers]
+    frame = spark.createDataFrame(rows, "at timestamp, x long, d decimal(20,0)").repartition(2)
+    asked = {"time": "at", "window": "1h"}
+    for name in ("x", "d"):
+        answer = stream_aggregate(frame, **asked, aggregates={"m": f"mean:{name}", "n": "count"})
+        assert dict(answer.dtypes) == {
+            "window_start": "timestamp", "window_end": "timestamp", "m": "double", "n": "bigint"
+        }  # fmt: skip
+        assert [row.m for row in answer.collect()] == [sum(numbers) / 5]
+        assert explain(answer).offloaded == (name == "x")
+        assert verify(answer).agrees
+    # The rows of one task may add up to more than those of all.
+    above, below = ([(START, sign * most)] * 3 for sign in (1, -1))
+    sides = [
+        spark.createDataFrame(part, "at timestamp, x long").coalesce(1) for part in (above, below)
+    ]
+    added = stream_aggregate(sides[0].unionAll(sides[1]), **asked, aggregates={"s": "sum:x"})
+    assert [row.s for row in added.collect()] == [0]
+    answer = stream_aggregate(frame, **asked, aggregates={"too much": "sum:x"})
+    with pytest.raises(PySparkException) as caught:
+        answer.count()
+    assert f"Column 'too much' holds {sum(numbers)}" in str(task_error(caught.value))
 
 
 def test_a_wrong_answer_is_found_out(frame, monkeypatch):

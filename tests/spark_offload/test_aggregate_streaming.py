@@ -16,6 +16,7 @@ from spark_offload import (
     stream_aggregate,
     stream_aggregate_metrics,
     stream_metrics,
+    task_error,
     verify,
 )
 from spark_offload.session.stream_run import all_of_stream
@@ -98,6 +99,27 @@ def test_micro_batches_have_the_answer_of_spark_late_rows_and_nulls_too(folders)
     assert stream_metrics(query) == (), "there is no join"
     with pytest.raises(UsageError, match="read spark_offload.stream_aggregate_metrics"):
         metrics(answer)
+
+
+def test_sums_and_means_are_exact_however_large_the_parts_are(folders):
+    most = (1 << 63) - 1
+    asked = {"time": "t", "window": "8s", "keys": ["k"]}
+    for number, names in ((most, "aa"), (-most + 6, "a"), (-most, "a"), (7, "b"), (1, "b")):
+        folders.drop([{**row(1), "x": number, "k": name} for name in names], [])
+    folders.drop([row(100)], [])
+    answer = stream_aggregate(
+        folders.stream("left"), **asked, aggregates={"s": "sum:x", "m": "mean:x"}
+    )
+    assert answer.schema["m"].dataType.simpleString() == "double"
+    folders.run(answer)
+    rows = {found.k: (found.s, found.m) for found in folders.answer().collect()}
+    assert rows == {"a": (6, 1.5), "b": (8, 4.0)}
+    folders.drop([{**row(101), "x": most, "k": "b"}] * 2, [])
+    folders.drop([row(200)], [])
+    with pytest.raises(StreamingQueryException) as caught:
+        folders.run(answer)
+    said = str(task_error(caught.value))
+    assert said.startswith(f"Column 's' holds {2 * most}, which is no integer of 64 bits; sum")
 
 
 def name_of(frame):

@@ -6,13 +6,15 @@ from pathlib import Path
 import random
 import re
 
+from pyspark.errors import StreamingQueryException
 import pytest
 
-from host import UsageError
+from host import FailureError, UsageError
 from host.errors import NullOrderError, UnknownColumnError, UnsupportedTypeError
 from host.reference.overlap import reference_overlap
-from spark_offload import explain, overlap_join, verify
+from spark_offload import explain, overlap_join, task_error, verify
 from tests.spark_offload.actions import act
+from tests.spark_offload.stream_folders import row
 
 START = datetime(2026, 11, 2)
 
@@ -129,6 +131,28 @@ def test_streams_need_the_longest_interval_to_be_named(spark):
     said = explain(overlap_join(rows, rows, longest="5s", **given))
     assert said.offloaded
     assert "<= 5s" in said.window
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "said"),
+    [
+        (0, FailureError, "DIVIDE_BY_ZERO"),
+        (-3, UsageError, "An interval of the left input has t=2020-01-01 .* and e=2019-12-29 "),
+    ],
+)
+def test_what_stops_a_stream_is_what_is_told(folders, number, kind, said):
+    """Spark prints the plan of a query beside any error, with the texts of all errors in it."""
+    folders.drop([{**row(1), "x": number}], [row(1)])
+    sides = (
+        folders.stream(side).selectExpr("t", "t + x * interval 1 day as e", "10 div x as y")
+        for side in ("left", "right")
+    )
+    joined = overlap_join(*sides, left_interval=("t", "e"), longest="5 days", device="software:")
+    with pytest.raises(StreamingQueryException) as caught:
+        folders.run(joined)
+    error = task_error(caught.value)
+    assert type(error) is kind
+    assert re.search(said, str(error))
 
 
 def test_the_example_of_the_page_runs(spark):
