@@ -9,6 +9,7 @@ from pyspark.sql.types import DoubleType, IntegralType, LongType, StructField, S
 from host.aggregate.stream import WindowAggregation
 from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery
 from spark_offload.layout.columns import arrow_schema, find_column
+from spark_offload.layout.key_types import require_plain_keys
 
 __all__ = ["answer_schema", "check_columns", "numbered", "read_schema", "rows_with_a_time"]
 
@@ -25,6 +26,7 @@ def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> pa.Sche
     """
     for name in (query.time, *query.keys, *query.columns):
         find_column(frame.schema, name, side)
+    require_plain_keys(frame.schema, query.keys)
     given = arrow_schema(read_schema(frame.schema, query), side)
     WindowAggregation(given, query)
     return given

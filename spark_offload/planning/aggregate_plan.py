@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from host import UsageError
 from host.aggregate.phases import Phases
 from host.aggregate.stream import WindowAggregation
-from host.errors import UnsupportedTypeError
+from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.query.aggregate_query import AggregateQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
@@ -167,10 +167,10 @@ def make_aggregate_plan(
     try:
         given = check_columns(frame, query, "given")
         description = device_text(device, given, query, goes_on=not strict)
-    except UnsupportedTypeError as error:
-        own = own_aggregate(frame, query)  # raises if Spark cannot compute it either
+    except (UnsupportedTypeError, AcceleratorLimitError) as error:
         if strict or device is not None:
             raise
+        own = own_aggregate(frame, query)  # raises if Spark cannot compute it either
         _LOG.warning("The aggregation is done by Spark itself: %s", error)
         explanation = _explanation(frame, query, partitions, own.schema, OWN, unsupported(error))
         return OwnAggregatePlan(
@@ -190,8 +190,10 @@ def make_aggregate_plan(
     return AggregatePlan(query=query, schema=schema, explanation=explanation, frame=frame)
 
 
-def unsupported(error: UnsupportedTypeError) -> Cause:
+def unsupported(error: UnsupportedTypeError | AcceleratorLimitError) -> Cause:
     """Return why Spark itself computes an aggregation of a type that the host refuses."""
+    if isinstance(error, AcceleratorLimitError):
+        return Cause(error.reason, (), error.remedy)
     return Cause(
         f"values of type {error.type_name} are not aggregated on the host",
         (error.column,),

@@ -8,14 +8,15 @@ import logging
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from host import UsageError
+from host import JoinError, UsageError
 from host.asof.stream import AsofStream
 from host.encode.kinds import Kind, column_type
-from host.errors import UnsupportedTypeError
+from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.query.asof_query import AsofQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
 from spark_offload.layout.columns import arrow_schema, check_batch_frame, find_column, output_schema
+from spark_offload.layout.key_types import require_equal_bytes
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.asof import own_asof
 from spark_offload.planning.explanation import Cause, Explanation, TermExplanation
@@ -110,16 +111,21 @@ def make_asof_plan(
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     placement = _placement(left, right, query, partitions)
     try:
+        require_equal_bytes(left.schema, right.schema, query.by)
         AsofStream(arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right"), query)
-    except UnsupportedTypeError as error:
-        if strict or not _can_fall_back(left, right, query):
+    except (UnsupportedTypeError, AcceleratorLimitError) as error:
+        if strict or not _can_fall_back(left, right, query, error):
             raise
         own_asof(left, right, query)  # raises if Spark cannot compare them either
         _LOG.warning("The as-of join is done by Spark itself: %s", error)
-        cause = Cause(
-            f"a time of type {error.type_name} has no place in the host's order",
-            query.on,
-            f"cast it to one of: {error.supported}",
+        cause = (
+            Cause(
+                f"a time of type {error.type_name} has no place in the host's order",
+                query.on,
+                f"cast it to one of: {error.supported}",
+            )
+            if isinstance(error, UnsupportedTypeError)
+            else Cause(error.reason, (), error.remedy)
         )
         explanation = _explanation(query, schema, placement, cause)
         return OwnAsofPlan(
@@ -143,8 +149,10 @@ def key_terms(query: AsofQuery) -> tuple[TermExplanation, ...]:
     )
 
 
-def _can_fall_back(left: DataFrame, right: DataFrame, query: AsofQuery) -> bool:
-    """Whether the times are numbers that Spark has in order, and the host has not."""
+def _can_fall_back(left: DataFrame, right: DataFrame, query: AsofQuery, error: JoinError) -> bool:
+    """Whether the times are numbers that Spark has in order and the host has not, or the keys."""
+    if isinstance(error, AcceleratorLimitError):
+        return True
     kinds = {
         column_type(arrow_schema(frame.schema, side), on, side).kind
         for frame, side, on in zip((left, right), ("left", "right"), query.on, strict=True)

@@ -12,6 +12,7 @@ from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
 from spark_offload.devices.sources import Devices
 from spark_offload.layout.columns import arrow_schema, check_batch_frame, find_column, output_schema
+from spark_offload.layout.key_types import require_equal_bytes
 from spark_offload.layout.order_axis import gauge_width
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.planning.accelerator import (
@@ -161,6 +162,8 @@ def make_plan(
     for term in query.terms:
         find_column(left.schema, term.left, "left")
         find_column(right.schema, term.right, "right")
+    equal = [(term.left, term.right) for term in query.terms if term.is_equality]
+    require_equal_bytes(left.schema, right.schema, equal)
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     session = left.sparkSession

@@ -13,6 +13,7 @@ from host.query.durations import Duration
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
 from spark_offload.layout.columns import arrow_schema, find_column, output_schema
+from spark_offload.layout.key_types import require_equal_bytes
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.asof import own_asof
 from spark_offload.planning.asof_plan import key_terms
@@ -98,6 +99,7 @@ def make_asof_stream_plan(
     for own, other in query.by:
         find_column(left.schema, own, "left")
         find_column(right.schema, other, "right")
+    require_equal_bytes(left.schema, right.schema, query.by)
     require_watermarks(left, right, query.on)
     schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
     # Raises if the columns or the tolerance do not suit.

@@ -142,7 +142,7 @@ def test_streams_need_the_longest_interval_to_be_named(spark):
 )
 def test_what_stops_a_stream_is_what_is_told(folders, number, kind, said):
     """Spark prints the plan of a query beside any error, with the texts of all errors in it."""
-    folders.drop([{**row(1), "x": number}], [row(1)])
+    folders.drop([row(1, x=number)], [row(1, x=1)])
     sides = (
         folders.stream(side).selectExpr("t", "t + x * interval 1 day as e", "10 div x as y")
         for side in ("left", "right")
