@@ -79,7 +79,7 @@ class KeyNumbers:
             return []
         self._rows = [pa.concat_batches(self._rows)] if len(self._rows) > 1 else self._rows
         if not self._rows:
-            return [pa.array([], field.type) for field in self.schema]
+            return [pa.nulls(0, field.type) for field in self.schema]
         return list(self._rows[0].take(pa.array(numbers)).columns)
 
     def ranks(self) -> Int64s:

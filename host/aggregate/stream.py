@@ -144,7 +144,9 @@ class WindowAggregation:
 
     def _results(self, found: WindowStates | None) -> pa.RecordBatch:
         if found is None or not len(found.window):
-            return pa.RecordBatch.from_pylist([], schema=self.schema)
+            # Not from lists: Arrow makes no dictionaries of decimals out of these.
+            nothing = [pa.nulls(0, kind) for kind in self.schema.types]
+            return pa.RecordBatch.from_arrays(nothing, schema=self.schema)
         columns = [
             *self._time.boundaries(found.window),
             *self._keys.rows(found.key),

@@ -86,20 +86,17 @@ bound = st.none() | st.integers(-30, 30) | st.integers(-(1 << 66), 1 << 66)
 
 
 @given(integer_columns(), bound, bound)
-def test_any_integers_match_as_whole_numbers_do_or_are_refused(columns, low, high):
+def test_any_integers_match_as_whole_numbers_do_or_are_looked_at_again(columns, low, high):
     left, right = columns
     term = Term("k", "k", low, high)
 
     def holds(r, s):
         return (low is None or low <= r - s) and (high is None or r - s <= high)
 
-    values = [value for value in left.to_pylist() + right.to_pylist() if value is not None]
-    if values and max(values) - min(values) >= 1 << 64 and not term.is_equality:
-        with pytest.raises(KeyRangeError, match=str(max(values))):
-            encoded(left, right, [term])
-        return
     join = encoded(left, right, [term])
-    assert matches(join) == wanted(left.to_pylist(), right.to_pylist(), holds)
+    expected = wanted(left.to_pylist(), right.to_pylist(), holds)
+    assert matches(join) >= expected
+    assert matches(join) == expected or join.rough_terms
 
 
 @given(integer_columns())

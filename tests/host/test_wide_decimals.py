@@ -123,8 +123,8 @@ def test_asof_joins_and_keys_of_aggregates(sides):
 
     query = AggregateQuery(time="t", window=100, keys=["p"], aggregates={"n": "count"})
     aggregation = WindowAggregation(left.schema, query)
-    aggregation.more_rows(left.combine_chunks().to_batches()[0] if left.num_rows else
-                          pa.RecordBatch.from_pylist([], left.schema))  # fmt: skip
+    for batch in left.to_batches():
+        aggregation.more_rows(batch)
     counted = aggregation.last_rows()
     assert dict(zip(counted["p"].to_pylist(), counted["n"].to_pylist(), strict=True)) == Counter(
         left["p"].to_pylist()
