@@ -55,7 +55,9 @@ def open_device(uri: str) -> Device:
     if kind == "software":
         from host.device.software import SOFTWARE_MANIFEST, SoftwareDevice
 
-        return SoftwareDevice(Path(place) if place else SOFTWARE_MANIFEST, uri=uri)
+        device = SoftwareDevice(Path(place) if place else SOFTWARE_MANIFEST, uri=uri)
+        device.is_software_engine = not place
+        return device
     if kind == "sim":
         if not place:
             raise DeviceUriError(uri, "lacks its bundle")

@@ -68,7 +68,6 @@ class SoftwareDevice(Device):
             self.manifest, place = bundle, bundle.path or ""
         else:
             self.manifest, place = load_join_manifest(bundle), bundle
-        self.is_software_engine = place == SOFTWARE_MANIFEST
         self.uri = f"software:{place}" if uri is None else uri
         if self.manifest.chain is not None:
             raise ForeignManifestError(

@@ -319,7 +319,9 @@ def test_a_value_beyond_a_given_range_is_named_and_nothing_wrong_is_emitted(bund
 
 @pytest.mark.parametrize("how", list(JoinType))
 @pytest.mark.parametrize(
-    "value", [lambda i: f"k{i}", lambda i: i << 40, lambda i: i / 7, lambda i: i % 7], ids=str
+    "value",
+    [lambda i: f"k{i}", lambda i: i << 40, lambda i: i / 7, lambda i: i % 7],
+    ids=["texts", "far apart", "fractions", "few"],
 )
 def test_more_distinct_values_of_a_stream_than_a_field_has_codes_are_told_apart(
     bundles, value, how
