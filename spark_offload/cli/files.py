@@ -32,6 +32,7 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 from host import FailureError, UsageError
 from host.files.atomic import workplace
 from host.files.outputs import require_outputs
+from host.installation import command
 from spark_offload.failures.translation import task_error
 from spark_offload.layout.columns import quoted
 
@@ -339,7 +340,7 @@ class Source:
             time = F.timestamp_add("MICROSECOND", micros, epoch)
         return F.when(F.pmod(count, F.lit(1000)) != 0, _refusal(
             f"Column {name!r} of {self._name} holds times finer than a microsecond, which Spark "
-            f"has not; round them, or use `python -m host join`."
+            f"has not; round them, or use `{command('host join')}`."
         )).otherwise(time)  # fmt: skip
 
     def _readable(

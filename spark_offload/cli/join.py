@@ -22,6 +22,7 @@ from host import FailureError, UsageError
 from host.cli.query_arguments import add_query_arguments, query_from
 from host.cli.status import Status
 from host.files.outputs import inputs_of
+from host.installation import command
 from host.query.join_query import JoinQuery
 from spark_offload.cli.files import Source, Target, add_file_arguments, csv_options_from
 from spark_offload.failures.translation import kit_errors
@@ -176,7 +177,7 @@ def join_files(
     if options.verify and not query.is_timed:
         raise UsageError(
             "--verify compares with Spark's own join, which has no windows of the last rows "
-            "(--rows); take `python -m host join --verify`."
+            f"(--rows); take `{command('host join --verify')}`."
         )
     read = {key: path for key, path in inputs_of(options).items() if key == "--device"}
     target.require(sources, outputs=outputs or {}, inputs=read)
