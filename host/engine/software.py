@@ -194,8 +194,8 @@ class SoftwareEngine:
         whole = Tuples.joined([old[stored], sides[stored]])
         searches = []
         if not self._never:
-            one = self._search(probing, sides, old, whole, len(old[stored]))
-            two = self._search(stored, sides, old, old[probing], len(old[probing]))
+            one = self._search(probing, sides, whole, len(old[stored]))
+            two = self._search(stored, sides, old[probing], len(old[probing]))
             total = sum(reads.total for _, _, reads in (one, two))
             if total > self.most_read and sum(len(tuples) for tuples in sides.values()) > 1:
                 return None
@@ -230,7 +230,6 @@ class SoftwareEngine:
         self,
         side: Side,
         sides: dict[Side, Tuples],
-        old: dict[Side, Tuples],
         stored: Tuples,
         earlier: int,
     ) -> tuple[SortedIndex, Box, Reads]:
@@ -240,8 +239,8 @@ class SoftwareEngine:
         ----------
         side : Side
             The side that probes.
-        sides, old : dict of Side to Tuples
-            The block, and the windows before it.
+        sides : dict of Side to Tuples
+            The block.
         stored : Tuples
             The other side's window, perhaps with the other side's block behind it.
         earlier : int
@@ -251,7 +250,7 @@ class SoftwareEngine:
         begin, end = (
             self._within(probes, stored)
             if self._rows is None
-            else self._among(side, sides, old, stored, earlier)
+            else self._among(side, sides, stored, earlier)
         )
         if probes.valid is not None:
             end = np.where(probes.valid, end, begin)
@@ -262,11 +261,9 @@ class SoftwareEngine:
                 low, high = None if high is None else -high, None if low is None else -low
             values = probes.fields[at]
             least, none_above = _moved(values, low, 0, up=True)
-            most, none_below = (
-                (least, none_above) if low == high else _moved(values, high, _TOP, up=False)
-            )
+            most, none_below = _moved(values, high, _TOP, up=False)
             if low == high:
-                none_below = _beyond(values, high)
+                most = least  # the same array, by which an index knows an equality
             for none in (none_above, none_below):
                 if none is not None and none.any():
                     end = np.where(none, begin, end)
@@ -293,7 +290,6 @@ class SoftwareEngine:
         self,
         side: Side,
         sides: dict[Side, Tuples],
-        old: dict[Side, Tuples],
         stored: Tuples,
         earlier: int,
     ) -> tuple[Int64s, Int64s]:
@@ -352,12 +348,6 @@ def _moved(values: UInt64s, by: int | None, end: int, *, up: bool) -> tuple[UInt
         return np.where(beyond, np.uint64(_TOP), values + step), beyond if up else None
     beyond = values < step
     return np.where(beyond, np.uint64(0), values - step), None if up else beyond
-
-
-def _beyond(values: UInt64s, by: int | None) -> Bools | None:
-    """Return which values leave the range when they are moved down."""
-    assert by is not None
-    return _moved(values, by, _TOP, up=False)[1]
 
 
 def _ordered(major: Int64s, minor: Int64s) -> Int64s:
