@@ -8,9 +8,9 @@ they count occurrences, where ``wordcount`` and ``paircount`` count texts.
 from collections.abc import Iterable, Iterator
 
 from examples.words import TWEETS, WORD_BITS, Vocabulary, words_of
-from host.reference.window_state import Arrival
-from host.windowed import Field, Key, Reduction, WindowedOperator
-from host.windowed.meaning import reference_results
+from host.operators.meaning import reference_results
+from host.operators.windowed import Field, Key, Reduction, WindowedOperator
+from host.reference.operator import Arrival
 
 __all__ = ["PAIRS", "WORDS", "mapped_pairs", "mapped_words"]
 

@@ -4,9 +4,9 @@
 It has no state, so it measures what the sharing and the sorting of tuples cost.
 """
 
-from host.reference.window_state import Arrival
-from host.windowed import Field, Key, WindowedOperator
-from host.windowed.meaning import reference_results
+from host.operators.meaning import reference_results
+from host.operators.windowed import Field, Key, WindowedOperator
+from host.reference.operator import Arrival
 
 __all__ = ["CORES", "OPERATOR"]
 

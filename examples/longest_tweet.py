@@ -5,8 +5,8 @@ A tweet has one key for each of its hashtags, and is sent once.
 """
 
 from examples.words import MOST, TWEETS, WORD_FIELDS, Vocabulary, hashtags_of
-from host.windowed import Key, Reduction, WindowedOperator
-from host.windowed.meaning import reference_results
+from host.operators.meaning import reference_results
+from host.operators.windowed import Key, Reduction, WindowedOperator
 
 __all__ = ["OPERATOR"]
 

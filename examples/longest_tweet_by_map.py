@@ -8,9 +8,9 @@ The map before the aggregate sends a tweet once for each of its hashtags. The an
 from collections.abc import Iterable, Iterator
 
 from examples.words import TWEETS, WORD_BITS, Vocabulary, hashtags_of
-from host.reference.window_state import Arrival
-from host.windowed import Field, Key, Reduction, WindowedOperator
-from host.windowed.meaning import reference_results
+from host.operators.meaning import reference_results
+from host.operators.windowed import Field, Key, Reduction, WindowedOperator
+from host.reference.operator import Arrival
 
 __all__ = ["OPERATOR", "mapped"]
 

@@ -2,8 +2,8 @@
 """STRETCH's Operator 14, paircount: how many texts have two words at most ``DISTANCE`` apart."""
 
 from examples.words import MOST, TWEETS, WORD_FIELDS, Vocabulary, words_of
-from host.windowed import Key, Reduction, WindowedOperator
-from host.windowed.meaning import reference_results
+from host.operators.meaning import reference_results
+from host.operators.windowed import Key, Reduction, WindowedOperator
 
 __all__ = ["DISTANCE", "OPERATOR"]
 

@@ -7,9 +7,9 @@ is stored under one of them, in turns: that is the accelerator's join, and a key
 
 import random
 
-from host.reference.window_state import Arrival
-from host.windowed import Field, Key, WindowedOperator
-from host.windowed.meaning import reference_results
+from host.operators.meaning import reference_results
+from host.operators.windowed import Field, Key, WindowedOperator
+from host.reference.operator import Arrival
 
 __all__ = ["CORES", "OPERATOR"]
 

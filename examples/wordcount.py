@@ -2,8 +2,8 @@
 """STRETCH's Operator 14, wordcount: how many texts of a window have each word."""
 
 from examples.words import MOST, TWEETS, WORD_FIELDS, Vocabulary, words_of
-from host.windowed import Key, Reduction, WindowedOperator
-from host.windowed.meaning import reference_results
+from host.operators.meaning import reference_results
+from host.operators.windowed import Key, Reduction, WindowedOperator
 
 __all__ = ["OPERATOR"]
 

@@ -3,8 +3,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from host.reference.window_state import Arrival
-from host.windowed import Field
+from host.operators.windowed import Field
+from host.reference.operator import Arrival
 
 __all__ = ["MOST", "TWEETS", "WORD_BITS", "WORD_FIELDS", "Vocabulary", "hashtags_of", "words_of"]
 

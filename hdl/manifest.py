@@ -69,7 +69,7 @@ def fingerprint(manifest, verilog):
 
     It is the SHA-256 over the manifest without its ``hash``, ``tools``, ``clock`` and ``shells``,
     as JSON with sorted keys and no spaces, then a zero byte, then the Verilog.
-    ``host.manifest.digest`` checks it. The other files of the bundle are covered by their
+    ``host.protocol.manifest.digest`` checks it. The other files of the bundle are covered by their
     ``checksums`` in the manifest. The clock is left out because a new route changes neither the
     accelerator nor what was built from it, and the shells because they contain the hash.
     """

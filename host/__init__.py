@@ -5,18 +5,22 @@ Host code knows an accelerator only by its manifest, and needs no hardware tools
 """
 
 from host.cli import startup  # before all that takes long to load
-from host.device import Device, open_device
-from host.elastic import EnergyController, PredictiveController, ThresholdController
+from host.devices import Device, open_device
 from host.errors import FailureError, JoinError, UsageError
-from host.manifest import Manifest
-from host.query.epochs import Epoch, EpochSchedule
-from host.query.goals import InputRate, Latency, Queue
-from host.query.ordering import Ordering
-from host.query.segments import Segment, SegmentSchedule
-from host.reference.arrivals import Arrivals
+from host.protocol.manifest import Manifest
+from host.query.cores import (
+    EnergyController,
+    Epoch,
+    EpochSchedule,
+    PredictiveController,
+    Segment,
+    SegmentSchedule,
+    ThresholdController,
+)
+from host.query.ordering import InputRate, Latency, Ordering, Queue
+from host.reference.arrivals import Arrivals, Side
 from host.reference.join import Matches, reference_join
 from host.reference.predicate import EQUAL, OPEN, Bounds, DifferenceBand
-from host.reference.side import Side
 from host.reference.window import CountWindow, TimeWindow
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import sys
 
 from host.cli import aggregate, asof, devices, doctor, join, selftest, types
-from host.cli.endings import OutputFile, ending
+from host.cli.command import OutputFile, ending
 
 __all__ = ["main", "parser"]
 

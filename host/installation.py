@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the kit runs from a checkout or was installed by pip, and how its commands are called.
-
-Messages that name a command or an extra of the kit ask here, so that users of an installed kit are
-not sent to a Makefile that they do not have.
-"""
+"""Where the kit runs from, how its commands are called, and what default devices are made from."""
 
 from pathlib import Path
 
-__all__ = ["command", "find_checkout", "how_to_get"]
+__all__ = [
+    "PRESETS",
+    "command",
+    "find_checkout",
+    "how_to_get",
+]
+
+# Whether the kit runs from a checkout or was installed by pip, and how its commands are called.
+#
+# Messages that name a command or an extra of the kit ask here, so that users of an installed kit
+# are not sent to a Makefile that they do not have.
 
 
 def find_checkout() -> Path | None:
@@ -41,3 +47,9 @@ def how_to_get(extra: str, target: str) -> str:
     if find_checkout() is None:
         return f"pip install 'splitjoin-kit[{extra}]'"
     return f"make {target}"
+
+
+# The configurations that the default devices are built from.
+
+PRESETS = {"scan": "demo", "index": "demo-index"}
+"""Names of presets of ``python -m sim build``, by engine."""

@@ -11,7 +11,7 @@ import sys
 from hdl.fpga.rates import ONE_IN, describe
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
-from host.bundles.cache import library_folder, prepare_folder
+from host.devices.bundles import library_folder, prepare_folder
 from host.errors import JoinError
 
 from .board.commands import add_command as add_board
@@ -219,8 +219,9 @@ def parser(prog="python -m sim"):
     command = commands.add_parser(
         "model", help="hold the cost model against the hardware counters",
         description="Simulate accelerators of 1 to 64 cores, idle and busy, and write what the "
-        "hardware counters say beside the cost model (host/cost_model). Rows that the file has "
-        "are kept: begin anew with another file. All libraries take 10 minutes of CPU time.",
+        "hardware counters say beside the cost model (host/protocol/cost_model.py). Rows that the "
+        "file has are kept: begin anew with another file. All libraries take 10 minutes of CPU "
+        "time.",
     )  # fmt: skip
     command.add_argument("names", nargs="*", metavar="ACCELERATOR", help="default: all")
     command.add_argument("--output", default="build/model/model.csv", metavar="FILE")

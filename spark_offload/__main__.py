@@ -8,7 +8,7 @@ import sys
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from host.cli.endings import INTERRUPTED, OutputFile, ending
+from host.cli.command import INTERRUPTED, OutputFile, ending
 from spark_offload.cli import bench, bench_matches, bench_stream, demo, join, zip
 from spark_offload.failures.translation import kit_errors
 from spark_offload.session.interrupts import quick_interrupts, stop_session

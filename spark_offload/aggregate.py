@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
-from host.query.aggregate_query import Aggregate
+from host.query.queries import Aggregate
 from spark_offload.failures.translation import kit_errors
 from spark_offload.planning.aggregate_plan import AggregatePlan, make_aggregate_plan
 from spark_offload.planning.aggregate_request import build_aggregate_query

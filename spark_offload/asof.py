@@ -3,8 +3,8 @@
 
 from pyspark.sql import DataFrame
 
-from host.reference.direction import Direction
-from host.reference.join_type import JoinType
+from host.reference.asof import Direction
+from host.reference.types import JoinType
 from spark_offload.failures.translation import kit_errors
 from spark_offload.planning.asof_plan import make_asof_plan
 from spark_offload.planning.asof_request import OnColumns, build_asof_query

@@ -7,10 +7,9 @@ from typing import TypeAlias
 from pyspark.sql import Column, DataFrame
 
 from host import JoinError, Ordering, UsageError
-from host.elastic import Controller
-from host.query.join_query import JoinQuery
-from host.query.on_failure import OnFailure
-from host.reference.join_type import JoinType
+from host.query.cores import Controller
+from host.query.queries import JoinQuery, OnFailure
+from host.reference.types import JoinType
 from spark_offload.conditions.terms import split_conditions, terms_of
 from spark_offload.devices.sources import Devices
 from spark_offload.failures.translation import kit_errors

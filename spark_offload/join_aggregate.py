@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from host import UsageError
-from host.query.aggregate_query import Aggregate
-from host.reference.join_type import JoinType
+from host.query.queries import Aggregate
+from host.reference.types import JoinType
 from spark_offload.failures.translation import kit_errors
 from spark_offload.join import plan_join
 from spark_offload.planning.batch_plan import BatchJoinPlan

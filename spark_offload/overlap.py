@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from host import UsageError
-from host.join.overlap import overlap_terms
+from host.operators.overlap import overlap_terms
 from spark_offload.failures.translation import kit_errors
 from spark_offload.join import EqualitiesOrCondition, stream_join
 from spark_offload.layout.columns import arrow_schema, check_frame

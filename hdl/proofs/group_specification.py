@@ -35,7 +35,7 @@ def free_limit(bench, parameters, may_change):
 
 
 class Group(NamedTuple):
-    """The open group of a side, as ``host/hardware/punctuation.py`` defines it.
+    """The open group of a side, as ``host/protocol/punctuation.py`` defines it.
 
     Attributes
     ----------

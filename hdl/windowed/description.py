@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The description of a windowed operator, as the generator reads it and a manifest holds it.
 
-It is data: ``WindowedOperator.to_dict()`` of ``host/windowed`` writes it, and what is derived there
-(widths, panes, how a state slides) comes along. So the rules of the language have one home, and a
-circuit is made for exactly what the host computes.
+It is data: ``WindowedOperator.to_dict()`` of ``host/operators/windowed.py`` writes it, and what is
+derived there (widths, panes, how a state slides) comes along. So the rules of the language have one
+home, and a circuit is made for exactly what the host computes.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower the expressions of an operator to Amaranth values.
 
-The language is that of ``host/expressions``, whose texts come here in their canonical form. A value
-is as wide as it needs to be, so that it is exact: a circuit never drops a bit of an expression.
+The language is that of ``host/operators/expressions.py``, whose texts come here in their canonical
+form. A value is as wide as it needs to be, so that it is exact: a circuit never drops a bit of an
+expression.
 """
 
 import ast

@@ -9,9 +9,7 @@ import time
 
 import pyarrow as pa
 
-from host.aggregate.execution_stream import Aggregate
-from host.aggregate.verification import compare_with_reference
-from host.cli.query_arguments import (
+from host.cli.arguments import (
     FILES,
     INPUT,
     add_csv_options,
@@ -19,16 +17,20 @@ from host.cli.query_arguments import (
     naming_cells,
     parse_span,
 )
-from host.cli.status import Status
+from host.cli.command import Status
 from host.errors import FailureError, UsageError
-from host.files.formats import format_of, write_table
-from host.files.outputs import require_outputs
-from host.files.reading import files_of, input_format, partition_of, require_text
-from host.join.inputs import read_input
+from host.files.reading import files_of, format_of, input_format, partition_of, require_text
+from host.files.writing import require_outputs, write_table
+from host.operators.device_aggregate import Aggregate
+from host.operators.verification import compare_with_reference
 from host.pipeline import Pipeline
-from host.query.aggregate_query import FUNCTIONS, AggregateQuery
+from host.pipeline.merging import read_input
+from host.query.queries import FUNCTIONS, AggregateQuery
 
-__all__ = ["add_parser", "main"]
+__all__ = [
+    "add_parser",
+    "main",
+]
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

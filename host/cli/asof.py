@@ -10,10 +10,7 @@ import time
 
 import pyarrow as pa
 
-from host.asof.device_rows import DeviceRows
-from host.asof.join import AsofJoin
-from host.cli.device_turn import add_wait, open_for_command, wait_of
-from host.cli.query_arguments import (
+from host.cli.arguments import (
     add_csv_options,
     add_file_arguments,
     column_pair,
@@ -21,19 +18,22 @@ from host.cli.query_arguments import (
     naming_cells,
     parse_span,
 )
-from host.cli.status import Status
+from host.cli.command import Status, add_wait, open_for_command, wait_of
 from host.errors import FailureError
-from host.files.formats import format_of, write_table
-from host.files.outputs import require_outputs
-from host.files.reading import require_text
+from host.files.reading import format_of, require_text
+from host.files.writing import require_outputs, write_table
 from host.installation import command
-from host.join.inputs import read_input
-from host.join.verification import compare_pairs
-from host.query.asof_query import AsofQuery
-from host.reference.direction import Direction
-from host.reference.join_type import JoinType
+from host.operators.asof_tables import AsofJoin, DeviceRows
+from host.operators.verification import compare_pairs
+from host.pipeline.merging import read_input
+from host.query.queries import AsofQuery
+from host.reference.asof import Direction
+from host.reference.types import JoinType
 
-__all__ = ["add_parser", "main"]
+__all__ = [
+    "add_parser",
+    "main",
+]
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -4,13 +4,16 @@
 import argparse
 from pathlib import Path
 
-from host.bundles.cache import bundle_folders
-from host.bundles.store import find_bundles
-from host.device.simulator_library import read_library
+from host.devices.bundles import bundle_folders, find_bundles
+from host.devices.simulated import read_library
 from host.errors import ManifestError, MissingManifestError
-from host.manifest import Manifest
+from host.protocol.manifest import Manifest
 
-__all__ = ["KINDS", "add_parser", "main"]
+__all__ = [
+    "KINDS",
+    "add_parser",
+    "main",
+]
 
 #: Kinds of devices, by the form of their URIs.
 KINDS = {

@@ -22,7 +22,13 @@ import subprocess
 from host.cli.tools import TOOLS, Tool, tools_of_installed_kit
 from host.installation import find_checkout
 
-__all__ = ["Finding", "add_parser", "examine", "main", "satisfies"]
+__all__ = [
+    "Finding",
+    "add_parser",
+    "examine",
+    "main",
+    "satisfies",
+]
 
 PROBE_SECONDS = 20
 

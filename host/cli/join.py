@@ -11,12 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from host.accelerator.device_join import JoinOptions, PreparedJoin
-from host.accelerator.software_join import SoftwareJoin
-from host.accelerator.stream import AcceleratorJoin
-from host.bundles.default_device import default_device
-from host.cli.device_turn import add_wait, open_for_command, wait_of
-from host.cli.query_arguments import (
+from host.cli.arguments import (
     add_csv_options,
     add_join_arguments,
     csv_options_of,
@@ -24,35 +19,44 @@ from host.cli.query_arguments import (
     positive_integer,
     query_from,
 )
-from host.cli.status import Status
-from host.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
-from host.device import Device
-from host.device.software import on_device_or_software
-from host.elastic import Controller, parse_controller
-from host.elastic.decision_file import REPLAY, note_into, read_epochs
-from host.encode import EncodingPlan
+from host.cli.command import Status, add_wait, open_for_command, wait_of
+from host.columns import EncodingPlan
+from host.devices import Device
+from host.devices.bundles import default_device
+from host.devices.software import on_device_or_software
 from host.errors import FailureError, KeyRangeError, UsageError
-from host.files.formats import format_of, write_table
-from host.files.outputs import inputs_of, require_outputs
 from host.files.reading import (
     CsvOptions,
     files_of,
+    format_of,
     input_format,
     partition_of,
     require_text,
 )
-from host.hardware.clock import hardware_time
+from host.files.writing import inputs_of, require_outputs, write_table
 from host.installation import command
-from host.join.driver import Progress, TableJoin
-from host.join.inputs import read_input
-from host.join.verification import compare_pairs, reference_pairs
+from host.operators.verification import compare_pairs, reference_pairs
 from host.pipeline import Pipeline
+from host.pipeline.merging import read_input
 from host.pipeline.source import SortedParquetSource
-from host.query.join_query import JoinQuery
-from host.reference.quantity import positive
+from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
+from host.protocol.segments import hardware_time
+from host.query.cores import Controller, parse_controller
+from host.query.quantities import positive
+from host.query.queries import JoinQuery
 from host.reference.window import CountWindow
+from host.session.device_join import JoinOptions, PreparedJoin
+from host.session.params import Progress
+from host.session.records import REPLAY, note_into, read_epochs
+from host.session.software_join import SoftwareJoin
+from host.session.stream import AcceleratorJoin
+from host.session.table_join import TableJoin
 
-__all__ = ["add_parser", "explain", "main"]
+__all__ = [
+    "add_parser",
+    "explain",
+    "main",
+]
 
 SOFTWARE = "software:"
 """Address of the reference join in software, which holds windows, times and values of any size."""

@@ -4,13 +4,16 @@
 import argparse
 from contextlib import AbstractContextManager
 
-from host.cli.device_turn import add_wait, open_for_command, wait_of
+from host.cli.command import add_wait, open_for_command, wait_of
 from host.cli.devices import KINDS
-from host.device import Device
+from host.devices import Device
+from host.devices.selftest import Outcome, self_test
 from host.installation import command
-from host.selftest import Outcome, self_test
 
-__all__ = ["add_parser", "main"]
+__all__ = [
+    "add_parser",
+    "main",
+]
 
 #: Columns of the names of steps and of outcomes.
 _STEP, _OUTCOME = 10, 8

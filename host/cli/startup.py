@@ -9,7 +9,9 @@ This module is loaded before any other module of the kit. It changes nothing in 
 import sys
 from types import TracebackType
 
-__all__ = ["command_package"]
+__all__ = [
+    "command_package",
+]
 
 _PACKAGES = ("host", "spark_offload")
 

@@ -4,7 +4,11 @@
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["TOOLS", "Tool", "tools_of_installed_kit"]
+__all__ = [
+    "TOOLS",
+    "Tool",
+    "tools_of_installed_kit",
+]
 
 #: How a checkout gets packages.
 SETUP, SETUP_FPGA = "make setup", "make setup-fpga"

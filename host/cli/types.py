@@ -5,15 +5,21 @@ import argparse
 
 import pyarrow as pa
 
-from host.device.software import SOFTWARE_MANIFEST
-from host.encode import plan_streams
+from host.columns import plan_streams
+from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import UsageError
-from host.manifest import Manifest
-from host.query.durations import Duration
-from host.query.join_query import JoinQuery, Term
+from host.protocol.manifest import Manifest
+from host.query.quantities import Duration
+from host.query.queries import JoinQuery, Term
 from host.reference.window import CountWindow
 
-__all__ = ["TYPES", "add_parser", "main", "supported", "table"]
+__all__ = [
+    "TYPES",
+    "add_parser",
+    "main",
+    "supported",
+    "table",
+]
 
 #: A representative of each Arrow type, and its name in Spark.
 TYPES: dict[str, tuple[pa.DataType, str]] = {

@@ -3,6 +3,6 @@
 
 An engine gets the tuples of both sides in their order of arrival, and returns pairs in the strict
 order. It knows neither words nor devices, and shares no code with the reference join, so that tests
-compare two ways to one answer. What turns rows into tuples is in ``host/encode``, and what drives a
-device is in ``host/accelerator``.
+compare two ways to one answer. What turns rows into tuples is in :mod:`host.columns`, and what
+drives an engine or a device is in :mod:`host.session`.
 """

@@ -8,11 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from host.engine.sorted_index import Box, Reads, SortedIndex
+from host.reference.arrivals import Side
 from host.reference.predicate import Bounds
-from host.reference.side import Side
 from host.reference.window import CountWindow, Window
 
-__all__ = ["Found", "SoftwareEngine", "Tuples"]
+__all__ = [
+    "Found",
+    "SoftwareEngine",
+    "Tuples",
+]
 
 Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]

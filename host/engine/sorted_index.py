@@ -16,7 +16,11 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Box", "Reads", "SortedIndex"]
+__all__ = [
+    "Box",
+    "Reads",
+    "SortedIndex",
+]
 
 Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]

@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in files, and writing that is atomic."""
+"""Tables in files: Parquet, CSV and JSON, read as other tools write them and written atomically.
+
+Files that appear whole or not at all, and their checksums, are here for bundles too. What the rows
+mean is not known here.
+"""

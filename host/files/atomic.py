@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write files and folders that appear whole or not at all, however the writing process ends.
+"""Files that appear whole or not at all, with checksums, and digests that are computed once."""
 
-The writer works under a temporary name beside the final place, and moves the result there in one
-step. Meanwhile it holds a lock on the temporary file or folder. The operating system frees the lock
-when the process ends, even if it is killed. The next writer can therefore distinguish an abandoned
-file from one that another process is still writing, and removes only the abandoned one.
-"""
-
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 import fcntl
+import hashlib
 import os
 from pathlib import Path
 import re
 import secrets
 import shutil
+import time
 
-__all__ = ["atomic_file", "workplace"]
+__all__ = [
+    "atomic_file",
+    "checksum_file",
+    "file_digest",
+    "files_below",
+    "is_intact",
+    "matches",
+    "publish",
+    "workplace",
+]
+
+# Write files and folders that appear whole or not at all, however the writing process ends.
+#
+# The writer works under a temporary name beside the final place, and moves the result there in
+# one step. Meanwhile it holds a lock on the temporary file or folder. The operating system frees
+# the lock when the process ends, even if it is killed. The next writer can therefore distinguish
+# an abandoned file from one that another process is still writing, and removes only the abandoned
+# one.
 
 #: Length of the part of the final name with which a temporary name begins.
 STEM = 40
@@ -151,3 +164,114 @@ def _remove_work(place: Path) -> None:
     shutil.rmtree(place / "work", ignore_errors=True)
     if not (place / "work").exists():
         shutil.rmtree(place, ignore_errors=True)
+
+
+# Files with a checksum beside them, so that a damaged file is noticed before it is used.
+#
+# The checksum of ``NAME`` is in ``NAME.sha256``, in the format that ``sha256sum --check`` reads.
+
+
+def checksum_file(path: Path) -> Path:
+    """Return the path of the checksum of ``path``."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def matches(contents: bytes, path: Path) -> bool:
+    """Return whether ``contents``, read from ``path``, agree with the recorded checksum."""
+    return hashlib.sha256(contents).hexdigest() in _recorded(path)
+
+
+def is_intact(path: Path) -> bool:
+    """Return whether there is a file at ``path`` that agrees with its checksum."""
+    try:
+        return matches(path.read_bytes(), path)
+    except OSError:
+        return False
+
+
+def publish(source: Path, place: Path) -> None:
+    """Copy ``source``, an executable file, to ``place`` and record its checksum.
+
+    At every moment, the file at ``place`` is either the old or the new one, and its checksum is
+    recorded.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written, for example because the disk is full.
+    """
+    contents = source.read_bytes()
+    digest = hashlib.sha256(contents).hexdigest()
+    _record(place, {digest, *_recorded(place)})
+    with atomic_file(place, mode=0o777) as partial:
+        partial.write_bytes(contents)
+    _record(place, {digest})
+
+
+def _recorded(path: Path) -> set[str]:
+    """Return the recorded checksums of ``path``; there are two while the file is being replaced."""
+    try:
+        lines = checksum_file(path).read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return set()
+    return {line.split()[0] for line in lines if line.strip()}
+
+
+def _record(place: Path, digests: set[str]) -> None:
+    with atomic_file(checksum_file(place)) as partial:
+        lines = [f"{digest}  {place.name}\n" for digest in sorted(digests)]
+        partial.write_text("".join(lines), "utf-8")
+
+
+# Digests of files that hardly ever change, so that each is read once a process.
+
+_SETTLED = 2_000_000_000
+"""Nanoseconds after which a change of a file has another time than the one before, for certain."""
+
+_known: dict[str, tuple[tuple[int, int, int], bytes]] = {}
+
+
+def files_below(folder: Path, suffixes: Collection[str]) -> list[os.DirEntry[str]]:
+    """Return the files below a folder whose names have one of the suffixes, sorted by their paths.
+
+    Every plan of a join without a device asks for several hundred files. Entries of a folder know
+    their kind and their status, which saves most of the time that objects of :class:`Path` take.
+
+    Raises
+    ------
+    OSError
+        If a folder cannot be read.
+    """
+
+    def found(place: str | Path) -> Iterator[os.DirEntry[str]]:
+        with os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from found(entry.path)
+                elif os.path.splitext(entry.name)[1] in suffixes and entry.is_file():
+                    yield entry
+
+    return sorted(found(folder), key=lambda entry: entry.path)
+
+
+def file_digest(path: Path | os.DirEntry[str]) -> bytes:
+    """Return the SHA-256 of a file's contents, as of its last change.
+
+    A file with the times and the size that it had before is not read again, unless it was changed
+    so shortly before that a second change could have the same time.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    """
+    stat = path.stat()
+    state = stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size
+    name = os.fspath(path)
+    known = _known.get(name)
+    if known is not None and known[0] == state:
+        return known[1]
+    digest = hashlib.sha256(Path(name).read_bytes()).digest()
+    if time.time_ns() - max(state[:2]) > _SETTLED:
+        _known[name] = state, digest
+    return digest

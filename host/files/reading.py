@@ -38,10 +38,10 @@ from host.errors import UnknownColumnError, UsageError
 from host.query.tables import plain_type
 
 __all__ = [
+    "CsvOptions",
     "ENDINGS",
     "FORMATS",
     "MISSING",
-    "CsvOptions",
     "common_schema",
     "conformed",
     "csv_options",

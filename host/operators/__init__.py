@@ -1,24 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stateless operators on rows, and their fusion into one pass over a batch."""
+"""Operations other than the join of pairs: as-of joins, aggregates, overlaps, described operators.
 
-from host.operators.fused import Fused, Node
-from host.operators.operator import Operator, Submitted
-from host.operators.rows import CopyCounters, ReadOnlyError, Rows
-from host.operators.stateless import Filter, FlatMap, Map, MapBatches, Peek, Project, Update
-
-__all__ = [
-    "CopyCounters",
-    "Filter",
-    "FlatMap",
-    "Fused",
-    "Map",
-    "MapBatches",
-    "Node",
-    "Operator",
-    "Peek",
-    "Project",
-    "ReadOnlyError",
-    "Rows",
-    "Submitted",
-    "Update",
-]
+Each computes on arrays of the host, or builds on a join or an aggregation on a device. Reading,
+sorting and filtering rows is the matter of :mod:`host.pipeline`; the meanings are in
+:mod:`host.reference`.
+"""

@@ -2,14 +2,15 @@
 """Pipelines: a source, lazy operations with flags, and one terminal operation (seed 001).
 
 The known properties of the rows (SIZED, ORDERED, SORTED, DISTINCT) decide which execution streams a
-pipeline becomes.
+pipeline becomes. Operators on rows, sorting and merging are here; joins and aggregates are in
+:mod:`host.session` and :mod:`host.pipeline.row_operators`, and how streams are driven in
+:mod:`host.runtime`.
 """
 
-from host.pipeline.execution import Execution
+from host.pipeline.execution import Execution, Settings
 from host.pipeline.flags import Effect, Flag, Traits
 from host.pipeline.operations import Chained, Decision, Lazy, Operation, Place, Stateful, Stateless
 from host.pipeline.pipeline import Pipeline
-from host.pipeline.settings import Settings
 from host.pipeline.source import BatchSource, Bound, ParquetSource, Source, TableSource
 
 __all__ = [

@@ -6,7 +6,11 @@ from dataclasses import dataclass, field, replace
 from enum import IntFlag
 from typing import Any
 
-__all__ = ["Effect", "Flag", "Traits"]
+__all__ = [
+    "Effect",
+    "Flag",
+    "Traits",
+]
 
 
 class Flag(IntFlag):

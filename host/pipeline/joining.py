@@ -7,20 +7,24 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from host.accelerator.device_join import JoinOptions, PreparedJoin, add_device_join, prepare_join
-from host.device import Device
+from host.devices import Device
 from host.errors import UsageError
 from host.pipeline.execution import Execution
 from host.pipeline.flags import Effect, Flag, Traits
 from host.pipeline.operations import Lazy, Place, Sorted, Stateful
-from host.query.join_query import JoinQuery
+from host.pipeline.sorting import SortedMerge, SortedMergeParams, key_columns
 from host.query.ordering import Ordering
+from host.query.queries import JoinQuery
 from host.query.tables import output_schema
 from host.runtime import ExecStreamGraph, Stream
-from host.streams.sort_keys import key_columns
-from host.streams.sorted_merge import SortedMerge, SortedMergeParams
+from host.session.device_join import JoinOptions, PreparedJoin, add_device_join, prepare_join
 
-__all__ = ["BoundJoin", "BoundMerge", "Joined", "Merged"]
+__all__ = [
+    "BoundJoin",
+    "BoundMerge",
+    "Joined",
+    "Merged",
+]
 
 
 class Feed(Protocol):

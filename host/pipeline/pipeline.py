@@ -10,17 +10,13 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.accelerator.device_join import JoinOptions, PreparedJoin
-from host.aggregate.execution_stream import Aggregate
-from host.device import Device
+from host.devices import Device
 from host.errors import UsageError
-from host.files.formats import write_table
-from host.join.matched_aggregates import aggregate_matches
-from host.operators import CopyCounters
-from host.pipeline.arrays import arrays_of
-from host.pipeline.drawing import dot, svg
-from host.pipeline.execution import Execution
-from host.pipeline.explanation import explain
+from host.files.writing import write_table
+from host.operators.device_aggregate import Aggregate
+from host.operators.matches import aggregate_matches
+from host.pipeline.execution import Execution, Settings, arrays_of
+from host.pipeline.explanation import dot, explain, svg
 from host.pipeline.flags import Flag
 from host.pipeline.joining import Joined, Merged
 from host.pipeline.operations import (
@@ -38,14 +34,16 @@ from host.pipeline.operations import (
     selecting,
     updating,
 )
-from host.pipeline.settings import Settings
+from host.pipeline.row_operators import CopyCounters
 from host.pipeline.source import BatchSource, ParquetSource, Source, TableSource
-from host.query.aggregate_query import Aggregate as MatchAggregate
-from host.query.aggregate_query import AggregateQuery
-from host.query.join_query import JoinQuery
+from host.query.queries import Aggregate as MatchAggregate
+from host.query.queries import AggregateQuery, JoinQuery
 from host.runtime import Governor
+from host.session.device_join import JoinOptions, PreparedJoin
 
-__all__ = ["Pipeline"]
+__all__ = [
+    "Pipeline",
+]
 
 T = TypeVar("T")
 Array = npt.NDArray[Any]
@@ -331,7 +329,7 @@ class Pipeline:
         query : JoinQuery
             Which rows match, over which window.
         aggregates, device
-            As for :func:`~host.join.matched_aggregates.aggregate_matches`.
+            As for :func:`~host.operators.matches.aggregate_matches`.
         """
         return aggregate_matches(self.collect(), right.collect(), query, aggregates, device)
 

@@ -1,12 +1,248 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ordering precision of results."""
+"""The ordering precision of results: its forms and text, and the goals of an adaptive one."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
+import math
+import re
+from typing import NamedTuple
 
 from host.errors import UsageError
-from host.query.goals import Goal
+from host.query.quantities import positive
 
-__all__ = ["INTERVAL", "Ordering"]
+__all__ = [
+    "Demand",
+    "FORMS",
+    "Goal",
+    "INTERVAL",
+    "InputRate",
+    "Judgement",
+    "Latency",
+    "MARGIN",
+    "Measurement",
+    "Ordering",
+    "PATIENCE",
+    "PeriodControl",
+    "Queue",
+    "parse_ordering",
+]
+
+# What an adaptive precision holds: a rate, a latency or a queue, judged by one measurement.
+
+
+class Measurement(NamedTuple):
+    """What an accelerator did while one period was in force.
+
+    Attributes
+    ----------
+    cycles, offered : int
+        Clock cycles, and those of them in which an input word was taken or had to wait.
+    tuples : int
+        Tuples that were taken.
+    in_flight : Fraction
+        Tuples that were taken and not yet answered up to their star, on average.
+    settling_offered, settling_tuples : int
+        The same as ``offered`` and ``tuples``, between the last measurement and this one.
+    """
+
+    cycles: int
+    offered: int
+    tuples: int
+    in_flight: Fraction = Fraction(0)
+    settling_offered: int = 0
+    settling_tuples: int = 0
+
+
+class Demand(NamedTuple):
+    """By which factors the accelerator would have to be faster than it was.
+
+    Attributes
+    ----------
+    needed : Fraction or None
+        Above one, the goal is missed, and a period below this multiple of the present one misses it
+        as well. None means that no factor is large enough.
+    safe : Fraction
+        Below one, a period of this multiple still reaches the goal.
+    carried : Fraction
+        What the goal has to know at the next measurement.
+    """
+
+    needed: Fraction | None
+    safe: Fraction
+    carried: Fraction = Fraction(0)
+
+
+class Goal(ABC):
+    """A promise about the input that a period of the stars can keep or break.
+
+    Both factors of a :class:`Demand` rest on what holds for groups of probes: with a longer period
+    a tuple takes no more cycles, and with a period n times as long no less than an n-th of them.
+    """
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """What is held, in a few words."""
+
+    @abstractmethod
+    def demand(self, seen: Measurement, carried: Fraction) -> Demand:
+        """Return what one measurement asks for, given what the last one carried on."""
+
+    def longest(self, probes: int) -> int | None:
+        """Return the longest period that can serve the goal, for full groups of ``probes``.
+
+        None stands for any.
+        """
+        return None
+
+    def interval(self, cycles: int) -> int:
+        """Return the cycles of a measurement, which are ``cycles`` or fewer."""
+        return cycles
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class InputRate(Goal):
+    """A rate at which the accelerator must be able to take its input.
+
+    Parameters
+    ----------
+    tuples_per_cycle : int, float or Fraction
+        Tuples of both sides together, per clock cycle.
+    """
+
+    tuples_per_cycle: Fraction | float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "tuples_per_cycle", positive(self.tuples_per_cycle, "tuples per cycle")
+        )
+
+    @classmethod
+    def per_second(cls, tuples: float | Fraction, *, mhz: float | Fraction) -> "InputRate":
+        """Return the rate of so many tuples per second at a clock of ``mhz``."""
+        rate = positive(tuples, "tuples per second")
+        return cls(rate / (positive(mhz, "megahertz") * 1_000_000))
+
+    @property
+    def text(self) -> str:
+        """What is held, in a few words."""
+        return f"{float(self.tuples_per_cycle):g} tuples per cycle"
+
+    def demand(self, seen: Measurement, carried: Fraction) -> Demand:
+        """Ask for the rate over the measured one.
+
+        A cycle in which nothing was offered says nothing about what the accelerator could take. It
+        counts as one in which nothing could be taken where the question is what is safe.
+        """
+        if not seen.tuples:
+            return Demand(None, Fraction(1))
+        rate = Fraction(self.tuples_per_cycle) / seen.tuples
+        return Demand(rate * seen.offered, rate * seen.cycles)
+
+
+@dataclass(frozen=True)
+class Queue(Goal):
+    """A bound on the tuples that wait before the accelerator if they come at a given rate.
+
+    The queue is reckoned from the tuples that were taken. A rate that is missed for a short time is
+    made up for later, as long as the queue has room.
+
+    Parameters
+    ----------
+    tuples : int
+        Longest queue, at least 2.
+    tuples_per_cycle : int, float or Fraction
+        Rate at which tuples of both sides together come.
+    """
+
+    tuples: int
+    tuples_per_cycle: Fraction | float
+
+    def __post_init__(self) -> None:
+        if isinstance(self.tuples, bool) or not isinstance(self.tuples, int) or self.tuples < 2:
+            raise UsageError(
+                f"A queue holds a whole number of tuples from 2 on, not {self.tuples!r}."
+            )
+        object.__setattr__(
+            self, "tuples_per_cycle", positive(self.tuples_per_cycle, "tuples per cycle")
+        )
+
+    @property
+    def text(self) -> str:
+        """What is held, in a few words."""
+        return (
+            f"a queue of at most {self.tuples:,} tuples at "
+            f"{float(self.tuples_per_cycle):g} tuples per cycle"
+        )
+
+    def demand(self, seen: Measurement, carried: Fraction) -> Demand:
+        """Ask that half the queue is free at the end of the next measurement.
+
+        The other half is room for what comes before a change of the load has been measured.
+        """
+        rate, half = Fraction(self.tuples_per_cycle), Fraction(self.tuples, 2)
+        waiting = max(Fraction(0), carried + rate * seen.settling_offered - seen.settling_tuples)
+        waiting = max(Fraction(0), waiting + rate * seen.offered - seen.tuples)
+        if not seen.tuples:
+            return Demand(None, Fraction(1), waiting)
+        needed = (waiting + rate * seen.offered - half) / seen.tuples
+        return Demand(needed, max(needed, rate * seen.cycles / seen.tuples), waiting)
+
+    def interval(self, cycles: int) -> int:
+        """Return how long the input needs to fill half the queue, or fewer cycles."""
+        return max(1, min(cycles, int(self.tuples / 2 / Fraction(self.tuples_per_cycle))))
+
+
+@dataclass(frozen=True)
+class Latency(Goal):
+    """A bound on the mean cycles from the acceptance of a tuple to the star behind its results.
+
+    The latency is that of Little's law: tuples under way over tuples per cycle. A tuple counts as
+    under way until its results and those of all earlier tuples have reached the host.
+
+    Parameters
+    ----------
+    cycles : int
+        Clock cycles.
+    """
+
+    cycles: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.cycles, bool) or not isinstance(self.cycles, int) or self.cycles < 1:
+            raise UsageError(
+                f"A latency is a whole number of cycles from 1 on, not {self.cycles!r}."
+            )
+
+    @property
+    def text(self) -> str:
+        """What is held, in a few words."""
+        return f"a latency of at most {self.cycles:,} cycles"
+
+    def demand(self, seen: Measurement, carried: Fraction) -> Demand:
+        """Ask for the measured latency over the wanted one.
+
+        This supposes that tuples wait for the accelerator. If it waits for them, they spend their
+        time in groups that are not full yet, and then only a shorter period helps.
+        """
+        if not seen.tuples:
+            return Demand(None, Fraction(1))
+        latency = seen.in_flight * seen.cycles / seen.tuples
+        ratio = latency / self.cycles
+        if 2 * seen.offered >= seen.cycles:
+            return Demand(ratio, ratio)
+        return Demand(Fraction(1), Fraction(1, 2) if ratio > 1 else Fraction(1))
+
+    def longest(self, probes: int) -> int | None:
+        """Return the length of a full group: beyond it, stars only come later."""
+        return probes
+
+
+# The ordering precision of results.
 
 #: Cycles after which an adaptive precision looks at the counters, unless the caller says otherwise.
 INTERVAL = 8_192
@@ -87,7 +323,7 @@ class Ordering:
         """Return a precision that chooses its period while it runs, ``most`` probes at most.
 
         The period is as short as ``hold`` permits, by the counters of the accelerator; see
-        :class:`~host.query.period_control.PeriodControl`. A device without a clock keeps the first
+        :class:`PeriodControl`. A device without a clock keeps the first
         period, which is that of full groups or ``most``, whichever is shorter.
 
         Parameters
@@ -140,3 +376,166 @@ class Ordering:
         if self.period == 0:
             return "none"
         return "outer" if self.period == 1 else f"relaxed({self.period})"
+
+
+# Orderings as text, for command lines.
+
+#: The forms that :func:`parse_ordering` reads.
+FORMS = (
+    "none, outer, inner, inner:Q, inner:Q:hardware, relaxed:P, adaptive:P:rate=RATE, "
+    "adaptive:P:latency=CYCLES or adaptive:P:queue=TUPLES@RATE, where P is the longest period in "
+    "probes and RATE is in tuples "
+    "per cycle, or per second at a clock as in 2000000/s@142MHz"
+)
+
+_PER_SECOND = re.compile(r"(?P<tuples>[^/@]+)/s@(?P<mhz>.+)MHz", re.IGNORECASE)
+
+
+def parse_ordering(text: str, option: str = "--ordering") -> Ordering:
+    """Read an ordering in one of the :data:`FORMS`.
+
+    Raises
+    ------
+    UsageError
+        If the text is none, with the option and what it takes.
+    """
+    kind, *parts = text.strip().split(":")
+    try:
+        match kind, parts:
+            case "none", []:
+                return Ordering.none()
+            case "outer", []:
+                return Ordering.outer()
+            case "inner", []:
+                return Ordering.inner()
+            case "inner", [rounds]:
+                return Ordering.inner(_whole(rounds))
+            case "inner", [rounds, "hardware"]:
+                return Ordering.inner(_whole(rounds), in_hardware=True)
+            case "relaxed", [period]:
+                return Ordering.relaxed(_whole(period))
+            case "adaptive", [most, goal]:
+                return Ordering.adaptive(_whole(most), _goal(goal))
+            case _:
+                raise UsageError("That is none of them")
+    except (UsageError, ValueError) as error:
+        reason = str(error).rstrip(".")
+        raise UsageError(f"{option} takes {FORMS}, not {text!r}. {reason}.") from None
+
+
+def _goal(text: str) -> Goal:
+    name, _, value = text.partition("=")
+    if name == "rate":
+        return _rate(value)
+    if name == "latency":
+        return Latency(_whole(value))
+    if name == "queue":
+        tuples, _, rate = value.partition("@")
+        return Queue(_whole(tuples), _rate(rate).tuples_per_cycle)
+    raise UsageError(f"Nothing called {name!r} can be held")
+
+
+def _rate(text: str) -> InputRate:
+    found = _PER_SECOND.fullmatch(text)
+    if found is None:
+        return InputRate(positive(text, "tuples per cycle"))
+    tuples = positive(found["tuples"], "tuples per second")
+    return InputRate.per_second(tuples, mhz=positive(found["mhz"], "megahertz"))
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"\d+", text):
+        raise UsageError(f"{text!r} is no whole number")
+    return int(text)
+
+
+# The law of adaptive precision: from one measurement to the next period, without any device.
+
+#: How much more than needed a shorter period must still give.
+MARGIN = Fraction(9, 8)
+#: Measurements in a row that must allow a shorter period.
+PATIENCE = 2
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a controller made of one measurement.
+
+    Parameters
+    ----------
+    period : int
+        The period from now on.
+    held : bool
+        Whether the goal was met under the period before.
+    """
+
+    period: int
+    held: bool
+
+
+class PeriodControl:
+    """Widens the period as far as a goal needs, and narrows it as far as the goal surely allows.
+
+    With the factors ``needed`` and ``safe`` of :class:`Demand` and a period
+    ``p``:
+
+    - If ``needed > 1``, the next period is ``ceil(p * needed)``, and the bound at most.
+    - If ``ceil(p * safe * MARGIN) < p`` in ``PATIENCE`` measurements in a row, the next period is
+      that number, and ``ceil(p / 2)`` at least.
+    - Otherwise the period stays.
+
+    Under a constant load the period settles. Let ``T(p)`` be the cycles per tuple. A group of
+    probes shares one pass over the window, so ``T`` does not rise with ``p``, and ``p * T(p)`` does
+    not fall. From the second fact follows that ``ceil(p * needed)`` is no longer than the shortest
+    period that reaches the goal. Widening therefore never goes too far, and as each step is one at
+    least, it ends at that period or at the bound. It also follows that a period chosen by narrowing
+    reaches the goal with the margin, so nothing widens it again: from then on periods only fall. A
+    measurement that errs by less than the margin, an eighth, does not change that.
+
+    Parameters
+    ----------
+    goal : Goal
+        What is to be held.
+    bound : int
+        Longest period.
+    probes : int, optional
+        Probes in a full group of the accelerator.
+
+    Attributes
+    ----------
+    bound : int
+        Longest period that is ever chosen.
+    period : int
+        Present period. The first one is that of full groups, or the bound if that is shorter: the
+        fastest one but for what rare stars gain.
+    """
+
+    def __init__(self, goal: Goal, bound: int, *, probes: int = 1) -> None:
+        longest = goal.longest(probes)
+        self.goal = goal
+        self.bound = max(1, bound if longest is None else min(bound, longest))
+        self.period = min(self.bound, max(1, probes))
+        self._carried = Fraction(0)
+        self._spare = 0  # measurements in a row that allow a shorter period
+
+    def see(self, seen: Measurement) -> Judgement:
+        """Take a measurement that was made under :attr:`period`, and choose the next period."""
+        demand = self.goal.demand(seen, self._carried)
+        self._carried = demand.carried
+        held = demand.needed is not None and demand.needed <= 1
+        if not held:
+            self._spare = 0
+            wanted = self.bound
+            if demand.needed is not None:
+                wanted = min(self.bound, math.ceil(self.period * demand.needed))
+            self.period = max(self.period, wanted)
+            return Judgement(self.period, held)
+        least = max(1, math.ceil(self.period * demand.safe * MARGIN))
+        if least >= self.period:
+            self._spare = 0
+            return Judgement(self.period, held)
+        self._spare += 1
+        if self._spare >= PATIENCE:
+            self._spare = 0
+            self.period = max(least, -(-self.period // 2))
+        return Judgement(self.period, held)

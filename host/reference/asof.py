@@ -1,22 +1,76 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference as-of join: its meaning, and the oracle of its tests.
-
-Each left row gets at most one right row: one with an equal key whose time is closest to the row's
-own in the wanted direction (:class:`~host.reference.direction.Direction`). Of several right rows
-with the same time, looking back finds the last one and looking ahead the first one, in input order.
-A right row that is further away than the tolerance is none. A null key equals nothing.
-
-The rows of both sides are walked in the order of time, and of each key the newest right row is
-kept, as an accelerator would do it.
-"""
+"""The reference joins of closest rows and of overlapping intervals: the oracles of their tests."""
 
 from collections.abc import Hashable, Sequence
+from enum import Enum
 from typing import TypeAlias
 
-from host.reference.direction import Direction
-from host.reference.join_type import NO_ROW
+from host.errors import UsageError
+from host.reference.types import NO_ROW
 
-__all__ = ["Keyed", "reference_asof"]
+__all__ = [
+    "Direction",
+    "Interval",
+    "Keyed",
+    "reference_asof",
+    "reference_overlap",
+]
+
+# Where an as-of join looks for the partner of a row: earlier, later, or on both sides.
+
+
+class Direction(Enum):
+    """The side of a left row's time on which its right row lies, as in pandas' ``merge_asof``.
+
+    ``BACKWARD`` takes the last right row that is not later, ``FORWARD`` the first one that is not
+    earlier, ``NEAREST`` the one of these two that is closer, and the earlier one if both are
+    equally close. The value of a member is its name in messages and plans.
+    """
+
+    BACKWARD = "backward"
+    FORWARD = "forward"
+    NEAREST = "nearest"
+
+    @classmethod
+    def of(cls, direction: "Direction | str") -> "Direction":
+        """Return the direction called ``direction``.
+
+        Raises
+        ------
+        UsageError
+            If there is no such direction.
+        """
+        if isinstance(direction, cls):
+            return direction
+        for member in cls:
+            if isinstance(direction, str) and direction.lower() == member.value:
+                return member
+        raise UsageError(
+            f"direction must be one of {', '.join(repr(member.value) for member in cls)}, not "
+            f"{direction!r}."
+        )
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether an earlier right row can be a partner."""
+        return self is not Direction.FORWARD
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether a later right row can be a partner."""
+        return self is not Direction.BACKWARD
+
+
+# The reference as-of join: its meaning, and the oracle of its tests.
+#
+# Each left row gets at most one right row: one with an equal key whose time is closest to the
+# row's own in the wanted direction (:class:`Direction`). Of several
+# right rows with the same time, looking back finds the last one and looking ahead the first one,
+# in input order. A right row that is further away than the tolerance is none. A null key equals
+# nothing.
+#
+# The rows of both sides are walked in the order of time, and of each key the newest right row is
+# kept, as an accelerator would do it.
 
 #: The time and the key of a row; the key None is null.
 Keyed: TypeAlias = tuple[int, Hashable]
@@ -89,3 +143,50 @@ def _mirrored(left: Sequence[Keyed], right: Sequence[Keyed], exact: bool) -> lis
     turned = [(-time, key) for time, key in reversed(right)]
     last = len(right) - 1
     return [row if row == NO_ROW else last - row for row in _newest(mirror, turned, exact)]
+
+
+# The reference join of intervals that overlap: its meaning, and the oracle of its tests.
+#
+# Two intervals overlap if neither ends before the other one starts. Intervals of which one ends
+# where the other one starts touch; whether that counts is up to the caller. Pairs come by the
+# start of the row that starts later, on a tie left before right, then by the start of the other
+# row.
+
+#: Start, end and key of a row; an end or a key that is None is null, and overlaps nothing.
+Interval: TypeAlias = tuple[int, int | None, Hashable]
+
+
+def reference_overlap(
+    left: Sequence[Interval], right: Sequence[Interval], *, touching: bool = True
+) -> list[tuple[int, int]]:
+    """Return the row numbers of all pairs of a left and a right interval that overlap.
+
+    Parameters
+    ----------
+    left, right : sequence of (int, int, hashable)
+        Start, end and key of each row. Keys must be equal.
+    touching : bool
+        Whether intervals that only touch are a pair.
+    """
+    rows = (left, right)
+    arrivals = sorted(
+        (row[0], side, number) for side in (0, 1) for number, row in enumerate(rows[side])
+    )
+    open_rows: tuple[list[int], list[int]] = ([], [])
+    pairs = []
+    for start, side, number in arrivals:
+        _, end, key = rows[side][number]
+        others = rows[1 - side]
+        # What has ended before this start meets nothing that starts later.
+        still = []
+        for other in open_rows[1 - side]:
+            last = others[other][1]
+            if last is not None and (last > start or (touching and last == start)):
+                still.append(other)
+        open_rows[1 - side][:] = still
+        for other in still:
+            begins_in_time = touching or (end is not None and others[other][0] < end)
+            if end is not None and key is not None and key == others[other][2] and begins_in_time:
+                pairs.append((number, other) if side == 0 else (other, number))
+        open_rows[side].append(number)
+    return pairs

@@ -17,13 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from host.errors import UsageError, WindowOverflowError
-from host.reference.arrivals import Arrivals
-from host.reference.exact import UInt64s, places
+from host.reference.arrivals import Arrivals, Side, UInt64s, places
 from host.reference.predicate import DifferenceBand, Keys, Predicate, evaluate
-from host.reference.side import Side
 from host.reference.window import TimeWindow, Window, window_starts
 
-__all__ = ["Matches", "join_range", "reference_join"]
+__all__ = [
+    "Matches",
+    "join_range",
+    "reference_join",
+]
 
 Int64s = npt.NDArray[np.int64]
 

@@ -16,14 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from host.errors import PredicateError
-from host.reference.exact import UInt64s, places, shifted
-from host.reference.side import Side
+from host.reference.arrivals import Side, UInt64s, places, shifted
 
 __all__ = [
-    "EQUAL",
-    "OPEN",
     "Bounds",
     "DifferenceBand",
+    "EQUAL",
+    "OPEN",
     "Predicate",
     "evaluate",
     "load_predicate",
@@ -78,7 +77,7 @@ class Bounds:
         Returns
         -------
         first, last : array of uint64
-            Smallest and largest matching value, as :func:`host.reference.exact.places`.
+            Smallest and largest matching value, as :func:`host.reference.arrivals.places`.
         none : array of bool
             Whether no 64-bit value matches; ``first`` and ``last`` are then meaningless.
         """

@@ -5,7 +5,11 @@ from collections import deque
 from dataclasses import dataclass
 from enum import IntEnum
 
-__all__ = ["GateWord", "GateWordKind", "ScaleGateReference"]
+__all__ = [
+    "GateWord",
+    "GateWordKind",
+    "ScaleGateReference",
+]
 
 
 class GateWordKind(IntEnum):

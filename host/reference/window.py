@@ -7,9 +7,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from host.reference.exact import UInt64s, shifted
+from host.reference.arrivals import UInt64s, shifted
 
-__all__ = ["CountWindow", "TimeWindow", "Window", "window_starts"]
+__all__ = [
+    "CountWindow",
+    "TimeWindow",
+    "Window",
+    "window_starts",
+]
 
 
 def _require_integer(value: object, least: int, what: str) -> None:
@@ -67,7 +72,7 @@ def window_starts(
     before : array of int64
         For each observer, the number of tuples of the stored side that arrived before it.
     now : array of uint64
-        Timestamp of each observer, as :func:`host.reference.exact.places`; only for a time-based
+        Timestamp of each observer, as :func:`host.reference.arrivals.places`; only for a time-based
         window.
     stored : array of uint64
         Timestamps of the stored side in the same form, ascending; only for a time-based window.

@@ -2,30 +2,46 @@
 """Execution streams: the graph that moves batches, modelled on Fennel's ExecStream.
 
 A stream is prepared once, and then opened, executed and closed any number of times. ``execute``
-never
-blocks, buffers between streams are bounded, and one scheduler drives the graph to completion.
+never blocks, buffers between streams are bounded, and one scheduler drives the graph to completion.
+What a stream does with rows is not here: see :mod:`host.pipeline` and :mod:`host.session`.
 """
 
-from host.runtime.bases import (
+from host.runtime.buffer import (
+    Batch,
+    Buffer,
+    BufferState,
+    Columns,
+    GraphError,
+    LifeCycleError,
+    Passing,
+    ResourceError,
+    StuckGraphError,
+    Transfer,
+    Writable,
+    plan_transfers,
+)
+from host.runtime.graph import ExecStreamGraph, Governor, Stream
+from host.runtime.scheduler import OnError, Scheduler
+from host.runtime.stream import (
+    BUFFER_BYTES,
+    Broadcast,
+    BroadcastParams,
     ConduitExecStream,
     ConduitParams,
     ConfluenceExecStream,
     ConfluenceParams,
     DiffluenceExecStream,
     DiffluenceParams,
+    ExecStream,
+    Quantity,
+    Quantum,
+    Requirements,
     SingleOutputExecStream,
     SingleOutputParams,
+    StreamParams,
+    StreamResult,
+    StreamState,
 )
-from host.runtime.broadcast import Broadcast, BroadcastParams
-from host.runtime.buffer import Batch, Buffer, BufferState, Writable
-from host.runtime.columns import Columns
-from host.runtime.errors import GraphError, LifeCycleError, ResourceError, StuckGraphError
-from host.runtime.governor import Governor
-from host.runtime.graph import ExecStreamGraph, Stream
-from host.runtime.mutability import Passing, Transfer, plan_transfers
-from host.runtime.resources import BUFFER_BYTES, Quantity, Requirements
-from host.runtime.scheduler import OnError, Scheduler
-from host.runtime.stream import ExecStream, Quantum, StreamParams, StreamResult, StreamState
 
 __all__ = [
     "BUFFER_BYTES",

@@ -1,14 +1,190 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bounded buffer between a producer and a consumer, and its states."""
+"""Batches between streams: bounded buffers, columns, and the places where a batch is copied."""
 
 from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
-from host.runtime.errors import LifeCycleError
-from host.runtime.mutability import Passing
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["Batch", "Buffer", "BufferState", "Writable"]
+from host.errors import FailureError
+
+__all__ = [
+    "Batch",
+    "Buffer",
+    "BufferState",
+    "Columns",
+    "GraphError",
+    "LifeCycleError",
+    "Passing",
+    "ResourceError",
+    "StuckGraphError",
+    "Transfer",
+    "Writable",
+    "plan_transfers",
+]
+
+# Errors of a graph of streams itself, as opposed to errors in its data.
+
+
+class LifeCycleError(FailureError):
+    """A stream or buffer was used in a state that does not allow it: a programming error."""
+
+
+class GraphError(FailureError):
+    """Streams are connected in a way that cannot run: a programming error."""
+
+
+class ResourceError(FailureError):
+    """There are not enough threads or buffers for the streams' minimum requirements."""
+
+
+class StuckGraphError(FailureError):
+    """No stream of the graph can run, and the graph has not reached its end."""
+
+
+# Decide where a batch must be copied, by the mutability of ports (seed 000, table 1).
+#
+# An output port is *mutating* if its operator gives up what it has submitted, so that a receiver
+# may write into it. An input port is mutating if its operator writes into what it receives.
+# Batches travel by reference. A copy is made only where an operator would otherwise see changes
+# made by another one.
+
+
+class Passing(Enum):
+    """How a batch gets from an output port to one of its consumers."""
+
+    #: The batch itself, which the consumer may write into.
+    REFERENCE = "reference"
+    #: The batch itself, read-only.
+    CONSTANT = "constant reference"
+    #: A copy of the batch that belongs to the consumer.
+    COPY = "copy"
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """The decision for one connection, and its reason.
+
+    Parameters
+    ----------
+    passing : Passing
+        How the batch is passed.
+    reason : str
+        The row of the table that applies, in words.
+    """
+
+    passing: Passing
+    reason: str
+
+
+def plan_transfers(
+    mutable_output: bool, mutates: Sequence[bool], retains: Sequence[bool] | None = None
+) -> list[Transfer]:
+    """Decide how each consumer of an output port gets batches, in the order of their calls.
+
+    Parameters
+    ----------
+    mutable_output : bool
+        Whether the output port is mutating.
+    mutates : sequence of bool
+        Whether each consumer's input port is mutating.
+    retains : sequence of bool, optional
+        Whether each consumer may still refer to the batch after its call. By default none does, as
+        with operators that are called one after another.
+    """
+    kept = [False] * len(mutates) if retains is None else list(retains)
+    return [_transfer(mutable_output, mutates, kept, index) for index in range(len(mutates))]
+
+
+def _transfer(
+    mutable_output: bool, mutates: Sequence[bool], kept: Sequence[bool], index: int
+) -> Transfer:
+    if not mutates[index]:
+        if mutable_output:
+            return Transfer(Passing.CONSTANT, "mutating to non-mutating")
+        return Transfer(Passing.CONSTANT, "non-mutating to non-mutating")
+    if not mutable_output:
+        return Transfer(Passing.COPY, "non-mutating to mutating: the sender still refers to it")
+    if len(mutates) == 1:
+        return Transfer(Passing.REFERENCE, "mutating to mutating, the only consumer")
+    if index < len(mutates) - 1:
+        return Transfer(Passing.COPY, "mutating to mutating, and others consume it later")
+    readers = zip(kept[:-1], mutates[:-1], strict=True)
+    if any(keeps and not writes for keeps, writes in readers):
+        return Transfer(Passing.COPY, "mutating to mutating, and an earlier consumer keeps it")
+    return Transfer(Passing.REFERENCE, "mutating to mutating, the last consumer")
+
+
+# A batch of NumPy arrays of one length: the struct of arrays between streams.
+
+Array = npt.NDArray[Any]
+
+
+class Columns:
+    """Named arrays of one length.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        One-dimensional arrays of the same length, at least one.
+    """
+
+    __slots__ = ("arrays", "num_rows")
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        lengths = {len(array) for array in arrays.values()}
+        if len(lengths) != 1:
+            raise ValueError(f"Columns must have one length, not {sorted(lengths)}")
+        self.arrays = dict(arrays)
+        self.num_rows: int = lengths.pop()
+
+    def __getitem__(self, name: str) -> Array:
+        return self.arrays[name]
+
+    def slice(self, offset: int = 0, length: int | None = None) -> "Columns":
+        """Return the rows from ``offset`` as views."""
+        stop = None if length is None else offset + length
+        return Columns({name: array[offset:stop] for name, array in self.arrays.items()})
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "Columns":
+        """Return copies of the given ``rows``."""
+        return Columns({name: array[rows] for name, array in self.arrays.items()})
+
+    def copy(self) -> "Columns":
+        """Return the same rows in new arrays, which can be written into."""
+        return Columns({name: array.copy() for name, array in self.arrays.items()})
+
+    def read_only(self) -> "Columns":
+        """Return the same arrays as views that raise ``ValueError`` on writing."""
+        views = {name: array.view() for name, array in self.arrays.items()}
+        for view in views.values():
+            view.flags.writeable = False
+        return Columns(views)
+
+    @staticmethod
+    def concatenate(batches: Sequence["Columns"]) -> "Columns":
+        """Return all rows of ``batches`` in order; several batches are copied once.
+
+        All batches must have columns of the same names.
+        """
+        if len(batches) == 1:
+            return batches[0]
+        return Columns(
+            {
+                name: np.concatenate([batch.arrays[name] for batch in batches])
+                for name in batches[0].arrays
+            }
+        )
+
+    def __repr__(self) -> str:
+        return f"<Columns {', '.join(self.arrays)}: {self.num_rows} rows>"
+
+
+# The bounded buffer between a producer and a consumer, and its states.
 
 
 class Batch(Protocol):

@@ -6,12 +6,14 @@ from contextlib import closing
 from enum import Enum
 from typing import Any
 
-from host.runtime.errors import StuckGraphError
+from host.runtime.buffer import StuckGraphError
 from host.runtime.graph import ExecStreamGraph, Stream, describe
 from host.runtime.stream import Quantum, StreamResult, StreamState
 
-__all__ = ["OnError", "Scheduler"]
-
+__all__ = [
+    "OnError",
+    "Scheduler",
+]
 
 #: Longest wait, in seconds, for one event outside of a graph.
 _PATIENCE = 1.0

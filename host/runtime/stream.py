@@ -1,17 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life cycle of an execution stream, and the results of one execution."""
+"""Execution streams: their life cycle, their resources, and base classes by their ports."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
-from host.runtime.buffer import Buffer
-from host.runtime.errors import GraphError, LifeCycleError
-from host.runtime.resources import Quantity, Requirements
+from host.runtime.buffer import Batch, Buffer, BufferState, GraphError, LifeCycleError, Passing
 
-__all__ = ["ExecStream", "Quantum", "StreamParams", "StreamResult", "StreamState"]
+__all__ = [
+    "BUFFER_BYTES",
+    "Broadcast",
+    "BroadcastParams",
+    "ConduitExecStream",
+    "ConduitParams",
+    "ConfluenceExecStream",
+    "ConfluenceParams",
+    "DiffluenceExecStream",
+    "DiffluenceParams",
+    "ExecStream",
+    "Quantity",
+    "Quantum",
+    "Requirements",
+    "SingleOutputExecStream",
+    "SingleOutputParams",
+    "StreamParams",
+    "StreamResult",
+    "StreamState",
+]
+
+# Quantities of the resources that a governor shares out: threads and staging buffers.
+
+#: Size of one staging buffer, in bytes.
+BUFFER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity of each resource (Fennel's ``ExecStreamResourceQuantity``).
+
+    Parameters
+    ----------
+    threads : int
+        Number of threads besides the scheduler's own.
+    buffers : int
+        Number of staging buffers of :data:`BUFFER_BYTES` bytes.
+    """
+
+    threads: int = 0
+    buffers: int = 0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value < 0:
+                raise LifeCycleError(f"A quantity of {field.name} cannot be negative: {value}")
+
+    def __add__(self, other: "Quantity") -> Self:
+        return type(self)(self.threads + other.threads, self.buffers + other.buffers)
+
+    def __sub__(self, other: "Quantity") -> Self:
+        return type(self)(self.threads - other.threads, self.buffers - other.buffers)
+
+    def covers(self, other: "Quantity") -> bool:
+        """Return whether every resource is at least as large as in ``other``."""
+        return self.threads >= other.threads and self.buffers >= other.buffers
+
+    def __str__(self) -> str:
+        return f"{self.threads} threads, {self.buffers} buffers"
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """The least and the most resources that a stream can use.
+
+    Parameters
+    ----------
+    minimum, optimum : Quantity
+        Resources without which the stream cannot run, and the most it can use. ``optimum`` must
+        cover ``minimum``.
+    """
+
+    minimum: Quantity = Quantity()
+    optimum: Quantity = Quantity()
+
+    def __post_init__(self) -> None:
+        if not self.optimum.covers(self.minimum):
+            raise LifeCycleError(
+                f"The optimum ({self.optimum}) must cover the minimum ({self.minimum})"
+            )
+
+
+# The life cycle of an execution stream, and the results of one execution.
 
 
 class StreamResult(Enum):
@@ -205,3 +286,179 @@ class ExecStream(ABC, Generic[P]):
 
     def close_impl(self) -> None:
         """Release resources. As any state is possible, read only what the constructor set."""
+
+
+# Base classes of streams by their ports: leaf, conduit, confluence and diffluence.
+
+
+@dataclass(frozen=True)
+class SingleOutputParams(StreamParams):
+    """Parameters of a stream with one output."""
+
+
+@dataclass(frozen=True)
+class ConduitParams(SingleOutputParams):
+    """Parameters of a stream with one input and one output."""
+
+
+@dataclass(frozen=True)
+class ConfluenceParams(SingleOutputParams):
+    """Parameters of a stream with several inputs and one output."""
+
+
+@dataclass(frozen=True)
+class DiffluenceParams(StreamParams):
+    """Parameters of a stream with one input and several outputs."""
+
+
+In = TypeVar("In", bound=Batch)
+Out = TypeVar("Out", bound=Batch)
+
+
+class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
+    """A stream with one output; without inputs, it is a leaf of the graph."""
+
+    @property
+    def output(self) -> Buffer[Out]:
+        """The output buffer."""
+        if not self._outputs:
+            raise GraphError(f"Stream {self.name!r} has no output buffer")
+        return self._outputs[0]
+
+    def precheck_output_buffer(self) -> StreamResult:
+        """Return YIELD if the output has room for at least one row, else BUF_OVERFLOW."""
+        return StreamResult.YIELD if self.output.provide() else StreamResult.BUF_OVERFLOW
+
+
+class ConfluenceExecStream(SingleOutputExecStream[P, Out], Generic[P, In, Out]):
+    """A stream with any number of inputs and one output."""
+
+    fan_in: int | None = None
+
+    @property
+    def inputs(self) -> Sequence[Buffer[In]]:
+        return self._inputs
+
+    def precheck_confluence_buffers(self) -> StreamResult:
+        """Check the buffers of a stream that needs data from *every* input that has not ended.
+
+        Returns
+        -------
+        StreamResult
+            BUF_OVERFLOW if the output has no room; EOS, with the output ended, if all inputs are
+            at their end; BUF_UNDERFLOW, after a demand on all inputs, if an input has no data and
+            is not at its end; else YIELD.
+        """
+        result = self.precheck_output_buffer()
+        if result is not StreamResult.YIELD:
+            return result
+        if all(buffer.at_end for buffer in self._inputs):
+            return self.finish()
+        ready = [buffer.demand() or buffer.at_end for buffer in self._inputs]
+        return StreamResult.YIELD if all(ready) else StreamResult.BUF_UNDERFLOW
+
+
+class ConduitExecStream(ConfluenceExecStream[P, In, Out], Generic[P, In, Out]):
+    """A stream with exactly one input and one output, such as a filter."""
+
+    fan_in = 1
+
+    @property
+    def input(self) -> Buffer[In]:
+        """The input buffer."""
+        if not self._inputs:
+            raise GraphError(f"Stream {self.name!r} has no input buffer")
+        return self._inputs[0]
+
+    def precheck_conduit_buffers(self) -> StreamResult:
+        """Check the buffers of the stream.
+
+        Returns
+        -------
+        StreamResult
+            EOS, with the output ended, at the end of the input; BUF_UNDERFLOW without data;
+            BUF_OVERFLOW without room; else YIELD.
+        """
+        if self.input.state is BufferState.EOS:
+            return self.finish()
+        if not self.input.demand():
+            return StreamResult.BUF_UNDERFLOW
+        return self.precheck_output_buffer()
+
+
+class DiffluenceExecStream(ExecStream[P], Generic[P, In, Out]):
+    """A stream with exactly one input and any number of outputs, such as a broadcast."""
+
+    fan_in = 1
+    fan_out = None
+
+    @property
+    def input(self) -> Buffer[In]:
+        """The input buffer."""
+        if not self._inputs:
+            raise GraphError(f"Stream {self.name!r} has no input buffer")
+        return self._inputs[0]
+
+    def precheck_diffluence_buffers(self) -> StreamResult:
+        """Check the buffers of a stream that serves *every* output at once.
+
+        Returns
+        -------
+        StreamResult
+            EOS, with the outputs ended, at the end of the input; BUF_UNDERFLOW without data;
+            BUF_OVERFLOW if an output has no room; else YIELD.
+        """
+        if self.input.state is BufferState.EOS:
+            return self.finish()
+        if not self.input.demand():
+            return StreamResult.BUF_UNDERFLOW
+        rooms = [buffer.provide() for buffer in self._outputs]
+        return StreamResult.YIELD if all(rooms) else StreamResult.BUF_OVERFLOW
+
+
+# A stream that serves several consumers from one output.
+
+
+@dataclass(frozen=True)
+class BroadcastParams(DiffluenceParams):
+    """Parameters of :class:`Broadcast`."""
+
+
+class Broadcast(DiffluenceExecStream[BroadcastParams, Batch, Batch]):
+    """Stream that passes every batch to all consumers, in the order in which they were connected.
+
+    The buffers decide how a batch is passed (by reference, read-only, or copied); see
+    :mod:`host.runtime.buffer`. If the last consumer may write into the batch itself, the
+    consumer gets the batch only after all others have consumed it.
+    """
+
+    mutable_output = True
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._served = 0  # number of outputs that already have the pending batch
+
+    def open(self, restart: bool = False) -> None:
+        super().open(restart)
+        self._served = 0
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        done = 0
+        while done < quantum.rows:
+            if not self._served:
+                result = self.precheck_diffluence_buffers()
+                if result is not StreamResult.YIELD:
+                    return result
+            batch = self.input.access()
+            for buffer in self._outputs[self._served :]:
+                others = self._outputs[: self._served]
+                own = self._served == len(self._outputs) - 1 and buffer.passing is Passing.REFERENCE
+                if own and any(other.rows for other in others):
+                    return StreamResult.BUF_OVERFLOW
+                if not buffer.produce(batch):
+                    return StreamResult.BUF_OVERFLOW
+                self._served += 1
+            self._served = 0
+            self.input.consume()
+            done += batch.num_rows
+        return StreamResult.QUANTUM_EXPIRED

@@ -12,10 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.runtime.bases import SingleOutputExecStream, SingleOutputParams
 from host.runtime.graph import ExecStreamGraph, Stream
 from host.runtime.scheduler import Scheduler
-from host.runtime.stream import Quantum, StreamParams, StreamResult
+from host.runtime.stream import (
+    Quantum,
+    SingleOutputExecStream,
+    SingleOutputParams,
+    StreamParams,
+    StreamResult,
+)
 
 __all__ = [
     "Generator",

@@ -9,8 +9,8 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 
-from host.manifest import load_join_manifest
-from host.words import codec_of, merge_ports
+from host.protocol.codecs import codec_of, merge_ports
+from host.protocol.manifest import load_join_manifest
 from sim.benches.settings import SETTINGS
 from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
 from sim.scenarios import (

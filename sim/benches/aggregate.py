@@ -7,11 +7,11 @@ import cocotb
 from cocotb.clock import Clock
 import numpy as np
 
-from host.manifest import AggregateManifest
-from host.reference.window_state import Arrival
-from host.windowed import WindowedOperator
-from host.windowed.meaning import reference_results
-from host.words import AggregateCodec
+from host.operators.meaning import reference_results
+from host.operators.windowed import WindowedOperator
+from host.protocol.codecs import AggregateCodec
+from host.protocol.manifest import AggregateManifest
+from host.reference.operator import Arrival
 from sim.benches.settings import SETTINGS
 from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
 

@@ -8,8 +8,8 @@ import cocotb
 from cocotb.triggers import Combine, FallingEdge
 import numpy as np
 
-from host.windowed import WindowedOperator
-from host.words import AggregateCodec
+from host.operators.windowed import WindowedOperator
+from host.protocol.codecs import AggregateCodec
 from sim.benches.aggregate import STEPS, decoded, expected, packed, tuples
 from sim.benches.axi_bench import MANIFEST, PAUSES, SLAVES, Bench
 from sim.benches.axi_register_reader import RegisterReader

@@ -9,7 +9,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
-from host.manifest import load_manifest
+from host.protocol.manifest import load_manifest
 from sim.benches.settings import SETTINGS
 
 __all__ = ["MANIFEST", "PAUSES", "REGISTERS", "SIDES", "SLAVES", "TWO_CLOCKS", "Bench"]

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.triggers import Combine, FallingEdge, ReadOnly
 import numpy as np
 
-from host.words import codec_of
+from host.protocol.codecs import codec_of
 from sim.benches.accelerator import MANIFEST, SCENARIOS, deadline, joined
 from sim.benches.axi_bench import PAUSES, SIDES, SLAVES, Bench
 from sim.benches.axi_register_reader import RegisterReader

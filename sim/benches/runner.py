@@ -13,9 +13,9 @@ from cocotb_tools.runner import Verilator
 from hdl.bundle import VERILOG, write_bundle
 from hdl.memory.axi4 import memory_port
 from hdl.verilog.conversion import TOP
-from host.bundles.cache import cache_folder
+from host.devices.bundles import cache_folder
 from host.errors import BuildError, FailureError
-from host.manifest import load_join_manifest
+from host.protocol.manifest import load_join_manifest
 from sim.verilated.toolchain import find_toolchain
 
 __all__ = [

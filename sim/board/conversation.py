@@ -5,8 +5,8 @@ Two runs with the same seeds are the same, byte for byte, on every machine. A se
 behind it (:mod:`sim.board.server`) is what a user meets; its course depends on the machine.
 """
 
-from host.device.link_session import SLOTS
-from host.link import HostEndpoint, Timing
+from host.devices.link import HostEndpoint, Timing
+from host.devices.linked import SLOTS
 from sim.link.noise import Noise
 
 __all__ = ["BoardConversation", "Undelivered"]

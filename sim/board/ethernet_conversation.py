@@ -2,10 +2,9 @@
 """A host and a simulated board with Ethernet in one process, whose only clock is the board's."""
 
 from hdl.boards.ethernet_top import ETHERNET_MHZ
-from host.device.link_address import LinkAddress
-from host.device.link_session import SLOTS
-from host.link import HostEndpoint, Timing
-from host.link.datagrams import DATAGRAM_BYTES, Numbering
+from host.devices.link import HostEndpoint, Timing
+from host.devices.link.transport import DATAGRAM_BYTES, Numbering
+from host.devices.linked import SLOTS, LinkAddress
 from sim.ethernet.card import NetworkCard
 
 from .conversation import BoardConversation

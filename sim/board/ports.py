@@ -8,7 +8,7 @@ import pty
 import socket
 import tty
 
-from host.link.transport import DescriptorTransport
+from host.devices.link.transport import DescriptorTransport
 
 __all__ = ["PseudoTerminal", "TcpPort"]
 

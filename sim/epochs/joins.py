@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from host.device import open_device
-from host.join.driver import TableJoin
-from host.query.join_query import JoinQuery, Term
+from host.devices import open_device
 from host.query.ordering import Ordering
+from host.query.queries import JoinQuery, Term
 from host.reference.arrivals import Arrivals
 from host.reference.join import reference_join
 from host.reference.predicate import EQUAL, DifferenceBand
+from host.session.table_join import TableJoin
 
 __all__ = ["Compared", "RandomStream", "compare", "random_epochs"]
 

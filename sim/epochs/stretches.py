@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host.device.simulated import SimulatedDevice
+from host.devices.simulated import SimulatedDevice
 
 from .joins import RandomStream, random_epochs
 from .loads import WINDOWS

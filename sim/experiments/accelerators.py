@@ -7,7 +7,7 @@ from pathlib import Path
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host.errors import ManifestError
-from host.manifest import load_manifest
+from host.protocol.manifest import load_manifest
 from sim.verilated.library import build_library
 
 __all__ = ["ACCELERATORS", "ARCHITECTURES", "CORES", "design", "prepare"]

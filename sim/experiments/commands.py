@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 import shlex
 
-from host.cli.status import Status
+from host.cli.command import Status
 from sim.verilated.toolchain import workers
 
 from .accelerators import ACCELERATORS, prepare

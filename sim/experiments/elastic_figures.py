@@ -4,7 +4,7 @@
 import csv
 from dataclasses import dataclass
 
-from host.control.change_log import corners
+from host.session.records import corners
 
 from .accelerators import prepare
 from .drawing import draw

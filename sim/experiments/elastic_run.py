@@ -13,11 +13,11 @@ from host import (
     TimeWindow,
     open_device,
 )
-from host.control.elastic_record import CoreChange
 from host.errors import FailureError
-from host.join.driver import TableJoin
-from host.join.verification import compare_pairs, reference_pairs
-from host.query.join_query import JoinQuery, Term
+from host.operators.verification import compare_pairs, reference_pairs
+from host.query.queries import JoinQuery, Term
+from host.session.records import CoreChange
+from host.session.table_join import TableJoin
 
 from .hedge import TERMS, trades
 from .rates import HIGHEST, market, phases

@@ -10,7 +10,7 @@ That the companies differ is no band either, and is left to whoever reads the pa
 import numpy as np
 import pyarrow as pa
 
-from host.query.join_query import Term
+from host.query.queries import Term
 
 __all__ = ["TERMS", "trades"]
 

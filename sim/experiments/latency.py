@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from host.words import unpack_field
+from host.protocol.bit_fields import unpack_field
 
 __all__ = ["latencies"]
 

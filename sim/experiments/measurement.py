@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from host.device.contract import Stamps
-from host.device.simulated import SimulatedDevice
+from host.devices import Stamps
+from host.devices.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
-from host.exchange.configuration import MARKS, configuration
+from host.protocol.codecs import WordCodec
+from host.protocol.configuration import MARKS, configuration
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow, TimeWindow
-from host.words import WordCodec
 
 from .latency import latencies
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """STRETCH's Operators 14 and 9 for texts: wordcount, paircount L, M and H, and longest tweet."""
 
-from host.windowed import Field, Key, Reduction, WindowedOperator
+from host.operators.windowed import Field, Key, Reduction, WindowedOperator
 
 __all__ = ["DISTANCES", "KINDS", "LONGEST", "counting", "longest", "operator_of", "text_fields"]
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from hdl.aggregate.aggregate_parameters import AggregateParameters
 from hdl.windowed.description import OperatorDescription
-from host.device.contract import Stamps
-from host.device.simulated import SimulatedAggregate
+from host.devices import Stamps
+from host.devices.simulated import SimulatedAggregate
 from host.errors import DeviceError
-from host.windowed.vectorized import aggregate_arrays
-from host.words import AggregateCodec
+from host.operators.vectorized import aggregate_arrays
+from host.protocol.codecs import AggregateCodec
 
 from .text_operators import DISTANCES, LONGEST, counting, operator_of
 from .texts import SOURCES

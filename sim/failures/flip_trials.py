@@ -7,10 +7,10 @@ import numpy as np
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
-from host.device.simulated import SimulatedDevice
-from host.manifest import Manifest
-from host.query.join_query import JoinQuery, Term
-from host.reference.side import Side
+from host.devices.simulated import SimulatedDevice
+from host.protocol.manifest import Manifest
+from host.query.queries import JoinQuery, Term
+from host.reference.arrivals import Side
 from host.reference.window import CountWindow, TimeWindow
 
 from .flips import flipping, memories_of

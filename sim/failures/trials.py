@@ -8,13 +8,13 @@ import pyarrow as pa
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
-from host.device.simulated import SimulatedDevice
-from host.elastic import ThresholdController
-from host.join.driver import Deadline, TableJoin
-from host.join.verification import reference_pairs
-from host.query.join_query import JoinQuery, Term
-from host.query.on_failure import OnFailure
+from host.devices.simulated import SimulatedDevice
+from host.devices.waiting import Deadline
+from host.operators.verification import reference_pairs
+from host.query.cores import ThresholdController
+from host.query.queries import JoinQuery, OnFailure, Term
 from host.reference.window import CountWindow, TimeWindow
+from host.session.table_join import TableJoin
 
 from .expectation import arrivals, without_lost
 from .injection import CoreFault, failing

@@ -9,10 +9,10 @@ import numpy as np
 
 from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.bundle import write_bundle
-from host.device.contract import Stamps
-from host.device.simulated import SimulatedAggregate
+from host.devices import Stamps
+from host.devices.simulated import SimulatedAggregate
 from host.errors import DeviceError
-from host.words import AggregateCodec
+from host.protocol.codecs import AggregateCodec
 from sim.verilated.library import build_library
 
 from .registry import Result, figure

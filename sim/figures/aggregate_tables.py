@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hdl.aggregate.presets import AGGREGATE_PRESETS
 from host.pipeline import Pipeline
-from host.query.aggregate_query import AggregateQuery
+from host.query.queries import AggregateQuery
 
 from .aggregate import PANE_TUPLES, PRESET, aggregate_bundle, random_columns
 from .calibration import calibrated

@@ -8,9 +8,9 @@ import numpy as np
 from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
 from host import open_device
-from host.asof.device_rows import DeviceRows
-from host.asof.matching import Times, closest_rows
-from host.reference.direction import Direction
+from host.operators.asof import Times, closest_rows
+from host.operators.asof_tables import DeviceRows
+from host.reference.asof import Direction
 from sim.verilated.library import build_library
 
 from .registry import Result, figure

@@ -11,9 +11,9 @@ import numpy as np
 from hdl.boards.table import find_board
 from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
-from host.device.linked import words_to_bytes
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.devices.linked import words_to_bytes
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.board.board import SimulatedBoard
 from sim.board.conversation import BoardConversation
 from sim.board.library import build_board

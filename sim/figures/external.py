@@ -4,7 +4,7 @@
 from contextlib import closing
 
 from hdl.parameters import JoinParameters, KeyField
-from host.device.memory_pace import MemoryPace
+from host.devices.simulated import MemoryPace
 
 from .registry import Result, figure
 from .saturated_run import RARE, SaturatedRun

@@ -6,8 +6,8 @@ from contextlib import closing
 import numpy as np
 
 from hdl.boards.ethernet_top import ETHERNET_MHZ
-from host.device.linked import words_of_bytes, words_to_bytes
-from host.manifest import Manifest
+from host.devices.linked import words_of_bytes, words_to_bytes
+from host.protocol.manifest import Manifest
 from sim.board.ethernet_board import SimulatedEthernetBoard
 from sim.board.ethernet_conversation import EthernetConversation
 from sim.scenarios import Scenario, expected_results

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from hdl.bundle import write_bundle
 from host import CountWindow, Ordering, open_device
-from host.device import Device
+from host.devices import Device
 from host.pipeline import Pipeline
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
 from host.runtime import Buffer, Quantum, Scheduler
 from sim.verilated.library import build_library
 

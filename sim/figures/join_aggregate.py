@@ -8,15 +8,15 @@ import numpy as np
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
-from host.device.simulated import SimulatedDevice
-from host.device.software import SoftwareDevice
+from host.devices.simulated import SimulatedDevice
+from host.devices.software import SoftwareDevice
 from host.errors import DeviceError
-from host.exchange.configuration import MARKS, configuration
+from host.protocol.codecs import codec_of
+from host.protocol.configuration import MARKS, configuration
 from host.query.ordering import Ordering
+from host.reference.arrivals import Side
 from host.reference.predicate import Bounds
-from host.reference.side import Side
 from host.reference.window import CountWindow
-from host.words import codec_of
 from sim.verilated.library import build_library
 
 from .registry import Result, figure

@@ -8,15 +8,16 @@ import numpy as np
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters
-from host.device.contract import Stamps
-from host.device.simulated import SimulatedDevice
+from host.devices import Stamps
+from host.devices.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError, ManifestError
-from host.exchange.configuration import configuration
-from host.manifest import Manifest
+from host.protocol.bit_fields import unpack_field
+from host.protocol.codecs import WordCodec
+from host.protocol.configuration import configuration
+from host.protocol.manifest import Manifest
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow
-from host.words import WordCodec, unpack_field
 from sim.verilated.library import build_library
 
 __all__ = ["Condition", "Measured", "ModelRun"]

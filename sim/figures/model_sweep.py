@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
-from host.cost_model import (
+from host.protocol.cost_model import (
     IDLE,
     Circuit,
     Workload,
@@ -19,7 +19,7 @@ from host.cost_model import (
     processing_latency,
     visiting_latency,
 )
-from host.manifest import Manifest
+from host.protocol.manifest import Manifest
 
 from .model_run import Condition, ModelRun
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
-from host.bundles.default_device import default_device
+from host.devices.bundles import default_device
 from sim.peers import kit
 from sim.peers.alone import recorded, simulate
 from sim.peers.race import race

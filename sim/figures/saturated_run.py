@@ -9,13 +9,13 @@ import numpy as np
 
 from hdl.bundle import write_bundle
 from hdl.fpga.rates import counted, describe
-from host.device.simulated import SimulatedDevice
+from host.devices.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
-from host.exchange.configuration import configuration
+from host.protocol.codecs import WordCodec
+from host.protocol.configuration import configuration
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow
-from host.words import WordCodec
 from sim.verilated.library import build_library
 
 __all__ = ["FREQUENT", "RARE", "SaturatedRun", "saturate", "tuples"]
@@ -109,7 +109,7 @@ class SaturatedRun:
         """Match tuples whose differences are within ``bounds``; fill the windows.
 
         ``spreads`` describes the values of the fields, as for
-        :func:`host.exchange.configuration.configuration`.
+        :func:`host.protocol.configuration.configuration`.
         """
         words = configuration(
             self.manifest, bounds, self.window, self.ordering, spreads=spreads or {}

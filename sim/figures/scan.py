@@ -10,7 +10,7 @@ import time
 from hdl.bundle import write_bundle
 from hdl.fpga.rates import ONE_IN
 from hdl.presets import PRESETS
-from host.device.simulated import SimulatedDevice
+from host.devices.simulated import SimulatedDevice
 from sim.verilated.library import build_library
 
 from .calibration import calibrated

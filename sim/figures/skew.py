@@ -6,7 +6,7 @@ from contextlib import closing
 import numpy as np
 
 from hdl.parameters import KeyField
-from host.encode.spread import Spread
+from host.protocol.spread import Spread
 from host.reference.predicate import Bounds
 
 from .index import BAND, EQUI

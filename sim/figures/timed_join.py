@@ -23,8 +23,8 @@ import pyarrow as pa
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters
 from host import CountWindow, Ordering, open_device
-from host.join.driver import TableJoin
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
+from host.session.table_join import TableJoin
 
 __all__ = ["PERIOD", "TUPLES", "WINDOW", "uniform_join"]
 

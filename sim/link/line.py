@@ -4,7 +4,7 @@
 import random
 
 from hdl.link.endpoint import BoardEndpoint
-from host.link import HostEndpoint, Timing
+from host.devices.link import HostEndpoint, Timing
 
 from .noise import Noise
 from .simulation import simulate

@@ -4,9 +4,9 @@
 from dataclasses import dataclass
 from itertools import count, zip_longest
 
-from host.manifest import Manifest
-from host.words import WordCodec
-from host.words.bit_fields import unpack_field
+from host.protocol.bit_fields import unpack_field
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.scenarios import answer, expected_results, hostile_scenario, random_scenario
 from sim.scenarios.answers import canonical, without_pairs
 

@@ -15,9 +15,9 @@ from hdl.fpga.opened_shell import open_shell
 from hdl.fpga.provenance import identify, routed_verilog
 from hdl.fpga.route import placed_netlist
 from hdl.fpga.tools import YOSYS
-from host.device.simulator_library import LIBRARY
-from host.files.checksum import publish
-from host.manifest import Manifest
+from host.devices.simulated import LIBRARY
+from host.files.atomic import publish
+from host.protocol.manifest import Manifest
 from sim.verilated.library import cached, cached_runtime, hash_of, made_with
 from sim.verilated.model import accelerator_harness, compile_model, recipe, runtime_recipe
 from sim.verilated.toolchain import Heartbeat, find_toolchain

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from host import open_device as open_named
-from host.device import Device
+from host.devices import Device
 from host.errors import DeviceTimeoutError
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
 
 __all__ = ["Recording", "open_device", "recorded", "simulate"]
 

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from host.__main__ import main
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
 from host.reference.window import CountWindow
 
 from .workload import Workload

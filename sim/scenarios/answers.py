@@ -7,10 +7,11 @@ far the order is determined, and which pairs are not reliable.
 
 import numpy as np
 
-from host.device.simulated import SimulatedDevice
-from host.device.software import SoftwareDevice
-from host.manifest import JoinAggregateManifest, load_join_manifest
-from host.words import WordCodec, by_side, codec_of, unpack_field
+from host.devices.simulated import SimulatedDevice
+from host.devices.software import SoftwareDevice
+from host.protocol.bit_fields import unpack_field
+from host.protocol.codecs import WordCodec, by_side, codec_of
+from host.protocol.manifest import JoinAggregateManifest, load_join_manifest
 
 __all__ = ["answer", "assert_right", "canonical", "expected_results", "without_pairs"]
 
@@ -40,7 +41,7 @@ def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycl
     scenario : Scenario
         Scenario to send.
     seed, stall_in, stall_out
-        As for :class:`host.device.simulated.SimulatedDevice`.
+        As for :class:`host.devices.simulated.SimulatedDevice`.
     chunk : int
         Largest number of words, and of results, in one exchange.
     cycles : list, optional

@@ -7,8 +7,9 @@ that no longer meets the case it was written for.
 
 from dataclasses import dataclass
 
-from host.manifest import JoinAggregateManifest
-from host.words import codec_of, unpack_field
+from host.protocol.bit_fields import unpack_field
+from host.protocol.codecs import codec_of
+from host.protocol.manifest import JoinAggregateManifest
 
 from .stretches import taken_apart
 from .tuple_cases import OF_TUPLES, always, timed

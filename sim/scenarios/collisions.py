@@ -4,8 +4,8 @@
 import numpy as np
 
 from hdl.comparison.digest import divisor, remainder
-from host.hardware.bucket_hash import field_hash
-from host.hardware.buckets import Coordinate
+from host.protocol.buckets import Coordinate
+from host.protocol.spread import field_hash
 
 __all__ = ["colliding", "first_looks"]
 

@@ -5,7 +5,8 @@ from itertools import cycle
 
 import numpy as np
 
-from host.words import codec_of, unpack_field
+from host.protocol.bit_fields import unpack_field
+from host.protocol.codecs import codec_of
 
 from .illegal import illegal_word
 from .random_words import MARKED, random_scenario

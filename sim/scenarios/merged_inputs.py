@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from host.words.bit_fields import unpack_field
+from host.protocol.bit_fields import unpack_field
 
 __all__ = ["merged_inputs"]
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from host.hardware.bucket_hash import SEED_BITS
-from host.hardware.buckets import Coordinate
-from host.hardware.cells import Cell
-from host.manifest import JoinAggregateManifest
-from host.words import codec_of
+from host.protocol.buckets import Coordinate
+from host.protocol.cells import Cell
+from host.protocol.codecs import codec_of
+from host.protocol.manifest import JoinAggregateManifest
+from host.protocol.spread import SEED_BITS
 
 from .scenario import Scenario
 

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from host.reference.exact import places
-from host.words import codec_of, unpack_field
+from host.protocol.bit_fields import unpack_field
+from host.protocol.codecs import codec_of
+from host.reference.arrivals import places
 
 __all__ = ["Met", "Stretch", "taken_apart"]
 

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from host.reference.exact import places
+from host.reference.arrivals import places
 
 from .collisions import first_looks
 from .workloads import BURST, STRIDE

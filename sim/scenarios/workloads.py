@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host.exchange.configuration import MARKS, configuration
-from host.hardware.buckets import bucket_plan
+from host.protocol.buckets import bucket_plan
+from host.protocol.codecs import codec_of
+from host.protocol.configuration import MARKS, configuration
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow, TimeWindow
-from host.words import codec_of
 
 from .collisions import colliding
 from .hostile_words import hostile_scenario

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from hdl.bundle import write_bundle
-from host.bundles.cache import cache_folder
+from host.devices.bundles import cache_folder
 from sim.failures.flips import write_flippable
 from sim.failures.injection import write_faulty
 from sim.verilated.library import build_library

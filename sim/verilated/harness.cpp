@@ -193,7 +193,7 @@ struct Simulation {
 
 }  // namespace
 
-// host.device.simulator_library finds this text in the file before it loads the library.
+// host.devices.simulated finds this text in the file before it loads the library.
 extern "C" __attribute__((visibility("default"), used)) const char splitjoin_bundle[] = "splitjoin-bundle:" BUNDLE_HASH;
 
 struct Exchange {

@@ -5,8 +5,8 @@ A library is a shared object that Verilator and a C++ compiler make of the bundl
 :mod:`sim.rewriter` has rewritten it. A *plain* library is made of the bundle's own Verilog. Both
 behave alike in every cycle.
 
-:mod:`host.bundles.cache` says where the cache is. The name of an entry is a hash of everything that
-the library is made from: the bundle's text, the manifest's hash, the harness, all options, the
+:mod:`host.devices.bundles` says where the cache is. The name of an entry is a hash of everything
+that the library is made from: the bundle's text, the manifest's hash, the harness, all options, the
 versions of the tools and the kind of machine. Several processes may ask for the same library at
 once: the first one locks the entry and builds it, the others wait. The lock belongs to the
 operating system and ends with its process. A build that was killed leaves a temporary folder, which
@@ -25,12 +25,11 @@ from pathlib import Path
 import platform
 import time
 
-from host.bundles.cache import library_folder, prepare_folder
-from host.device.simulator_library import LIBRARY
+from host.devices.bundles import library_folder, prepare_folder
+from host.devices.simulated import LIBRARY
 from host.errors import BuildError, MissingManifestError, StaleManifestError
-from host.files.atomic import workplace
-from host.files.checksum import is_intact, publish
-from host.manifest import load_manifest
+from host.files.atomic import is_intact, publish, workplace
+from host.protocol.manifest import load_manifest
 from sim.rewriter import UnknownNetlist
 
 from .model import (

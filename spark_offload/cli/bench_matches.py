@@ -9,7 +9,7 @@ import sys
 from pyspark.sql import DataFrame
 
 from host import UsageError
-from host.bundles.store import default_bundle
+from host.devices.bundles import default_bundle
 from spark_offload.cli.matches_benchmark import PAIRS, REDUCED, SPARK, MatchesBenchmark
 from spark_offload.cli.race import Answer, BenchRow, Times, answer, race, ratio, show, stored_frames
 from spark_offload.measures.metrics import JoinMetrics

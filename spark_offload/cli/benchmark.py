@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from host import CountWindow, TimeWindow
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
 
 __all__ = ["Benchmark", "Cells", "grid_join", "near"]
 

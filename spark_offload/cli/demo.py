@@ -11,10 +11,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from host import FailureError, UsageError
-from host.cli.status import Status
-from host.files.formats import format_of, write_table
-from host.files.outputs import require_outputs
-from host.query.join_query import JoinQuery
+from host.cli.command import Status
+from host.files.reading import format_of
+from host.files.writing import require_outputs, write_table
+from host.query.queries import JoinQuery
 from spark_offload.cli.benchmark import Benchmark
 from spark_offload.cli.join import (
     Joined,

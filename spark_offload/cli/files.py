@@ -31,7 +31,7 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from host import FailureError, UsageError
 from host.files.atomic import workplace
-from host.files.outputs import require_outputs
+from host.files.writing import require_outputs
 from host.installation import command
 from spark_offload.failures.translation import task_error
 from spark_offload.layout.columns import quoted

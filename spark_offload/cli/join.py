@@ -19,11 +19,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
-from host.cli.query_arguments import add_query_arguments, query_from
-from host.cli.status import Status
-from host.files.outputs import inputs_of
+from host.cli.arguments import add_query_arguments, query_from
+from host.cli.command import Status
+from host.files.writing import inputs_of
 from host.installation import command
-from host.query.join_query import JoinQuery
+from host.query.queries import JoinQuery
 from spark_offload.cli.files import Source, Target, add_file_arguments, csv_options_from
 from spark_offload.failures.translation import kit_errors
 from spark_offload.join import plan_query

@@ -4,7 +4,7 @@
 import argparse
 from pathlib import Path
 
-from host.files.outputs import atomic_output
+from host.files.writing import atomic_output
 from spark_offload.cluster.shipping import write_packages
 
 __all__ = ["OUTPUT", "add_parser", "main"]

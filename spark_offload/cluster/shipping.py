@@ -15,7 +15,7 @@ import zipfile
 
 from pyspark import SparkFiles
 
-from host.device.software import SOFTWARE_MANIFEST
+from host.devices.software import SOFTWARE_MANIFEST
 from spark_offload.cluster import Cluster
 
 __all__ = ["local_device_uri", "ship_bundle", "ship_packages", "write_packages"]

@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from host import UsageError
-from host.encode.kinds import DAY
-from host.query.durations import Duration
-from host.reference.side import Side
+from host.columns.kinds import DAY
+from host.query.quantities import Duration
+from host.reference.arrivals import Side
 from spark_offload.catalyst import children, kind_of
 
 __all__ = ["Attribute", "Linear", "linear"]

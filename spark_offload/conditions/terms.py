@@ -15,10 +15,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
 from host import UsageError
-from host.encode.kinds import DAY
-from host.query.durations import Duration
-from host.query.join_query import Term
-from host.reference.side import Side
+from host.columns.kinds import DAY
+from host.query.quantities import Duration
+from host.query.queries import Term
+from host.reference.arrivals import Side
 from spark_offload.catalyst import analysed, children, kind_of
 from spark_offload.cluster import is_connect
 from spark_offload.conditions.linear import Attribute, Linear, linear

@@ -9,7 +9,7 @@ import os
 import time
 from typing import Self
 
-from host.device.lock_file import LockFolder
+from host.devices.locks import LockFolder
 from host.errors import DeviceLockError
 from spark_offload.devices.pool_load import PoolLoad
 

@@ -4,7 +4,7 @@
 from dataclasses import asdict, dataclass
 import json
 
-from host.elastic import Observation
+from host.query.cores import Observation
 
 __all__ = ["PoolDecision"]
 

@@ -11,8 +11,7 @@ import json
 import math
 from typing import Any
 
-from host.elastic import Controller, CoreControl, Observation
-from host.elastic.observation import REGIONS
+from host.query.cores import REGIONS, Controller, CoreControl, Observation
 
 __all__ = ["PoolLoad"]
 
@@ -30,7 +29,7 @@ class PoolLoad:
     active : int
         Devices in force.
     calm : tuple of int
-        The state of the control (:attr:`host.elastic.CoreControl.calm`).
+        The state of the control (:attr:`host.query.cores.CoreControl.calm`).
     seen : Observation or None
         What led to the number at the start of the micro-batch; None if no observation ended there.
     since : float

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from host.elastic import Controller, CoreControl
 from host.errors import UsageError
-from host.files.outputs import atomic_output
+from host.files.writing import atomic_output
+from host.query.cores import Controller, CoreControl
 from spark_offload.devices.pool_decision import PoolDecision
 
 __all__ = ["read_decisions", "repeat_decisions", "write_decisions"]

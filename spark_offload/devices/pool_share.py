@@ -15,8 +15,8 @@ import zlib
 
 from pyspark import TaskContext
 
-from host.device.lock import failed_devices
-from host.elastic import Controller
+from host.devices.locks import failed_devices
+from host.query.cores import Controller
 from spark_offload.devices.load_file import LoadFile
 from spark_offload.devices.pool_decision import PoolDecision
 from spark_offload.devices.pool_load import PoolLoad

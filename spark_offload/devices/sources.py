@@ -9,11 +9,11 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from host import UsageError
-from host.device import device_kind, is_shared
-from host.device.turns import WAIT_DEFAULT, parse_wait
-from host.elastic import Controller
+from host.devices import device_kind, is_shared
+from host.devices.locks import WAIT_DEFAULT, parse_wait
 from host.errors import DeviceUriError
-from host.query.durations import Duration
+from host.query.cores import Controller
+from host.query.quantities import Duration
 from spark_offload.cluster import Cluster
 from spark_offload.cluster.shipping import ship_bundle
 from spark_offload.devices.pool_share import ElasticPool

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from host import Manifest, UsageError, open_device
-from host.manifest import join_manifest
+from host.protocol.manifest import join_manifest
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
 from spark_offload.devices.sources import DeviceSource

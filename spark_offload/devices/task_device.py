@@ -8,7 +8,7 @@ from typing import Self
 from pyspark import TaskContext
 
 from host import Device, open_device
-from host.device.lock import DeviceClaim, claim_device
+from host.devices.locks import DeviceClaim, claim_device
 from host.errors import DeviceError, DeviceTimeoutError, UsageError
 from spark_offload.cluster.shipping import local_device_uri
 from spark_offload.devices.pool_decision import PoolDecision

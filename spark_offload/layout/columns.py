@@ -9,9 +9,9 @@ from pyspark.sql.types import StructField, StructType
 
 from host import UsageError
 from host.errors import UnsupportedTypeError
-from host.query.column_names import output_names, require_column, require_distinct
-from host.reference.join_type import JoinType
-from host.reference.side import Side
+from host.query.tables import output_names, require_column, require_distinct
+from host.reference.arrivals import Side
+from host.reference.types import JoinType
 
 __all__ = [
     "arrow_schema",
@@ -95,7 +95,7 @@ def output_schema(
 ) -> StructType:
     """Return the schema of the answer: the left columns, then the right ones if there are pairs.
 
-    The names are those of :func:`host.query.column_names.output_names`, whatever
+    The names are those of :func:`host.query.tables.output_names`, whatever
     ``spark.sql.caseSensitive`` says. Columns that are null where a row comes alone are nullable, as
     Spark's own join has them.
     """

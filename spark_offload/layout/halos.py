@@ -19,8 +19,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from host.reference.join_type import JoinType
-from host.reference.side import Side
+from host.reference.arrivals import Side
+from host.reference.types import JoinType
 from spark_offload.layout.order_axis import LEAST
 from spark_offload.layout.steps import literals, steps_reached
 

@@ -13,8 +13,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from host.query.durations import Duration, as_duration
-from host.query.join_query import JoinQuery
+from host.query.quantities import Duration, as_duration
+from host.query.queries import JoinQuery
 from host.reference.window import TimeWindow
 
 __all__ = ["LEAST", "can_be_cut", "gauge_width", "order_number", "window_width"]

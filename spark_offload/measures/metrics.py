@@ -7,11 +7,9 @@ from html import escape
 from operator import attrgetter
 from typing import TypeVar
 
-from host.control.elastic_record import ElasticRecord
-from host.control.precision_record import PrecisionRecord
-from host.failures.failure_record import FailureRecord
-from host.hardware.clock import hardware_time
-from host.manifest import Manifest
+from host.protocol.manifest import Manifest
+from host.protocol.segments import hardware_time
+from host.session.records import ElasticRecord, FailureRecord, PrecisionRecord
 from spark_offload.measures.notebook import html_table
 
 __all__ = ["JoinMetrics", "TaskMetrics", "TaskReport"]
@@ -53,7 +51,7 @@ class TaskMetrics:
         pairs among them results.
     copied_bytes : int
         Bytes of columns that were copied on their way into the device's words, as
-        :class:`~host.tuples.staging_counters.StagingCounters` tells.
+        :class:`~host.session.records.StagingCounters` tells.
     latency : mapping of int to int
         Number of results by their visiting latency in cycles (later tuple accepted to pair
         emitted), in bins that each start at the key; empty unless traced.
@@ -111,7 +109,7 @@ class JoinMetrics:
         Of each partition.
     hardware : str or None
         How long the cycles of all tasks would take on one device
-        (:func:`host.hardware.clock.hardware_time`); None if nobody knows.
+        (:func:`host.protocol.segments.hardware_time`); None if nobody knows.
     """
 
     tasks: tuple[TaskMetrics, ...] = ()

@@ -8,9 +8,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, TimestampType
 
 from host import UsageError
-from host.encode.kinds import DAY
-from host.query.aggregate_query import BOUNDARIES, AggregateQuery, Span
-from host.query.durations import Duration
+from host.columns.kinds import DAY
+from host.query.quantities import Duration
+from host.query.queries import BOUNDARIES, AggregateQuery, Span
 
 __all__ = ["aggregated", "own_aggregate", "own_windows"]
 

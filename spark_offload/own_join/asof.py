@@ -11,10 +11,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from host.query.asof_query import AsofQuery
-from host.query.join_query import Term
-from host.reference.direction import Direction
-from host.reference.join_type import JoinType
+from host.query.queries import AsofQuery, Term
+from host.reference.asof import Direction
+from host.reference.types import JoinType
 from spark_offload.layout.columns import arrow_schema, output_schema
 from spark_offload.layout.key_types import common_type, partition_key
 from spark_offload.own_join.differences import Difference, difference_of

@@ -26,10 +26,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from host.encode.fields import TermTypes
-from host.encode.kinds import Kind, column_type
-from host.encode.scale import bound_in_ticks, common_tick
-from host.query.join_query import Term
+from host.columns.fields import TermTypes
+from host.columns.kinds import Kind, column_type
+from host.columns.scale import bound_in_ticks, common_tick
+from host.query.queries import Term
 
 __all__ = ["MOST_LONG", "Difference", "Limit", "difference_of"]
 

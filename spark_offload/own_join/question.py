@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from host import CountWindow, UsageError
-from host.query.join_query import JoinQuery, Term
-from host.reference.join_type import JoinType
+from host.query.queries import JoinQuery, Term
+from host.reference.types import JoinType
 from spark_offload.layout.columns import arrow_schema, output_schema
 from spark_offload.own_join.differences import Difference, difference_of
 from spark_offload.own_join.grid import Cells, cells_of, in_cells, repeated_for_cells

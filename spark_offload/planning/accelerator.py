@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from host import CountWindow, Manifest, UsageError
-from host.bundles.default_device import default_device
-from host.device.software import SOFTWARE_MANIFEST
-from host.encode import plan_streams
-from host.hardware.capacity import require_capacity, require_pairs
-from host.manifest import JoinAggregateManifest
-from host.query.join_query import JoinQuery
+from host.columns import plan_streams
+from host.devices.bundles import default_device
+from host.devices.software import SOFTWARE_MANIFEST
+from host.protocol.manifest import JoinAggregateManifest
+from host.protocol.segments import require_capacity, require_pairs
+from host.query.queries import JoinQuery
 from spark_offload.devices.sources import Devices, DeviceSource, device_source
 from spark_offload.devices.survey import survey
 from spark_offload.planning.explanation import TermExplanation
@@ -128,7 +128,7 @@ def choose_device(
     """Return the devices asked for, or the default one, which is built if it is not there yet.
 
     The default has the engine that suits the query; see
-    :func:`host.bundles.default_device.default_device` for ``tuples`` and ``build``.
+    :func:`host.devices.bundles.default_device` for ``tuples`` and ``build``.
 
     Raises
     ------

@@ -6,8 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegralType, LongType, StructField, StructType
 
-from host.aggregate.stream import WindowAggregation
-from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery
+from host.operators.aggregate import WindowAggregation
+from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
 from spark_offload.layout.columns import arrow_schema, find_column
 from spark_offload.layout.key_types import require_plain_keys
 

@@ -3,11 +3,11 @@
 
 import pyarrow as pa
 
-from host.aggregate.device_aggregation import require_suitable
-from host.device import device_kind
+from host.devices import device_kind
 from host.errors import DeviceUriError
-from host.manifest import AggregateManifest
-from host.query.aggregate_query import AggregateQuery
+from host.operators.device_aggregate import require_suitable
+from host.protocol.manifest import AggregateManifest
+from host.query.queries import AggregateQuery
 
 __all__ = ["HOST", "OWN", "device_text"]
 

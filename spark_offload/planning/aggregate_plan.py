@@ -10,10 +10,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from host import UsageError
-from host.aggregate.phases import Phases
-from host.aggregate.stream import WindowAggregation
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
-from host.query.aggregate_query import AggregateQuery
+from host.operators.aggregate import WindowAggregation
+from host.operators.phases import Phases
+from host.query.queries import AggregateQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
 from spark_offload.layout.columns import arrow_schema, check_batch_frame

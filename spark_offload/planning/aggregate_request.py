@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 
 from host import UsageError
-from host.query.aggregate_query import Aggregate, AggregateQuery, Span
+from host.query.queries import Aggregate, AggregateQuery, Span
 from spark_offload.planning.request import Length, as_length
 
 __all__ = ["build_aggregate_query"]

@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from host import JoinError, UsageError
-from host.asof.stream import AsofStream
-from host.encode.kinds import Kind, column_type
+from host.columns.kinds import Kind, column_type
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
-from host.query.asof_query import AsofQuery
+from host.operators.asof import AsofStream
+from host.query.queries import AsofQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
 from spark_offload.layout.columns import arrow_schema, check_batch_frame, find_column, output_schema

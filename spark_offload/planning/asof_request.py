@@ -3,10 +3,10 @@
 
 from typing import TypeAlias
 
-from host.query.asof_query import AsofQuery
-from host.query.durations import parse_duration
-from host.reference.direction import Direction
-from host.reference.join_type import JoinType
+from host.query.quantities import parse_duration
+from host.query.queries import AsofQuery
+from host.reference.asof import Direction
+from host.reference.types import JoinType
 from spark_offload.planning.request import Equalities, Length, column_pair, equal_columns
 
 __all__ = ["OnColumns", "build_asof_query"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
-from host.query.join_query import JoinQuery
-from host.reference.join_type import JoinType
+from host.query.queries import JoinQuery
+from host.reference.types import JoinType
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
 from spark_offload.devices.sources import Devices

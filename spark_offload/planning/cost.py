@@ -8,16 +8,16 @@ from typing import Any, cast
 from pyspark.sql import DataFrame
 
 from host import CountWindow, Manifest, Ordering
-from host.cost_model import (
+from host.protocol.cost_model import (
     JoinSize,
     describe_latency,
     estimated_cycles,
     match_passes,
     mean_of_last,
 )
-from host.hardware.clock import hardware_time
-from host.manifest import JoinAggregateManifest
-from host.query.join_query import JoinQuery
+from host.protocol.manifest import JoinAggregateManifest
+from host.protocol.segments import hardware_time
+from host.query.queries import JoinQuery
 from spark_offload.cluster import is_connect
 from spark_offload.own_join.question import own_join
 from spark_offload.planning.placement import Placement
@@ -70,9 +70,9 @@ class Cost:
         Clock cycles of all devices together at the least, which is about what it takes if few rows
         match; None if the rows are not known, or no device with a clock is used.
     hardware : str or None
-        How long so many take on one device (:func:`host.hardware.clock.hardware_time`).
+        How long so many take on one device (:func:`host.protocol.segments.hardware_time`).
     latency : str or None
-        How long the results of one tuple take (:func:`host.cost_model.describe_latency`).
+        How long the results of one tuple take (:func:`host.protocol.cost_model.describe_latency`).
     operator : str or None
         Join operator of Spark's own plan; None if Spark alone has no such join.
     pairs : int or None

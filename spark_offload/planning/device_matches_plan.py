@@ -13,10 +13,9 @@ from pyspark.sql import DataFrame
 
 from host import UsageError
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
-from host.join.match_checks import require_matches
-from host.manifest import JoinAggregateManifest
-from host.query.aggregate_query import Aggregate
-from host.query.join_query import JoinQuery
+from host.operators.matches import require_matches
+from host.protocol.manifest import JoinAggregateManifest
+from host.query.queries import Aggregate, JoinQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
 from spark_offload.layout.columns import arrow_schema

@@ -8,11 +8,11 @@ import logging
 from pyspark.sql import DataFrame
 
 from host import JoinError, Manifest
-from host.device.software import SOFTWARE_MANIFEST
-from host.encode import plan_streams
+from host.columns import plan_streams
+from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import AcceleratorLimitError, BuildError, MissingToolError
 from host.installation import command
-from host.query.join_query import JoinQuery
+from host.query.queries import JoinQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.devices.sources import Devices
 from spark_offload.layout.columns import arrow_schema, output_schema

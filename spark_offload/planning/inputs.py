@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType
 
 from host import CountWindow
-from host.query.join_query import JoinQuery
-from host.reference.join_type import JoinType
-from host.reference.side import Side
+from host.query.queries import JoinQuery
+from host.reference.arrivals import Side
+from host.reference.types import JoinType
 from spark_offload.cluster import cluster_of
 from spark_offload.layout.cuts import cuts_literal
 from spark_offload.layout.halos import HaloCounts, count_halos

@@ -5,9 +5,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from host import UsageError
-from host.encode.kinds import DAY, Kind
-from host.query.durations import Duration
-from host.query.join_query import Term
+from host.columns.kinds import DAY, Kind
+from host.query.quantities import Duration
+from host.query.queries import Term
 from spark_offload.failures.translation import raised
 from spark_offload.layout.columns import arrow_schema, told_apart
 from spark_offload.own_join.differences import Difference, difference_of

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from host import UsageError
-from host.query.aggregate_query import Aggregate
+from host.query.queries import Aggregate
 from spark_offload.layout.columns import find_column
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.own_join.aggregate import aggregated

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 
-from host.reference.join_type import JoinType
+from host.reference.types import JoinType
 from spark_offload.layout.cuts import CUTS, cuts_row
 from spark_offload.layout.halos import time_halos
 from spark_offload.layout.order_summary import SUMMARY, OrderSummary, splitjoin_order_summary

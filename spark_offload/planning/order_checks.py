@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from host.query.join_query import JoinQuery
+from host.query.queries import JoinQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
 from spark_offload.tasks.side_check import SideCheck

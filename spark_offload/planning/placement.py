@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from host import UsageError
-from host.query.join_query import JoinQuery
+from host.query.queries import JoinQuery
 from spark_offload.planning.input_plan import NO_ESTIMATE
 from spark_offload.planning.profile import OrderProfile
 from spark_offload.planning.range_rule import PAYING_ROWS, RangeRule

@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from host import UsageError
-from host.query.asof_query import AsofQuery
-from host.query.join_query import JoinQuery
+from host.query.queries import AsofQuery, JoinQuery
 from spark_offload.failures.translation import kit_errors
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.planning.aggregate_explanation import AggregateExplanation

@@ -3,8 +3,8 @@
 
 from dataclasses import dataclass
 
-from host.query.join_query import JoinQuery
-from host.reference.side import Side
+from host.query.queries import JoinQuery
+from host.reference.arrivals import Side
 from host.reference.window import CountWindow
 from spark_offload.planning.profile import OrderProfile
 

@@ -6,12 +6,10 @@ from datetime import timedelta
 from typing import Any, Literal, TypeAlias
 
 from host import CountWindow, Ordering, TimeWindow, UsageError
-from host.elastic import Controller, controller_of
-from host.query.durations import Duration, as_duration, parse_duration
-from host.query.join_query import Bound, JoinQuery, Term, Width
-from host.query.on_failure import OnFailure
-from host.query.one_sided import one_sided
-from host.reference.join_type import JoinType
+from host.query.cores import Controller, controller_of
+from host.query.quantities import Duration, as_duration, parse_duration
+from host.query.queries import Bound, JoinQuery, OnFailure, Term, Width, one_sided
+from host.reference.types import JoinType
 
 __all__ = [
     "PARTITIONS",

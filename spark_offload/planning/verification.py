@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
-from host.query.aggregate_query import BOUNDARIES
-from host.reference.join_type import JoinType
+from host.query.queries import BOUNDARIES
+from host.reference.types import JoinType
 from spark_offload.failures.translation import kit_errors
 from spark_offload.planning.aggregate_plan import AggregatePlan
 from spark_offload.planning.aggregate_verification import differences

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from host import Manifest
-from host.query.join_query import JoinQuery
+from host.query.queries import JoinQuery
 from spark_offload.own_join.question import own_join
 from spark_offload.planning.cost import InputSize, estimate_cost, join_size
 from spark_offload.planning.explanation import Explanation

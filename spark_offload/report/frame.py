@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from host.files.outputs import atomic_output
+from host.files.writing import atomic_output
 
 __all__ = ["NOTHING", "filled", "section", "write_page"]
 

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
-from host.control.change_log import ChangeLog, corners
+from host.session.records import ChangeLog, corners
 from spark_offload.measures.metrics import TaskMetrics
 from spark_offload.report.charts import bar_chart, line_chart, share_chart
 from spark_offload.report.figures import Run, derive_figures, percentile, stages

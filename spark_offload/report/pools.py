@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from host.control.change_log import corners
 from host.errors import UsageError
+from host.session.records import corners
 from spark_offload.devices.pool_decision import PoolDecision
 from spark_offload.report.charts import line_chart
 from spark_offload.report.frame import NOTHING, section, write_page

@@ -9,7 +9,7 @@ import tempfile
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from host.cli.status import Status
+from host.cli.command import Status
 
 __all__ = ["running_stages", "show_progress", "tuples_writer"]
 

@@ -18,10 +18,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DecimalType, StructField, StructType
 
 from host import UsageError
-from host.aggregate.phases import Phases
-from host.aggregate.stream import WindowAggregation
 from host.errors import AcceleratorLimitError, KeyRangeError, UnsupportedTypeError
-from host.query.aggregate_query import BOUNDARIES, Aggregate, AggregateQuery
+from host.operators.aggregate import WindowAggregation
+from host.operators.phases import Phases
+from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.luggage import carrying
 from spark_offload.cluster.shipping import ship_bundle, ship_packages

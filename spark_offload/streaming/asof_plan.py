@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from host import UsageError
-from host.asof.stream import AsofStream
-from host.query.asof_query import AsofQuery
-from host.query.durations import Duration
+from host.operators.asof import AsofStream
+from host.query.quantities import Duration
+from host.query.queries import AsofQuery
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_packages
 from spark_offload.layout.columns import arrow_schema, find_column, output_schema

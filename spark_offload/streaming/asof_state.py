@@ -8,7 +8,7 @@ rows that the watermark has not passed.
 
 import pyarrow as pa
 
-from host.asof.stream import AsofStream
+from host.operators.asof import AsofStream
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.streaming.blobs import from_blob, microseconds, to_blob, whole_table
 from spark_offload.streaming.state_protocols import MapStore, Timers, ValueStore

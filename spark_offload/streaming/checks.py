@@ -6,9 +6,8 @@ from pyspark.sql.types import StructField, StructType, TimestampType
 
 from host import Ordering
 from host.errors import UsageError
-from host.query.durations import Duration
-from host.query.join_query import JoinQuery
-from host.query.on_failure import OnFailure
+from host.query.quantities import Duration
+from host.query.queries import JoinQuery, OnFailure
 from spark_offload.layout.columns import check_frame, find_column, quoted
 from spark_offload.streaming.upstream import delaying_operator
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from host.query.join_query import JoinQuery
-from host.reference.join_type import JoinType
+from host.query.queries import JoinQuery
+from host.reference.types import JoinType
 from spark_offload.cluster import cluster_of, is_connect
 from spark_offload.planning.explanation import Explanation
 from spark_offload.streaming.checks import delay

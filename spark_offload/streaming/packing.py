@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from host.encode.kinds import row_at
+from host.columns.kinds import row_at
 from host.errors import NullOrderError
 from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host import Device, JoinError
-from host.device.software import on_device_or_software
-from host.join.driver import TableJoin
-from host.reference.join_type import JoinType
+from host.devices.software import on_device_or_software
+from host.reference.types import JoinType
+from host.session.table_join import TableJoin
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.streaming.blobs import microseconds
 from spark_offload.streaming.kept_parts import KeptPart

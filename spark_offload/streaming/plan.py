@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from host import Ordering
-from host.query.join_query import JoinQuery, Term
-from host.reference.side import Side
+from host.query.queries import JoinQuery, Term
+from host.reference.arrivals import Side
 from spark_offload.cluster import cluster_of
 from spark_offload.cluster.shipping import ship_bundle, ship_packages
 from spark_offload.devices.sources import Devices, DeviceSource

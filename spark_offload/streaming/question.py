@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from host import UsageError
-from host.query.aggregate_query import AggregateQuery
-from host.query.join_query import JoinQuery
-from host.reference.join_type import JoinType
+from host.query.queries import AggregateQuery, JoinQuery
+from host.reference.types import JoinType
 
 if TYPE_CHECKING:
     from spark_offload.streaming.state_protocols import ValueStore

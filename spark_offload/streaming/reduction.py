@@ -19,11 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.encode.contiguous import contiguous
-from host.encode.fields import TermTypes, bounds_of
-from host.encode.kinds import column_type, integer_view, validity
-from host.encode.scale import common_tick
-from host.query.join_query import JoinQuery
+from host.columns.fields import TermTypes, bounds_of
+from host.columns.kinds import column_type, contiguous, integer_view, validity
+from host.columns.scale import common_tick
+from host.query.queries import JoinQuery
 
 __all__ = ["Cells", "ReachedCells", "Reduction"]
 

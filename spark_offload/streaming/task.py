@@ -8,8 +8,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from host.query.asof_query import AsofQuery
-from host.query.join_query import JoinQuery
+from host.query.queries import AsofQuery, JoinQuery
 from spark_offload.devices.sources import DeviceSource
 from spark_offload.layout.tagged import LEFT
 from spark_offload.streaming.groups import MOST_GROUPS, group_keys

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.reference.side import Side
+from host.reference.arrivals import Side
 from spark_offload.streaming.blobs import from_blob, microseconds, to_blob, whole_table
 from spark_offload.streaming.kept_parts import GroupParts, KeptPart, identity_of
 from spark_offload.streaming.matched import MatchedBits

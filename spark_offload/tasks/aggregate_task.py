@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from host.aggregate.device_aggregation import DeviceAggregation
-from host.aggregate.phases import Phases
-from host.query.aggregate_query import AggregateQuery
+from host.operators.device_aggregate import DeviceAggregation
+from host.operators.phases import Phases
+from host.query.queries import AggregateQuery
 from spark_offload.cluster.shipping import local_device_uri
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch

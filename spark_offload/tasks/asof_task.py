@@ -8,14 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from host.asof.stream import AsofStream
-from host.encode.contiguous import contiguous
-from host.encode.kinds import integer_view
-from host.join.driver import TaggedLayout
-from host.query.asof_query import AsofQuery
-from host.reference.direction import Direction
-from host.reference.join_type import JoinType
-from host.streams.spools import Stack
+from host.columns.kinds import contiguous, integer_view
+from host.operators.asof import AsofStream
+from host.pipeline.parallel import Stack
+from host.query.queries import AsofQuery
+from host.reference.asof import Direction
+from host.reference.types import JoinType
+from host.session.intake import TaggedLayout
 from spark_offload.layout.tagged import LEFT, RIGHT
 from spark_offload.measures.metrics import TaskMetrics, TaskReport
 from spark_offload.measures.stopwatch import Stopwatch

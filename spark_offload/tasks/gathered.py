@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from host.tuples.row_store import joined
+from host.session.rows import joined
 
 __all__ = ["MOST_BYTES", "gathered"]
 

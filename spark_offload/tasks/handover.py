@@ -21,12 +21,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.errors import AcceleratorLimitError, JoinError, WindowOverflowError
-from host.hardware.capacity import side_label
-from host.join.driver import TaggedLayout
-from host.manifest import Manifest
-from host.reference.join_type import JoinType
-from host.reference.side import Side
-from host.tuples.window_gauge import WindowGauge
+from host.protocol.manifest import Manifest
+from host.protocol.segments import side_label
+from host.reference.arrivals import Side
+from host.reference.types import JoinType
+from host.session.intake import TaggedLayout, WindowGauge
 from spark_offload.layout.order_axis import LEAST
 from spark_offload.layout.tagged import ALONE_COLUMN, HALO_COLUMNS
 from spark_offload.tasks.window_size import WindowSize, order_numbers

@@ -18,9 +18,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host import CountWindow
-from host.join.driver import TaggedLayout
-from host.query.join_query import JoinQuery
-from host.tuples.row_store import joined
+from host.query.queries import JoinQuery
+from host.session.intake import TaggedLayout
+from host.session.rows import joined
 from spark_offload.layout.order_axis import LEAST
 from spark_offload.layout.tagged import LEFT
 from spark_offload.tasks.split_sides import split_sides

@@ -8,11 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from host import Device, JoinError, open_device
-from host.device.software import on_device_or_software
-from host.exchange.watch import Deadline, DeviceWatch
-from host.join.matched_aggregates import aggregate_matches
-from host.query.aggregate_query import Aggregate
-from host.query.join_query import JoinQuery
+from host.devices.software import on_device_or_software
+from host.devices.waiting import Deadline, DeviceWatch
+from host.operators.matches import aggregate_matches
+from host.query.queries import Aggregate, JoinQuery
 from spark_offload.cluster.shipping import local_device_uri
 from spark_offload.devices.sources import DeviceSource
 from spark_offload.devices.task_device import take_device

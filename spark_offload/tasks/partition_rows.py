@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from host import CountWindow
-from host.join.driver import TaggedLayout
-from host.query.join_query import JoinQuery
-from host.reference.join_type import JoinType
+from host.query.queries import JoinQuery
+from host.reference.types import JoinType
+from host.session.intake import TaggedLayout
 from spark_offload.layout.halos import HaloCounts
 from spark_offload.layout.tagged import (
     ALONE_COLUMN,

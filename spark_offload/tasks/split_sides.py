@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.join.driver import TaggedLayout
+from host.session.intake import TaggedLayout
 from spark_offload.layout.tagged import LEFT, RIGHT
 
 __all__ = ["split_sides"]

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from host import Device, JoinError, UsageError, open_device
-from host.join.driver import TaggedJoin, TaggedLayout
-from host.query.join_query import JoinQuery
+from host.query.queries import JoinQuery
+from host.session.intake import TaggedLayout
+from host.session.table_join import TaggedJoin
 from spark_offload.cluster.shipping import local_device_uri
 from spark_offload.devices.sources import DeviceSource
 from spark_offload.devices.task_device import take_device

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from host.hardware.capacity import largest_window
-from host.reference.side import Side
+from host.protocol.segments import largest_window
+from host.reference.arrivals import Side
 from spark_offload.layout.order_axis import LEAST
 
 __all__ = ["WindowSize", "count_windows", "order_numbers"]

@@ -25,10 +25,10 @@ from examples import (
 from examples.words import MOST, TWEETS, WORD_BITS, Vocabulary, hashtags_of, words_of
 from hdl.windowed.description import load_operator
 from hdl.windowed.expression import lower
-from host.reference.window_state import Arrival
-from host.windowed import WindowedOperator
-from host.windowed.meaning import reference_results
-from host.windowed.vectorized import aggregate_arrays
+from host.operators.meaning import reference_results
+from host.operators.vectorized import aggregate_arrays
+from host.operators.windowed import WindowedOperator
+from host.reference.operator import Arrival
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(

@@ -3,7 +3,7 @@
 from pathlib import Path
 import re
 
-from host.windowed import WindowedOperator
+from host.operators.windowed import WindowedOperator
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "operators.md"
 

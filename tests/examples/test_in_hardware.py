@@ -27,10 +27,10 @@ from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from hdl.windowed.description import OperatorDescription
 from host import TimeWindow, open_device
-from host.join.driver import TableJoin
-from host.query.join_query import JoinQuery, Term
-from host.reference.window_state import Arrival
-from host.windowed.meaning import reference_results
+from host.operators.meaning import reference_results
+from host.query.queries import JoinQuery, Term
+from host.reference.operator import Arrival
+from host.session.table_join import TableJoin
 from sim.verilated.library import build_library
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.stream_bench import StreamBench

@@ -14,8 +14,8 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
 from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.scenarios import (
     Scenario,
     assert_right,

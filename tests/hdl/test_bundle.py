@@ -16,7 +16,7 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
-from host.manifest import Manifest, digest
+from host.protocol.manifest import Manifest, digest
 from tests.hdl.packaging.packaged import TINY as SMALLER
 
 TINY = PRESETS["tiny"]

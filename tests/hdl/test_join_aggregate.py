@@ -13,7 +13,7 @@ from hdl.matches import engine
 from hdl.words.inputs import input_word
 from hdl.words.match_values import MatchKind
 from hdl.words.results import result_word
-from host.manifest import JoinAggregateManifest
+from host.protocol.manifest import JoinAggregateManifest
 from sim.scenarios import assert_right, expected_results, random_scenario
 from tests.hdl.hostile_column import HostileColumn
 from tests.hdl.input_words import control_word, integer, tuple_word

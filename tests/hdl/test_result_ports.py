@@ -15,8 +15,8 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.result_ports import result_ports, results_per_cycle
 from hdl.silence import longest_silence
 from hdl.words.results import ResultKind, result_word
-from host.manifest import Manifest
-from host.words import WordCodec, merge_ports
+from host.protocol.codecs import WordCodec, merge_ports
+from host.protocol.manifest import Manifest
 from sim.scenarios import Scenario, assert_right, expected_results, random_scenario
 from tests.hdl.counter_reader import counters_at_the_end
 from tests.hdl.stream_bench import StreamBench

@@ -7,8 +7,8 @@ import pytest
 from hdl.accelerator import Accelerator
 from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.test_accelerator import as_integers, as_results
 from tests.host.small_bundles import FLUSH, configuration, pack, write_manifest

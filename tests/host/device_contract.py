@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from host.device import Exchange, Stamps
+from host.devices import Exchange, Stamps
 from host.errors import DeviceError
 from sim.scenarios import illegal_word
 from tests.host.small_bundles import (

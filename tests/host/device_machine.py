@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 import numpy as np
 import pytest
 
-from host.device import Device, Stamps
-from host.device.thread import DeviceThread
+from host.devices import Device, Stamps
+from host.devices.waiting import DeviceThread
 from host.errors import DeviceError
 from sim.scenarios import illegal_word
 from tests.host.device_contract import CYCLES, PATIENCE, empty, punctuation

@@ -3,8 +3,8 @@
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
-from host.device.software import SoftwareDevice
-from host.words import WordCodec
+from host.devices.software import SoftwareDevice
+from host.protocol.codecs import WordCodec
 
 __all__ = ["FailingDevice", "gated", "open_device"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from hdl.manifest import describe, fingerprint
 from hdl.parameters import JoinParameters, KeyField
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
 from tests.host.naive import NaiveAccelerator
 
 

@@ -9,7 +9,7 @@ import json
 from hdl.manifest import describe, fingerprint
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, Manifest, TimeWindow
-from host.query.durations import Duration
+from host.query.quantities import Duration
 
 __all__ = ["bundle", "exact_difference", "manifest_of", "naive_join", "naive_results"]
 

@@ -13,10 +13,10 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from host import UsageError, open_device
 from host.__main__ import main
-from host.asof.join import AsofJoin
-from host.join.driver import TableJoin
-from host.join.verification import reference_pairs
+from host.operators.asof_tables import AsofJoin
+from host.operators.verification import reference_pairs
 from host.query.tables import as_table, output_schema
+from host.session.table_join import TableJoin
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
 from tests.host.tables import naive_join

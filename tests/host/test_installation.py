@@ -17,7 +17,7 @@ OF_A_CHECKOUT = re.compile(r"python -m (host|hdl|sim|spark_offload)\b|\bmake set
 #: Where such texts are at home: names of commands by default, and the list of tools.
 AT_HOME = {
     "host/__main__.py",
-    "host/bundles/store.py",
+    "host/devices/bundles.py",
     "host/cli/tools.py",
     "spark_offload/__main__.py",
 }

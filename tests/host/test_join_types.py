@@ -12,17 +12,17 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, Ordering, TimeWindow, UsageError, open_device
-from host.accelerator import device_join
-from host.accelerator.params import AcceleratorJoinParams
-from host.join.driver import TableJoin, TaggedJoin, join_tables
-from host.join.verification import compare_pairs, reference_pairs
+from host.operators.verification import compare_pairs, reference_pairs
 from host.pipeline import Pipeline
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
 from host.query.tables import output_schema
-from host.reference.join_type import JoinType
-from tests.host.join.test_driver import random_table
+from host.reference.types import JoinType
+from host.session import device_join
+from host.session.params import AcceleratorJoinParams
+from host.session.table_join import TableJoin, TaggedJoin, join_tables
+from tests.host.session.test_driver import random_table
+from tests.host.session.test_stream_join import SHAPES, cut, query_of, reader, tables, tagged
 from tests.host.tables import bundle, naive_results
-from tests.host.test_stream_join import SHAPES, cut, query_of, reader, tables, tagged
 
 OTHERS = [kind for kind in JoinType if kind is not JoinType.INNER]
 QUERIES = [

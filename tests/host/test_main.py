@@ -12,24 +12,25 @@ import pytest
 
 from host import CountWindow, Ordering, TimeWindow
 from host.__main__ import main, parser
-from host.bundles import store as host_bundles
-from host.cli import status
-from host.cli.query_arguments import query_from
-from host.device.lock import claim_device
+from host.cli import command
+from host.cli.arguments import query_from
+from host.devices import bundles as host_bundles
+from host.devices.locks import claim_device
 from host.errors import UsageError
-from host.files.formats import read_table, write_table
-from host.join.inputs import read_input
-from host.join.run import JoinRun
-from host.query.durations import parse_duration
-from host.query.join_query import JoinQuery, Term
-from host.reference.join_type import JoinType
+from host.files.reading import read_table
+from host.files.writing import write_table
+from host.pipeline.merging import read_input
+from host.query.quantities import parse_duration
+from host.query.queries import JoinQuery, Term
+from host.reference.types import JoinType
+from host.session.table_join import JoinRun
 from tests.host.tables import bundle, naive_join, naive_results
 
 
 @pytest.fixture(autouse=True)
 def _no_lines_of_progress(monkeypatch):
     """A busy machine may take so long that there would be one."""
-    monkeypatch.setattr(status, "PERIOD", 3600.0)
+    monkeypatch.setattr(command, "PERIOD", 3600.0)
 
 
 @pytest.fixture
@@ -269,7 +270,7 @@ def test_an_interrupt_is_one_line_and_leaves_no_file(files, root):
     (folder / "package").mkdir()
     (folder / "package" / "slow_device.py").write_text(
         "import sys, time\n"
-        "from host.device.software import SOFTWARE_MANIFEST, SoftwareDevice\n"
+        "from host.devices.software import SOFTWARE_MANIFEST, SoftwareDevice\n"
         "class Slow(SoftwareDevice):\n"
         "    def exchange(self, *words, **options):\n"
         "        print('working', flush=True)\n"
@@ -302,7 +303,7 @@ def test_an_interrupt_is_one_line_and_leaves_no_file(files, root):
 
 def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatch):
     folder, _, _ = files
-    monkeypatch.setattr(status, "PERIOD", 0.05)
+    monkeypatch.setattr(command, "PERIOD", 0.05)
 
     def slow_read(path, by, **more):
         time.sleep(0.3)

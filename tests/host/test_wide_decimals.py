@@ -10,14 +10,12 @@ import pyarrow as pa
 import pytest
 
 from host import UsageError, open_device
-from host.aggregate.stream import WindowAggregation
-from host.asof.join import AsofJoin
-from host.join.driver import join_tables
-from host.query.aggregate_query import AggregateQuery
-from host.query.asof_query import AsofQuery
-from host.query.join_query import JoinQuery, Term
-from host.reference.join_type import JoinType
+from host.operators.aggregate import WindowAggregation
+from host.operators.asof_tables import AsofJoin
+from host.query.queries import AggregateQuery, AsofQuery, JoinQuery, Term
+from host.reference.types import JoinType
 from host.reference.window import TimeWindow
+from host.session.table_join import join_tables
 from tests.host.small_bundles import BUNDLES, write_manifest
 
 KINDS = [

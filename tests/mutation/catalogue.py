@@ -46,9 +46,9 @@ FALSE = "None is as good as False"
 STRICT = "the lengths are equal; `strict` would only tell if they were not"
 
 TARGETS = {
-    "host/hardware/storage.py": Target(
+    "host/protocol/storage.py": Target(
         "which tuple a place in the hardware means",
-        ("tests/host/hardware/test_storage.py",),
+        ("tests/host/protocol/test_storage.py",),
         {
             "if self.cores > 1 or True": FASTER,
             "if self.cores >= 1": FASTER,
@@ -68,9 +68,9 @@ TARGETS = {
         ("tests/host/reference/test_window.py",),
         {"np.searchsorted(stored, oldest).astype": LEFT},
     ),
-    "host/hardware/punctuation.py": Target(
+    "host/protocol/punctuation.py": Target(
         "where groups end and stars stand",
-        ("tests/host/hardware/test_punctuation.py",),
+        ("tests/host/protocol/test_punctuation.py",),
         {
             "alone, patience =": QUICKER,
             "if alone:": QUICKER,
@@ -122,9 +122,9 @@ TARGETS = {
             "np.arange(len(mine)": "64-bit numbers are what NumPy counts with by default",
         },
     ),
-    "host/results/decoder.py": Target(
+    "host/session/decoder.py": Target(
         "which rows a result of the hardware means",
-        ("tests/host/results/test_decoder.py",),
+        ("tests/host/session/test_decoder.py",),
         {
             "np.zeros(0, None)": NONE_THERE,
             "np.zeros(0))": NONE_THERE,
@@ -151,18 +151,18 @@ TARGETS = {
             "reference.rpartition": "names of neither kind can be imported",
         },
     ),
-    "host/hardware/buckets.py": Target(
+    "host/protocol/buckets.py": Target(
         "in which buckets of an index the partners of a tuple lie",
-        ("tests/host/hardware/test_buckets.py",),
+        ("tests/host/protocol/test_buckets.py",),
         {
             "strict=None": STRICT,
             "strict=False": STRICT,
             "zip(names, seeds(choice, len(names))))": STRICT,
         },
     ),
-    "host/words/bit_fields.py": Target(
+    "host/protocol/bit_fields.py": Target(
         "where the bits of a field stand in a word",
-        ("tests/host/words/test_bit_fields.py",),
+        ("tests/host/protocol/test_bit_fields.py",),
         {
             "array.astype(": "numbers of 64 bits either way, modulo a power of two",
             "place.bits < 65": "a mask of all bits",
@@ -172,18 +172,18 @@ TARGETS = {
             "dtype=None": "NumPy makes numbers of 64 bits unasked",
         },
     ),
-    "host/words/pairing.py": Target(
+    "host/protocol/pairing.py": Target(
         "which tuples share a word",
-        ("tests/host/words/test_pairing.py",),
+        ("tests/host/protocol/test_pairing.py",),
         {
             "before = np.cumsum(second": "numbers of another width",
             "sides = np.zeros(count": "numbers of another type, compared with one another",
             "sides[places[Side.S]] = 2": "any number that differs from that of R",
         },
     ),
-    "host/words/result_codec.py": Target(
+    "host/protocol/result_words.py": Target(
         "what a result word says",
-        ("tests/host/words/test_codec.py",),
+        ("tests/host/protocol/test_codec.py",),
         {
             "get('NONE'": "read of words that hold two results, whose manifests have it",
             "astype(None)": "numbers of another type, compared with one another",

@@ -6,8 +6,7 @@ from fractions import Fraction
 import pyarrow.parquet as pq
 
 from host import CountWindow
-from host.query.asof_query import AsofQuery
-from host.query.join_query import JoinQuery
+from host.query.queries import AsofQuery, JoinQuery
 from tests.paths.asof_cases import AsofCase
 from tests.paths.cases import Case
 from tests.paths.overlap_cases import OverlapCase

@@ -8,9 +8,9 @@ import random
 
 import pyarrow as pa
 
-from host.query.asof_query import AsofQuery
-from host.query.durations import parse_duration
-from host.reference.direction import Direction
+from host.query.quantities import parse_duration
+from host.query.queries import AsofQuery
+from host.reference.asof import Direction
 from tests.paths.cases import INT64
 from tests.paths.random_cases import EQUALS, NAMES, ORDERS
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the answer to an as-of join is: every right row looked at with Python's own arithmetic."""
 
-from host.query.durations import Duration
-from host.reference.direction import Direction
+from host.query.quantities import Duration
+from host.reference.asof import Direction
 from tests.host.tables import exact_difference
 from tests.paths.asof_cases import AsofCase
 from tests.paths.oracle import difference, expected_names, row_of

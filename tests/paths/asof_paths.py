@@ -7,9 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from host.__main__ import main
-from host.asof.join import AsofJoin
-from host.asof.rows import joined_rows
-from host.asof.stream import AsofStream
+from host.operators.asof import AsofStream, joined_rows
+from host.operators.asof_tables import AsofJoin
 from tests.paths.arguments import asof_options
 from tests.paths.asof_cases import AsofCase
 

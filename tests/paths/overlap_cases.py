@@ -7,8 +7,8 @@ import random
 
 import pyarrow as pa
 
-from host.join.overlap import overlap_query
-from host.reference.join_type import JoinType
+from host.operators.overlap import overlap_query
+from host.reference.types import JoinType
 from tests.paths.cases import INT64, Case
 
 __all__ = ["OVERLAPS", "OverlapCase", "overlapping_pairs", "random_overlap"]

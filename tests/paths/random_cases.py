@@ -8,9 +8,9 @@ import random
 import pyarrow as pa
 
 from host import CountWindow, TimeWindow
-from host.query.durations import Duration, parse_duration
-from host.query.join_query import JoinQuery, Term
-from host.reference.join_type import JoinType
+from host.query.quantities import Duration, parse_duration
+from host.query.queries import JoinQuery, Term
+from host.reference.types import JoinType
 from tests.paths.cases import INT64, Case
 
 __all__ = ["random_case"]

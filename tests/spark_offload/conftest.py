@@ -7,9 +7,9 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
-from host.device.software import SOFTWARE_MANIFEST
+from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import MissingToolError
-from host.manifest import digest
+from host.protocol.manifest import digest
 from spark_offload.session.spark_session import open_session
 from tests.spark_offload.stream_folders import Folders
 

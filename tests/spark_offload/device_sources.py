@@ -3,8 +3,8 @@
 
 import shutil
 
-from host.device.software import SOFTWARE_MANIFEST
-from host.query.durations import Duration
+from host.devices.software import SOFTWARE_MANIFEST
+from host.query.quantities import Duration
 from spark_offload.devices.sources import DeviceAddress, DeviceSource
 
 __all__ = ["made_by_task", "pool", "software_devices"]

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 import host
-from host.device import Exchange
+from host.devices import Exchange
 from host.errors import DeviceError
 
 __all__ = ["FaultyDevice", "address", "open_device"]

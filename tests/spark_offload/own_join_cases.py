@@ -9,8 +9,8 @@ import random
 import pyarrow as pa
 
 from host import TimeWindow
-from host.query.durations import Duration
-from host.query.join_query import JoinQuery, Term
+from host.query.quantities import Duration
+from host.query.queries import JoinQuery, Term
 
 __all__ = ["random_case"]
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 
 from host import Ordering
-from host.query.durations import as_duration
-from host.query.join_query import JoinQuery, Term
+from host.query.quantities import as_duration
+from host.query.queries import JoinQuery, Term
 from host.query.tables import output_schema
 from spark_offload.streaming.groups import group_keys
 from spark_offload.streaming.packing import pack_function, unpack_function

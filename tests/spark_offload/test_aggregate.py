@@ -11,7 +11,7 @@ import pytest
 
 from host import FailureError, UsageError
 from host.errors import UnknownColumnError, UnsupportedTypeError
-from host.query.durations import Duration
+from host.query.quantities import Duration
 from spark_offload import (
     explain,
     metrics,
@@ -22,7 +22,7 @@ from spark_offload import (
 )
 from spark_offload.planning import aggregate_plan
 from spark_offload.tasks import aggregate_task
-from tests.host.aggregate.by_rows import expected_rows
+from tests.host.operators.by_rows import expected_rows
 
 START = datetime(2026, 11, 2)
 VALUES = {

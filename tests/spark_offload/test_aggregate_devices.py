@@ -23,7 +23,7 @@ from spark_offload import (
     verify,
 )
 from tests.hdl.aggregate.operators import aggregate_parameters
-from tests.host.aggregate.small_aggregate import OPERATOR, PARAMETERS
+from tests.host.operators.small_aggregate import OPERATOR, PARAMETERS
 from tests.spark_offload.stream_folders import random_batch, row
 
 ASKED = {

@@ -9,10 +9,9 @@ import pytest
 
 from host import UsageError
 from host.errors import DisorderError, NullOrderError, UnknownColumnError, UnsupportedTypeError
-from host.query.asof_query import AsofQuery
-from host.reference.asof import reference_asof
-from host.reference.direction import Direction
-from host.reference.join_type import NO_ROW
+from host.query.queries import AsofQuery
+from host.reference.asof import Direction, reference_asof
+from host.reference.types import NO_ROW
 from spark_offload import (
     asof_join,
     explain,

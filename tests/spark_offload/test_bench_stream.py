@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host import FailureError
-from host.query.durations import as_duration, parse_duration
+from host.query.quantities import as_duration, parse_duration
 from spark_offload.__main__ import main
 from spark_offload.cli.stream_benchmark import CASES, TICK, StreamBenchmark, sustained_rate
 from spark_offload.streaming import MicroBatch

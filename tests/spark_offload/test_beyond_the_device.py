@@ -8,9 +8,9 @@ from pyspark.errors import PySparkException
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from host.device.software import SOFTWARE_MANIFEST
+from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import KeyRangeError
-from host.manifest import Manifest
+from host.protocol.manifest import Manifest
 from spark_offload import (
     explain,
     join_aggregate,

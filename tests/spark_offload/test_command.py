@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 import pytest
 
 from host import FailureError
-from host.cli import status
+from host.cli import command
 from spark_offload import stream_join, task_error
 from spark_offload.__main__ import main
 from spark_offload.cli.files import Source
@@ -44,7 +44,7 @@ EXPECTED = [
 @pytest.fixture(autouse=True)
 def _no_lines_of_progress(monkeypatch):
     """A busy machine may take so long that there would be one."""
-    monkeypatch.setattr(status, "PERIOD", 3600.0)
+    monkeypatch.setattr(command, "PERIOD", 3600.0)
 
 
 @pytest.fixture
@@ -282,7 +282,7 @@ def test_a_failure_of_spark_in_a_command_is_the_sentence(spark, files, capsys, m
 
 def test_reading_and_shuffling_are_seen_to_move(spark, files, capsys, monkeypatch):
     """Spark's own stages are told too, long before the first row is joined."""
-    monkeypatch.setattr(status, "PERIOD", 0.02)
+    monkeypatch.setattr(command, "PERIOD", 0.02)
     read = Source.read
 
     def slowly(batches):
@@ -313,7 +313,7 @@ def test_an_interrupt_is_one_line_and_nothing_of_spark_stays(files, tmp_path, pl
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "slow_device.py").write_text(
         "import time\n"
-        "from host.device.software import SOFTWARE_MANIFEST, SoftwareDevice\n"
+        "from host.devices.software import SOFTWARE_MANIFEST, SoftwareDevice\n"
         "class Slow(SoftwareDevice):\n"
         "    def exchange(self, *words, **options):\n"
         f"        open({str(tmp_path / 'task')!r}, 'w').close()\n"

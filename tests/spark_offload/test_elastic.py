@@ -6,7 +6,7 @@ import random
 import pytest
 
 from host import PredictiveController, ThresholdController, UsageError
-from host.elastic import CoreControl
+from host.query.cores import CoreControl
 from spark_offload import explain, metrics, stream_join, stream_metrics
 from tests.host.failing_device import gated
 from tests.host.small_bundles import write_manifest

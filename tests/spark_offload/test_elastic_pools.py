@@ -12,8 +12,8 @@ from pyspark import TaskContext
 import pytest
 
 from host import UsageError
-from host.device.lock_file import LOCK_FOLDER
-from host.elastic import Controller, CoreControl
+from host.devices.locks import LOCK_FOLDER
+from host.query.cores import Controller, CoreControl
 from spark_offload.devices.pool_decision import PoolDecision
 from spark_offload.devices.task_device import TaskDevice
 from spark_offload.streaming import processor

@@ -5,8 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hdl.parameters import JoinParameters
-from host.device.software import SOFTWARE_MANIFEST
-from host.manifest import Manifest
+from host.devices.software import SOFTWARE_MANIFEST
+from host.protocol.manifest import Manifest
 from spark_offload import explain, verify
 from spark_offload.__main__ import main
 from tests.host.small_bundles import write_manifest

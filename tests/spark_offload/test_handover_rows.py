@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from host.errors import WindowOverflowError
-from host.join.driver import TaggedLayout
-from host.manifest import Manifest
-from host.reference.join_type import JoinType
-from host.reference.side import Side
+from host.protocol.manifest import Manifest
+from host.reference.arrivals import Side
+from host.reference.types import JoinType
+from host.session.intake import TaggedLayout
 from spark_offload.layout.order_axis import LEAST
 from spark_offload.layout.tagged import ALONE_COLUMN
 from spark_offload.tasks.handover import Handover

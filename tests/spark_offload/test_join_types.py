@@ -10,8 +10,8 @@ import pytest
 
 from host import CountWindow, TimeWindow
 from host.errors import FailureError, UsageError
-from host.query.join_query import JoinQuery, Term
-from host.reference.join_type import JoinType
+from host.query.queries import JoinQuery, Term
+from host.reference.types import JoinType
 from spark_offload import explain, metrics, stream_join, verify
 from spark_offload.own_join.question import own_join
 from tests.host.tables import bundle, naive_results

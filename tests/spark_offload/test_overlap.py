@@ -11,7 +11,7 @@ import pytest
 
 from host import FailureError, UsageError
 from host.errors import NullOrderError, UnknownColumnError, UnsupportedTypeError
-from host.reference.overlap import reference_overlap
+from host.reference.asof import reference_overlap
 from spark_offload import explain, overlap_join, task_error, verify
 from tests.spark_offload.actions import act
 from tests.spark_offload.stream_folders import row

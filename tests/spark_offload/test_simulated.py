@@ -8,7 +8,7 @@ import pytest
 
 from host import InputRate, Ordering
 from host.errors import CapacityError
-from host.manifest import RoutedClock
+from host.protocol.manifest import RoutedClock
 from spark_offload import explain, metrics, plan_join, stream_join
 from tests.spark_offload.oracle import join_rows
 from tests.spark_offload.test_join import collected, frames, random_rows

@@ -9,8 +9,8 @@ import pytest
 
 from host import UsageError
 from host.errors import WindowOverflowError
-from host.query.join_query import Term
-from host.reference.join_type import JoinType
+from host.query.queries import Term
+from host.reference.types import JoinType
 from spark_offload.streaming.groups import MOST_GROUPS, group_keys
 from tests.spark_offload.stream_model import (
     BEGIN,

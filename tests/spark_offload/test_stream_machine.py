@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from pyspark import cloudpickle
 
-from host.reference.join_type import JoinType
+from host.reference.types import JoinType
 from tests.spark_offload.stream_model import BEGIN, Cluster, all_results, stream_task
 
 DELAY = timedelta(seconds=4)

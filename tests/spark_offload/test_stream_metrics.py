@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from pyspark.sql import Row
 import pytest
 
-from host.elastic import Observation
+from host.query.cores import Observation
 from spark_offload.devices.pool_decision import PoolDecision
 from spark_offload.streaming.metrics import DECISIONS, read_progress
 from spark_offload.streaming.processor import NUMBERS

@@ -3,7 +3,7 @@
 
 from hdl.aggregate.aggregate_parameters import AggregateParameters
 from hdl.windowed.description import OperatorDescription
-from host.windowed import Field, Key, Reduction, WindowedOperator
+from host.operators.windowed import Field, Key, Reduction, WindowedOperator
 
 __all__ = ["REDUCTIONS", "aggregate_parameters", "operator"]
 

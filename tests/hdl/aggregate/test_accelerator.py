@@ -12,7 +12,7 @@ from hdl.aggregate.words import (
     aggregate_word,
     value_result,
 )
-from host.windowed import Field, Key
+from host.operators.windowed import Field, Key
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.input_program import InputProgram
 from tests.hdl.aggregate.operators import aggregate_parameters, operator

@@ -12,9 +12,9 @@ from hdl.bundle import write_bundle
 from hdl.verilog.conversion import to_verilog
 from hdl.verilog.lint import lint
 from host.errors import DeviceError, ForeignManifestError, StaleManifestError
-from host.manifest import AggregateManifest, Manifest, load_manifest
-from host.windowed import Output, WindowedOperator
-from host.words import AggregateCodec
+from host.operators.windowed import Output, WindowedOperator
+from host.protocol.codecs import AggregateCodec
+from host.protocol.manifest import AggregateManifest, Manifest, load_manifest
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.input_program import InputProgram
 from tests.hdl.aggregate.operators import aggregate_parameters, operator

@@ -6,7 +6,7 @@ import pytest
 from hdl.aggregate.aggregate_parameters import AggregateParameters
 from hdl.aggregate.presets import AGGREGATE_PRESETS
 from hdl.windowed.description import OperatorDescription
-from host.windowed import Field, Key, WindowedOperator
+from host.operators.windowed import Field, Key, WindowedOperator
 from tests.hdl.aggregate.operators import aggregate_parameters, operator
 
 

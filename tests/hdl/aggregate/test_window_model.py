@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from host.reference.window_state import Arrival
-from host.windowed.meaning import reference_results
+from host.operators.meaning import reference_results
+from host.reference.operator import Arrival
 from tests.hdl.aggregate.operators import REDUCTIONS, operator
 from tests.hdl.aggregate.window_model import Windows, expected_windows
 

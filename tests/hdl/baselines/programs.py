@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from host.manifest import Manifest
-from host.reference.arrivals import Arrivals
+from host.protocol.bit_fields import unpack_field
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
+from host.reference.arrivals import Arrivals, Side
 from host.reference.join import reference_join
 from host.reference.predicate import EQUAL, Bounds, DifferenceBand, load_predicate
-from host.reference.side import Side
 from host.reference.window import CountWindow, TimeWindow
-from host.words import WordCodec, unpack_field
 
 __all__ = ["Program", "faults_by_mark", "pairs_by_mark", "random_program"]
 

@@ -11,7 +11,7 @@ from hdl.baselines.accelerator import ChainAccelerator
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.results import ResultKind, result_word
-from host.manifest import Manifest
+from host.protocol.manifest import Manifest
 from tests.hdl.baselines.programs import Program, pairs_by_mark, random_program
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.test_accelerator import as_integers, as_rows

@@ -16,7 +16,7 @@ from hdl.boards.table import BOARDS, find_board
 from hdl.fpga.devices import find_device
 from hdl.fpga.tools import ToolError
 from hdl.presets import PRESETS
-from host.manifest import Manifest
+from host.protocol.manifest import Manifest
 
 pytest.importorskip("amaranth_boards", reason="needs make setup-fpga")
 

@@ -2,7 +2,7 @@
 import random
 
 from hdl.ethernet.datagram_order import DatagramOrder
-from host.link.datagrams import Numbering
+from host.devices.link.transport import Numbering
 from sim.link.simulation import simulate
 
 PEERS = [(0xC0A80101, 5000), (0xC0A80101, 5001), (0xC0A80102, 5000)]

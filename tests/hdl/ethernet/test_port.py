@@ -11,7 +11,7 @@ from hdl.ethernet.port import EthernetPort
 from hdl.ethernet.settings import EthernetSettings
 from hdl.verilog.conversion import to_verilog
 from hdl.verilog.lint import lint
-from host.link.datagrams import Numbering
+from host.devices.link.transport import Numbering
 from sim.ethernet.frames import (
     Address,
     arp_answer,

@@ -16,8 +16,8 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
 from hdl.words.prepared import region_word
 from hdl.words.results import ResultKind, node_result, result_word
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.scenarios import Scenario, expected_results
 from tests.hdl.faulty_core import Fault, FaultyCore, with_faulty_core
 from tests.hdl.input_words import control_word, integer, region_values, tuple_word

@@ -10,8 +10,8 @@ import pytest
 from hdl.accelerator import Accelerator
 from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.scenarios import Scenario, expected_results
 from tests.hdl.counter_reader import counters_at_the_end
 from tests.hdl.failures.test_core_gate import compare, groups_of, stops_in

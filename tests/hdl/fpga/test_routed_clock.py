@@ -12,7 +12,7 @@ from hdl.fpga.provenance import design_hash
 from hdl.fpga.published import REPORTS
 from hdl.fpga.routed_clock import reports_root, routed_clock
 from hdl.presets import PRESETS, TWINS
-from host.manifest import Manifest, RoutedClock
+from host.protocol.manifest import Manifest, RoutedClock
 
 VERILOG = "module today; endmodule\n"
 

@@ -12,14 +12,14 @@ from hdl.index.cells import CellPreparation
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import SEED_BITS, coordinate_layout
 from hdl.words.prepared import region_word
-from host.exchange.configuration import configuration
-from host.hardware.bucket_hash import seeds
-from host.hardware.buckets import bucket_plan
-from host.manifest import Manifest
+from host.protocol.buckets import bucket_plan
+from host.protocol.codecs import WordCodec
+from host.protocol.configuration import configuration
+from host.protocol.manifest import Manifest
+from host.protocol.spread import seeds
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow
-from host.words import WordCodec
 from tests.halves import half
 from tests.hdl.cells_model import Part, bucket_of, cells_of, granted, visited_buckets
 from tests.hdl.input_words import (

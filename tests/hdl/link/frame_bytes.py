@@ -3,7 +3,7 @@
 
 import random
 
-from host.link.frames import Frame, Kind, encode_frame
+from host.devices.link import Frame, Kind, encode_frame
 
 __all__ = ["SESSION", "random_frames"]
 

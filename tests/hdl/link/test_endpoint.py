@@ -5,8 +5,8 @@ import pytest
 
 from hdl.link.endpoint import COUNTER_NAMES
 from hdl.link.settings import HASH_BYTES, LEAST, NOISY_STEP, STEP, VERSION, Kind
-from host.link import frames, greeting, sender
-from host.link.host_endpoint import Answer
+from host.devices.link import endpoint, frames
+from host.devices.link.ends import Answer
 from sim.link.line import LineBench
 from tests.hdl.link.link_settings import settings
 
@@ -27,8 +27,8 @@ def exchanged(line, count_in, count_out, *, after=None):
 
 def test_both_sides_know_the_same_protocol():
     assert {kind.name: kind.value for kind in Kind} == {k.name: k.value for k in frames.Kind}
-    assert VERSION == greeting.VERSION
-    assert (LEAST, STEP, NOISY_STEP) == (sender.LEAST, sender.STEP, sender.NOISY_STEP)
+    assert VERSION == frames.VERSION
+    assert (LEAST, STEP, NOISY_STEP) == (endpoint.LEAST, endpoint.STEP, endpoint.NOISY_STEP)
     assert HASH_BYTES == 32
 
 

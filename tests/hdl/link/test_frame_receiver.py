@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.link.frame_receiver import FrameReceiver
-from host.link.frames import FrameDecoder
+from host.devices.link import FrameDecoder
 from sim.link.simulation import simulate
 from tests.hdl.link.frame_bytes import SESSION, random_frames
 

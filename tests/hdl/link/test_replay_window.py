@@ -6,8 +6,8 @@ import random
 import pytest
 
 from hdl.link.replay_window import ReplayWindow
-from host.link.frames import FrameDecoder
-from host.link.sender import Sender
+from host.devices.link import FrameDecoder
+from host.devices.link.endpoint import Sender
 from sim.link.simulation import simulate
 
 NEVER = 1 << 20

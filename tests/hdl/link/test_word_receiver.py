@@ -5,7 +5,7 @@ import pytest
 
 from hdl.link.arrivals import Arrivals
 from hdl.link.word_receiver import WordReceiver
-from host.link.receiver import Receiver
+from host.devices.link.endpoint import Receiver
 from sim.link.simulation import simulate
 from tests.hdl.link.link_settings import settings
 

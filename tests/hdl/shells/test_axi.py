@@ -6,8 +6,8 @@ import pytest
 from hdl.local_reset import LEAST_CYCLES
 from hdl.parameters import JoinParameters, KeyField
 from hdl.registers.shell_table import MAGIC, VERSION
-from host.manifest import Manifest
-from host.words import WordCodec, merge_ports
+from host.protocol.codecs import WordCodec, merge_ports
+from host.protocol.manifest import Manifest
 from sim.scenarios import assert_right, expected_results, random_scenario
 from tests.hdl.input_words import control_word, tuple_word
 from tests.hdl.shells.shell_bench import HASH, Shell, integers, rows

@@ -8,8 +8,8 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.axi import AxiShell
 from hdl.shells.axi_options import AxiOptions
 from hdl.words.source_orders import SourceOrder
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.scenarios import assert_right, expected_results, merged_inputs, random_scenario
 from tests.hdl.input_words import control_word, tuple_word
 from tests.hdl.shells.shell_bench import Shell, integers, rows

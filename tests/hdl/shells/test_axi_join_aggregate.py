@@ -6,7 +6,7 @@ import pytest
 from hdl.families.choice import family_of
 from hdl.shells.axi_options import AxiOptions
 from hdl.words.results import result_word
-from host.manifest import JoinAggregateManifest
+from host.protocol.manifest import JoinAggregateManifest
 from sim.scenarios import assert_right, expected_results, merged_inputs, random_scenario
 from tests.hdl.input_words import control_word, tuple_word
 from tests.hdl.matches.match_words import match_parameters

@@ -6,8 +6,8 @@ import pytest
 
 from hdl.ethernet.settings import EthernetSettings
 from hdl.shells.ethernet_shell import EthernetShell, ethernet_link_settings
-from host.link import HostEndpoint, Timing
-from host.link.datagrams import Numbering
+from host.devices.link import HostEndpoint, Timing
+from host.devices.link.transport import Numbering
 from sim.ethernet.frames import Address, datagram_frame, on_the_line, read_datagram
 from tests.hdl.ethernet.phy_line import PhyLine
 from tests.hdl.shells.test_uart_shell import PARAMETERS, manifest_of

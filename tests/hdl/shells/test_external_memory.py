@@ -7,8 +7,8 @@ from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.uart_shell import UartShell
 from hdl.verilog.lint import lint
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.scenarios import assert_right, expected_results, random_scenario
 from tests.hdl.axi_memory import AxiMemory
 from tests.hdl.shells.shell_bench import Shell, integers, rows

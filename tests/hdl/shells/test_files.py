@@ -21,7 +21,7 @@ from hdl.shells.registers import hash_number
 from hdl.silence import longest_silence
 from hdl.verilog.conversion import port_names
 from hdl.verilog.lint import lint
-from host.manifest import Manifest, load_manifest
+from host.protocol.manifest import Manifest, load_manifest
 
 TINY = JoinParameters(cores=1, sub_window=4, keys=(KeyField(name="x", bits=8),), timestamp_bits=5)
 SHELL = {f"splitjoin_axi.{suffix}" for suffix in ("v", "h", "rdl", "md")}

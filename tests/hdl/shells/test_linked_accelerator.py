@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from hdl.shells.linked_accelerator import LinkedAccelerator, shell_link_settings
-from host.link import HostEndpoint, Timing
+from host.devices.link import HostEndpoint, Timing
 from sim.link.simulation import simulate
 from tests.hdl.shells.test_uart_shell import PARAMETERS, manifest_of
 from tests.host.small_bundles import (

@@ -6,8 +6,8 @@ import pytest
 
 from hdl.manifest import describe, fingerprint
 from hdl.shells.uart_shell import UartShell, uart_link_settings
-from host.link import HostEndpoint, Timing
-from host.manifest import Manifest
+from host.devices.link import HostEndpoint, Timing
+from host.protocol.manifest import Manifest
 from sim.link.simulation import simulate
 from tests.host.small_bundles import (
     BUNDLES,

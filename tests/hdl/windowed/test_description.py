@@ -7,9 +7,9 @@ import pytest
 
 from hdl.key_field import KeyField
 from hdl.windowed.description import KINDS, OperatorDescription, load_operator
-from tests.host.windowed.operators import ALL, EVERYTHING, SEVERAL_KEYS
+from tests.host.operators.operators import ALL, EVERYTHING, SEVERAL_KEYS
 
-OWN = "tests.host.windowed.operators:"
+OWN = "tests.host.operators.operators:"
 
 
 @pytest.mark.parametrize("operator", ALL, ids=lambda operator: operator.name)

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.windowed.expression import FUNCTIONS, OPERATIONS, lower, names_of
-from host.expressions import Expression, evaluate, grammar
-from tests.host.expressions.texts import RANGES, texts, values
+from host.operators import expressions
+from host.operators.expressions import Expression, evaluate
+from tests.host.operators.texts import RANGES, texts, values
 
 
 def shape(bits, signed):
@@ -42,8 +43,8 @@ def test_circuit_computes_what_the_host_does(expressions, rows):
 
 
 def test_both_sides_have_the_same_language():
-    assert set(OPERATIONS) == set(grammar.OPERATIONS)
-    assert set(FUNCTIONS) == set(grammar.FUNCTIONS)
+    assert set(OPERATIONS) == set(expressions.OPERATIONS)
+    assert set(FUNCTIONS) == set(expressions.FUNCTIONS)
 
 
 @given(texts())

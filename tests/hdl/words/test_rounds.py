@@ -7,8 +7,8 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import Control, control_layout, operation_indices
 from hdl.words.rounds import ROUND_BITS, longest_round, round_of, rounds_code, rounds_shape
-from host.device.rounds import round_size
-from host.manifest import Manifest
+from host.protocol.manifest import Manifest
+from host.protocol.segments import round_size
 from tests.hdl.word_model import outcomes
 from tests.host.small_bundles import write_manifest
 

@@ -5,9 +5,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from host.__main__ import main
-from host.aggregate import device_aggregation, open_windows
+from host.operators import aggregate, device_aggregate
 from tests.hdl.aggregate.operators import aggregate_parameters
-from tests.host.aggregate.small_aggregate import OPERATOR, ModelDevice
+from tests.host.operators.small_aggregate import OPERATOR, ModelDevice
 
 TRADES = (
     "time,item,price\n2026-01-01 10:00:01,A,5\n2026-01-01 10:00:03,B,7\n"
@@ -53,7 +53,7 @@ def test_a_device_gives_the_same_file(asked, tmp_path, capsys, monkeypatch):
         def close(self):
             closed.append(self)
 
-    monkeypatch.setattr(device_aggregation, "open_aggregate", lambda uri: Closing())
+    monkeypatch.setattr(device_aggregate, "open_aggregate", lambda uri: Closing())
     output = str(tmp_path / "out.parquet")
     options = [*asked, output, "--device", "sim:bundle", "--explain"]
     assert main(["aggregate", *options, "--verify"]) == 0
@@ -73,7 +73,7 @@ def test_a_device_of_an_operator_with_having_writes_nothing(asked, tmp_path, cap
     described = OPERATOR.with_(having="total > 3")
     parameters = aggregate_parameters(described, cores=3, keys=13, panes=6)
     monkeypatch.setattr(
-        device_aggregation, "open_aggregate", lambda uri: ModelDevice(described, parameters)
+        device_aggregate, "open_aggregate", lambda uri: ModelDevice(described, parameters)
     )
     output = tmp_path / "out.parquet"
     assert main(["aggregate", *asked, str(output), "--device", "sim:bundle"]) == 2
@@ -151,9 +151,9 @@ def test_the_input_is_not_overwritten(asked, tmp_path, capsys):
 
 
 def test_a_wrong_answer_is_found_out(asked, tmp_path, capsys, monkeypatch):
-    cells_of = open_windows.cells_of
+    cells_of = aggregate.cells_of
     monkeypatch.setattr(
-        open_windows,
+        aggregate,
         "cells_of",
         lambda keys, panes, values, how: cells_of(keys, panes * 0, values, how),
     )

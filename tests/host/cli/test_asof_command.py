@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host.__main__ import main
-from host.asof import join as asof_join
+from host.operators import asof_tables as asof_join
 
 TRADES = "time,symbol,price\n2026-11-02 10:00:03,A,5\n2026-11-02 10:00:01,B,7\n"
 QUOTES = (

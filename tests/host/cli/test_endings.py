@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 
-from host.cli.endings import OutputFile, ending
+from host.cli.command import OutputFile, ending
 from host.errors import UsageError
 
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from host.cli import status as status_module
-from host.cli.status import Status
+from host.cli import command as status_module
+from host.cli.command import Status
 
 
 class Terminal(io.StringIO):

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from host.errors import FailureError, UsageError
-from host.files.formats import FORMATS, format_of, read_table, write_table
+from host.files.reading import FORMATS, format_of, read_table
+from host.files.writing import write_table
 
 TABLE = pa.table(
     {

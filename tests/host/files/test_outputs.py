@@ -15,8 +15,7 @@ import pytest
 from host.__main__ import main
 from host.errors import FailureError, UsageError
 from host.files.atomic import atomic_file, workplace
-from host.files.formats import write_table
-from host.files.outputs import atomic_output, inputs_of, require_outputs
+from host.files.writing import atomic_output, inputs_of, require_outputs, write_table
 
 TABLE = pa.table({"t": range(3000), "n": range(3000)})
 

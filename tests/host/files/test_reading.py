@@ -15,10 +15,10 @@ import pytest
 
 from host.__main__ import main
 from host.errors import UsageError
-from host.files.formats import write_table
 from host.files.reading import CsvOptions, csv_options, files_of, read_table
-from host.join.inputs import read_input
+from host.files.writing import write_table
 from host.pipeline import Pipeline
+from host.pipeline.merging import read_input
 
 
 def run(command, **options):

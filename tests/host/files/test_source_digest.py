@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from host.files.source_digest import file_digest, files_below
+from host.files.atomic import file_digest, files_below
 
 LONG_AGO = 1_600_000_000
 

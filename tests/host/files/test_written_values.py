@@ -17,7 +17,8 @@ import pytest
 
 from host.__main__ import main
 from host.errors import UsageError
-from host.files.formats import FORMATS, write_table
+from host.files.reading import FORMATS
+from host.files.writing import write_table
 from host.pipeline import Pipeline
 
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

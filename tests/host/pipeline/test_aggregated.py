@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 import pyarrow as pa
 import pytest
 
-from host.aggregate.stream import WindowAggregation
 from host.errors import DisorderError, UnknownColumnError
+from host.operators.aggregate import WindowAggregation
 from host.pipeline import Flag, Pipeline
-from host.query.aggregate_query import AggregateQuery
-from tests.host.aggregate.by_rows import SCHEMA, tables
+from host.query.queries import AggregateQuery
+from tests.host.operators.by_rows import SCHEMA, tables
 
 ASKED = AggregateQuery(
     time="time", window=6, advance=2, keys=("item",),

@@ -12,7 +12,7 @@ import pytest
 from host import CountWindow, TimeWindow, UsageError, open_device
 from host.errors import FalseDistinctError, NullOrderError, UnknownColumnError
 from host.pipeline import Pipeline
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
 from host.query.tables import output_schema
 from tests.host.tables import bundle, naive_join
 

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from host.errors import FailureError, UnknownColumnError, UnsupportedTypeError, UsageError
-from host.operators import CopyCounters
-from host.pipeline import Flag, Pipeline, Source
-from host.pipeline.source import Bound
+from host.pipeline import Bound, Flag, Pipeline, Source
+from host.pipeline.row_operators import CopyCounters
 from host.runtime import Governor, Quantity, ResourceError
 
 SCHEMA = pa.schema([("x", pa.int64()), ("y", pa.int64()), ("n", pa.int64())])

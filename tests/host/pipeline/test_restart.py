@@ -9,7 +9,7 @@ import pytest
 
 from host import CountWindow, open_device
 from host.pipeline import Pipeline
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
 from host.runtime import Governor, Quantity, Quantum, Scheduler
 
 ROWS = 50_000

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 from host.errors import FailureError
-from host.pipeline import Pipeline
-from host.streams import parallel
+from host.pipeline import Pipeline, parallel
 
 SCHEMA = pa.schema([("x", pa.int64())])
 

@@ -16,7 +16,7 @@ import pytest
 
 from host.errors import FalseDistinctError, FalseOrderError, UnknownColumnError
 from host.pipeline import Pipeline
-from host.pipeline.splits import distinct_as_declared, in_declared_order
+from host.pipeline.source import distinct_as_declared, in_declared_order
 
 VALUES = st.lists(
     st.tuples(st.sampled_from([0, 1, 2, None]), st.sampled_from(["a", "b", None])), max_size=12

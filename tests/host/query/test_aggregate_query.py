@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from host.errors import UsageError
-from host.query.aggregate_query import Aggregate, AggregateQuery
-from host.query.durations import Duration
+from host.query.quantities import Duration
+from host.query.queries import Aggregate, AggregateQuery
 
 PLAIN = {"time": "at", "window": 10, "aggregates": {"n": "count"}}
 

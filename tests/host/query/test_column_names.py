@@ -3,8 +3,8 @@ import pytest
 
 from host import UsageError
 from host.errors import UnknownColumnError
-from host.query.column_names import output_names, require_column
-from host.reference.join_type import JoinType
+from host.query.tables import output_names, require_column
+from host.reference.types import JoinType
 
 CASES = {
     "different names stay": (["a"], ["b"], ["a", "b"]),

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import pytest
 
 from host.errors import UsageError
-from host.query.durations import Duration, as_duration, parse_duration
+from host.query.quantities import Duration, as_duration, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from host import InputRate, Latency, Queue, UsageError
-from host.query.goals import Measurement
+from host.query.ordering import Measurement
 
 NONE = Fraction(0)
 

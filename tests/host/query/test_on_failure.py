@@ -8,9 +8,9 @@ import pytest
 from host import Ordering, Queue
 from host.__main__ import main
 from host.errors import UsageError
-from host.files.formats import read_table, write_table
-from host.query.join_query import JoinQuery
-from host.query.on_failure import OnFailure
+from host.files.reading import read_table
+from host.files.writing import write_table
+from host.query.queries import JoinQuery, OnFailure
 from host.reference.window import CountWindow
 from tests.host.failing_device import gated
 from tests.host.small_bundles import write_manifest

@@ -4,11 +4,10 @@ import pytest
 
 from host import TimeWindow, UsageError, open_device
 from host.__main__ import parser
-from host.cli.query_arguments import query_from
-from host.join.driver import join_tables
-from host.query.durations import Duration, parse_duration
-from host.query.join_query import JoinQuery
-from host.query.one_sided import one_sided
+from host.cli.arguments import query_from
+from host.query.quantities import Duration, parse_duration
+from host.query.queries import JoinQuery, one_sided
+from host.session.table_join import join_tables
 
 ROWS = pa.table({"t": [0, 3, 4, 7, 9, 12]})
 

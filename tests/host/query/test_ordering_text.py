@@ -2,7 +2,7 @@
 import pytest
 
 from host import InputRate, Latency, Ordering, Queue, UsageError
-from host.query.ordering_text import parse_ordering
+from host.query.ordering import parse_ordering
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 import pytest
 
 from host import InputRate, Latency, Queue
-from host.cost_model import Circuit, Workload, cycles_per_tuple
-from host.query.goals import Measurement
-from host.query.period_control import PATIENCE, PeriodControl
+from host.protocol.cost_model import Circuit, Workload, cycles_per_tuple
+from host.query.ordering import PATIENCE, Measurement, PeriodControl
 from tests.host.tables import manifest_of
 
 GOALS = st.one_of(

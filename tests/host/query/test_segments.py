@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules of segments that are known beforehand."""
 
-from host.query.segments import ListedSegments, Segment
+from host.query.cores import ListedSegments, Segment
 
 
 def test_a_list_is_told_in_order_and_then_ends():

@@ -6,12 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from host.reference.general_operator import GeneralOperator, OperatorInstance, run
-from host.reference.shared_operator import Epoch, SharedOperator
-from host.reference.window_state import Arrival
-from host.windowed.meaning import general
-from tests.host.windowed.brute_force import arrivals
-from tests.host.windowed.operators import ALL
+from host.operators.meaning import general
+from host.reference.operator import (
+    Arrival,
+    Epoch,
+    GeneralOperator,
+    OperatorInstance,
+    SharedOperator,
+    run,
+)
+from tests.host.operators.brute_force import arrivals
+from tests.host.operators.operators import ALL
 
 
 def clock(text):

@@ -2,7 +2,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.reference.overlap import reference_overlap
+from host.reference.asof import reference_overlap
 
 ROW = st.tuples(
     st.integers(-5, 5), st.none() | st.integers(0, 6), st.sampled_from(["a", "b", None])

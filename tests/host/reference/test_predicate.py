@@ -8,7 +8,7 @@ import pytest
 
 from host import EQUAL, OPEN, Bounds, DifferenceBand, Side
 from host.errors import PredicateError
-from host.reference.exact import places
+from host.reference.arrivals import places
 from host.reference.predicate import evaluate, load_predicate
 
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1) | st.sampled_from(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from host import CountWindow, TimeWindow
-from host.reference.exact import places
+from host.reference.arrivals import places
 from host.reference.window import window_starts
 
 

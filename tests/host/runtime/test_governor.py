@@ -12,7 +12,7 @@ from host.runtime import (
     ResourceError,
     Scheduler,
 )
-from host.runtime.governor import shares
+from host.runtime.graph import shares
 from host.runtime.testing import MockProducer, transform_graph, values_of
 from tests.host.runtime.streams import Fault, FaultParams, given_values
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
+from host.pipeline.sorting import Uniq, UniqParams
 from host.runtime import (
     ExecStreamGraph,
     GraphError,
@@ -10,7 +11,6 @@ from host.runtime import (
     StreamState,
 )
 from host.runtime.testing import MockProducer, MockProducerParams, values_of
-from host.streams.uniq import Uniq, UniqParams
 from tests.host.runtime.streams import Concatenate, ConfluenceParams, given_values
 
 

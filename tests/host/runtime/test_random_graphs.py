@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from host.pipeline.operations import Limit, LimitParams
 from host.runtime import (
     ConduitParams,
     ConfluenceParams,
@@ -18,7 +19,6 @@ from host.runtime import (
     StreamState,
 )
 from host.runtime.testing import MockProducer, values_of
-from host.streams.limit import Limit, LimitParams
 from tests.host.runtime.column_streams import (
     Add,
     AddParams,

@@ -3,6 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from host.pipeline.operations import Limit, LimitParams
+from host.pipeline.sorting import Sort, SortedMerge, SortedMergeParams, SortParams, Uniq, UniqParams
 from host.runtime import (
     ConduitExecStream,
     ConduitParams,
@@ -14,10 +16,6 @@ from host.runtime import (
     StuckGraphError,
 )
 from host.runtime.testing import MockProducer, values_of
-from host.streams.limit import Limit, LimitParams
-from host.streams.sort import Sort, SortParams
-from host.streams.sorted_merge import SortedMerge, SortedMergeParams
-from host.streams.uniq import Uniq, UniqParams
 from tests.host.runtime.streams import (
     Concatenate,
     ConfluenceParams,

@@ -3,8 +3,8 @@
 
 import pytest
 
-from host.link import FrameDecoder, HostEndpoint, Timing
-from host.manifest import Manifest
+from host.devices.link import FrameDecoder, HostEndpoint, Timing
+from host.protocol.manifest import Manifest
 from sim.board.board import SimulatedBoard
 
 #: Cycles of a byte on the line: ten bits of 25 cycles.

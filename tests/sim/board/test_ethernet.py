@@ -8,7 +8,7 @@ import pytest
 from hdl.boards.table import find_board
 from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
-from host.device import open_device
+from host.devices import open_device
 from sim.board.conversation import Undelivered
 from sim.board.ethernet_board import SimulatedEthernetBoard
 from sim.board.ethernet_conversation import EthernetConversation

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from hdl.presets import PRESETS
-from host.device import open_device
+from host.devices import open_device
+from host.devices.selftest import Outcome, self_test
 from host.errors import LinkLostError, LinkMismatchError
-from host.selftest import Outcome, self_test
 from sim.board.commands import simulated_baud
 from sim.board.ports import PseudoTerminal, TcpPort
 from sim.board.server import BoardServer, line_rate, serving

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from host.cost_model import Circuit, Workload, cycles_per_tuple
+from host.protocol.cost_model import Circuit, Workload, cycles_per_tuple
 from sim.experiments import elastic_figures
 from sim.experiments.accelerators import ACCELERATORS
 from sim.experiments.elastic_figures import elastic_plots, sweep_elastic, write_elastic

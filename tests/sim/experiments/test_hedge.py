@@ -3,8 +3,8 @@
 
 import numpy as np
 
-from host.join.verification import reference_pairs
-from host.query.join_query import JoinQuery
+from host.operators.verification import reference_pairs
+from host.query.queries import JoinQuery
 from host.reference.window import TimeWindow
 from sim.experiments.hedge import PARTS, TERMS, trades
 

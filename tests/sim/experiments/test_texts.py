@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from host.windowed.vectorized import aggregate_arrays
+from host.operators.vectorized import aggregate_arrays
 from sim.experiments import text_figures
 from sim.experiments.accelerators import prepare
 from sim.experiments.text_figures import (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pyarrow as pa
 
-from host.failures.failure_record import CoreFailure, FailureRecord, LostTuples
-from host.reference.side import Side
+from host.reference.arrivals import Side
+from host.session.records import CoreFailure, FailureRecord, LostTuples
 from sim.failures.expectation import arrivals, without_lost
 
 PLACES = arrivals(pa.table({"t": [0, 2, 4, 6]}), pa.table({"t": [0, 1, 4, 9]}))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from hdl.bundle import generate
-from host.device.simulated import SimulatedDevice
+from host.devices.simulated import SimulatedDevice
 from host.errors import CoreFailureError
-from host.join.driver import TableJoin
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
 from host.reference.window import CountWindow
+from host.session.table_join import TableJoin
 from sim.failures.flip_trials import FLIP_SHAPES, run_flip
 from sim.failures.flips import VARIABLES, flipping, memories_of, with_flips
 from sim.failures.trials import tables

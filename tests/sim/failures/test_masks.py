@@ -4,10 +4,10 @@
 import numpy as np
 import pytest
 
-from host.device import Stamps
-from host.device.simulated import SimulatedDevice
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.devices import Stamps
+from host.devices.simulated import SimulatedDevice
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.failures.trials import SHAPES
 from sim.scenarios import assert_right, random_scenario
 from sim.scenarios.answers import answer

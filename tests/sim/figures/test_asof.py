@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sim.figures import asof
-from tests.host.test_driver_simulated import PARAMETERS
+from tests.host.session.test_driver_simulated import PARAMETERS
 
 INDEX = PARAMETERS["index, two in a word"].with_(keys=PARAMETERS["index"].keys[:1])
 

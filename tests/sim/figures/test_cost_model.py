@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from host.cost_model import IDLE, Circuit, Workload, cycles_per_tuple, processing_latency
+from host.protocol.cost_model import IDLE, Circuit, Workload, cycles_per_tuple, processing_latency
 from sim.figures.cost_model import RECORD
 from sim.figures.model_run import Condition, ModelRun
 from sim.figures.model_sweep import ACCELERATORS, read, sweep, worst

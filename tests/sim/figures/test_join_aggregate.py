@@ -3,9 +3,9 @@ import pytest
 
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
-from host.cost_model import Circuit, bottleneck, cycles_per_tuple
-from host.cost_model import Workload as Load
-from host.manifest import JoinAggregateManifest
+from host.protocol.cost_model import Circuit, bottleneck, cycles_per_tuple
+from host.protocol.cost_model import Workload as Load
+from host.protocol.manifest import JoinAggregateManifest
 from sim.figures import join_aggregate
 from sim.figures.join_aggregate import Workload, compare, left_rows
 

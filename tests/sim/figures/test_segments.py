@@ -8,7 +8,7 @@ import pytest
 from hdl.presets import PRESETS
 from host import Manifest
 from host.errors import DeviceError
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
 from sim.figures import segments
 from sim.figures.segments import LOADS, ROTATED, Load, change_words, counted, cycles_more
 from tests.host.small_bundles import write_manifest

@@ -8,14 +8,14 @@ import pytest
 
 from hdl.fpga.shell import SHELL
 from host import CountWindow, open_device
-from host.join.driver import join_tables
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
+from host.session.table_join import join_tables
 from sim.netlist.commands import run_netlist
 from sim.netlist.comparison import compare
 from sim.netlist.library import build_netlist_library, netlist_of
 from sim.netlist.shapes import SHAPES
 from sim.netlist.size import size_of
-from tests.host.join.test_driver import random_table
+from tests.host.session.test_driver import random_table
 from tests.host.tables import naive_join
 from tests.sim.netlist.faults import FAULTS, VARIABLE, add_faults, models_with_faults
 

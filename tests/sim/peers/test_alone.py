@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 from sim.peers import kit
 from sim.peers.alone import recorded, simulate
 from sim.peers.workload import Workload
+from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle
-from tests.host.test_driver_simulated import PARAMETERS
 
 
 def test_words_of_a_command_are_offered_again(tmp_path):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from host.manifest import Manifest
+from host.protocol.manifest import Manifest
 from sim.scenarios import assert_chain_right, chain_answer, make_scenario, names
 from sim.soak.results import MARK
 from tests.host.small_bundles import write_manifest

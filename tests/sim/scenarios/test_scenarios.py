@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.benches.shapes import SHAPES
 from sim.scenarios import (
     Cases,

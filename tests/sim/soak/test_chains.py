@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from host.manifest import Manifest
+from host.protocol.manifest import Manifest
 from sim.soak.chains import ChainModel, model_of
 from sim.soak.compare import difference
 from sim.soak.model import Model

@@ -6,7 +6,7 @@ import pytest
 
 from sim.soak.machine import Feeding
 from sim.soak.words import WordLayout
-from tests.host.test_driver_simulated import PARAMETERS
+from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.sim.soak.test_soak import checker_of
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from host.device.software import SoftwareDevice
+from host.devices.software import SoftwareDevice
 from sim.failures.trials import SHAPES
 from sim.soak.bundles import faulty, manifest_of
 from sim.soak.checking import Checker

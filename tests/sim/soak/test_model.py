@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 
-from host.device.software import SoftwareDevice
+from host.devices.software import SoftwareDevice
 from sim.soak.chains import model_of
 from sim.soak.compare import difference
 from sim.soak.model import Model

@@ -16,9 +16,9 @@ from sim.soak.shapes import KINDS, random_shape
 from sim.soak.soak import Soak
 from sim.verilated.library import build_library
 from tests.conftest import ROOT
+from tests.host.devices.test_device_external import LARGE
+from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.small_bundles import BUNDLES
-from tests.host.test_device_external import LARGE
-from tests.host.test_driver_simulated import PARAMETERS
 from tests.sim.soak.test_soak import CHAINS, LARGE_EFFORT
 
 SCAN = BUNDLES["tiny"].with_(tuples_per_word=2)

@@ -15,11 +15,11 @@ from sim.soak.shapes import KINDS, engine_of, random_shape
 from sim.soak.soak import Soak
 from sim.soak.workloads import KEYS, SIDES, TIMES
 from tests.conftest import ROOT
+from tests.host.devices.test_device_external import LARGE
+from tests.host.devices.test_device_external import SHAPES as EXTERNAL
+from tests.host.devices.test_device_simulated import PAIRED_PORTS
+from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.small_bundles import BUNDLES
-from tests.host.test_device_external import LARGE
-from tests.host.test_device_external import SHAPES as EXTERNAL
-from tests.host.test_device_simulated import PAIRED_PORTS
-from tests.host.test_driver_simulated import PARAMETERS
 
 CHAINS = {
     architecture: BUNDLES["tiny"].with_(architecture=architecture, cores=3, sub_window=5)

@@ -10,14 +10,14 @@ import pytest
 
 from hdl.bundle import write_bundle
 from host.__main__ import main
-from host.device.simulated import SimulatedAggregate
+from host.devices.simulated import SimulatedAggregate
 from host.errors import DeviceError, ForeignManifestError
-from host.words import AggregateCodec
+from host.protocol.codecs import AggregateCodec
 from sim.verilated.library import build_library
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.input_program import InputProgram
-from tests.host.aggregate.device_tables import SCHEMA, agree, cases, on_device, query
-from tests.host.aggregate.small_aggregate import OPERATOR, PARAMETERS
+from tests.host.operators.device_tables import SCHEMA, agree, cases, on_device, query
+from tests.host.operators.small_aggregate import OPERATOR, PARAMETERS
 
 pytestmark = pytest.mark.long
 

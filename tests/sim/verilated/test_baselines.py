@@ -8,11 +8,11 @@ import pytest
 
 from hdl.bundle import write_bundle
 from host.__main__ import main
-from host.device import open_device
-from host.device.simulated import SimulatedDevice
+from host.devices import open_device
+from host.devices.simulated import SimulatedDevice
 from host.errors import ForeignManifestError
-from host.manifest import Manifest
-from host.words import WordCodec
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
 from sim.verilated.library import build_library
 from tests.hdl.baselines.programs import pairs_by_mark, random_program
 from tests.sim.soak.test_soak import CHAINS

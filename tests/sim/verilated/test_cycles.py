@@ -10,12 +10,12 @@ import pytest
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow
-from host.cost_model import JoinSize, estimated_cycles
-from host.device.contract import Stamps
-from host.device.simulated import SimulatedDevice
-from host.join.driver import TableJoin
-from host.query.join_query import JoinQuery, Term
-from host.words import WordCodec
+from host.devices import Stamps
+from host.devices.simulated import SimulatedDevice
+from host.protocol.codecs import WordCodec
+from host.protocol.cost_model import JoinSize, estimated_cycles
+from host.query.queries import JoinQuery, Term
+from host.session.table_join import TableJoin
 from sim.verilated.library import build_library
 
 X = (KeyField(name="x", bits=16),)

@@ -4,7 +4,7 @@
 import ctypes
 import subprocess
 
-from host.bundles.cache import library_folder, prepare_folder
+from host.devices.bundles import library_folder, prepare_folder
 from sim.verilated.library import cached_runtime
 from sim.verilated.model import FAST, INITIAL_VALUES, flags_of
 from sim.verilated.toolchain import find_toolchain

@@ -15,10 +15,8 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
-from host.device import simulator_library
-from host.device.processor import processor_of, this_processor
-from host.device.simulated import SimulatedDevice
-from host.device.simulator_library import LIBRARY
+from host.devices import simulated
+from host.devices.simulated import LIBRARY, SimulatedDevice, processor_of, this_processor
 from host.errors import (
     BuildError,
     CacheError,
@@ -28,9 +26,9 @@ from host.errors import (
     MissingToolError,
     StaleManifestError,
 )
-from host.files.checksum import checksum_file, is_intact, publish
-from host.manifest import Manifest, digest
-from host.words import WordCodec
+from host.files.atomic import checksum_file, is_intact, publish
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest, digest
 from sim.__main__ import main
 from sim.rewriter import UnknownNetlist
 from sim.verilated import library, model
@@ -160,7 +158,7 @@ def test_instances_in_threads_do_not_disturb_one_another(built):
 def test_instances_of_one_library_are_closed_in_any_order(built, order):
     # In a process of its own: where it fails, it hangs in C++ without letting Python go on.
     closing = (
-        "import sys; from host.device import open_device\n"
+        "import sys; from host.devices import open_device\n"
         "devices = [open_device(sys.argv[1]) for _ in range(3)]\n"
         "for device in devices[:: int(sys.argv[2])]: device.close()"
     )
@@ -264,14 +262,14 @@ def test_a_library_that_is_replaced_while_it_is_opened_is_refused(built, bundle,
     # One that this process has not loaded yet.
     write_bundle(SMALL.with_(sub_window=5), bundle)
     build_library(bundle)
-    unused_name = simulator_library._unused_name
+    unused_name = simulated._unused_name
 
     def replace(path):
         shutil.copy(built / LIBRARY, path)
         return unused_name(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(simulator_library, "_unused_name", replace)
+        patch.setattr(simulated, "_unused_name", replace)
         with pytest.raises(StaleManifestError, match=r"built from something else.*sim build"):
             SimulatedDevice(bundle)
     build_library(bundle)

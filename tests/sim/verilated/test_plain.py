@@ -13,9 +13,9 @@ import pytest
 from hdl.bundle import NETLIST, write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
-from host.device.contract import Stamps
-from host.device.simulated import SimulatedDevice
-from host.words import WordCodec
+from host.devices import Stamps
+from host.devices.simulated import SimulatedDevice
+from host.protocol.codecs import WordCodec
 from sim.verilated.library import build_library
 from sim.verilated.model import simulated_text
 from tests.sim.verilated.test_words import SHAPES as WORDS

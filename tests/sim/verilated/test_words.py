@@ -6,13 +6,13 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
-from host.exchange.configuration import configuration
-from host.hardware.buckets import Coordinate
-from host.manifest import Manifest
+from host.protocol.buckets import Coordinate
+from host.protocol.codecs import WordCodec
+from host.protocol.configuration import configuration
+from host.protocol.manifest import Manifest
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow
-from host.words import WordCodec
 from sim.scenarios import Scenario, answer, assert_right, hostile_scenario, random_scenario
 from sim.verilated.library import build_library
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host import FailureError, UsageError
-from host.cli import status
+from host.cli import command
 from spark_offload.__main__ import main
 from spark_offload.cli.files import Source
 from spark_offload.failures.translation import kit_errors
@@ -30,7 +30,7 @@ ARRAY = json.dumps([{"t": t, "k": k} for t, k in ROWS], indent=1)
 @pytest.fixture(autouse=True)
 def _no_lines_of_progress(monkeypatch):
     """A busy machine may take so long that there would be one."""
-    monkeypatch.setattr(status, "PERIOD", 3600.0)
+    monkeypatch.setattr(command, "PERIOD", 3600.0)
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ def test_a_program_runs_from_the_archive_alone(tmp_path, capsys):
     assert f"spark-submit --py-files {archive}" in capsys.readouterr().out
     names = zipfile.ZipFile(archive).namelist()
     assert "host/__init__.py" in names
-    assert "host/device/software.json" in names
+    assert "host/devices/software.json" in names
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     submit = Path(sys.executable).with_name("spark-submit")

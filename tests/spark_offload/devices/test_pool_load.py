@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from host.elastic import CoreControl, EnergyController, PredictiveController, ThresholdController
+from host.query.cores import (
+    CoreControl,
+    EnergyController,
+    PredictiveController,
+    ThresholdController,
+)
 from spark_offload.devices.pool_load import PoolLoad
 
 MILLION = 1_000_000

@@ -6,8 +6,7 @@ import os
 import pytest
 
 from host import ThresholdController
-from host.device.lock import claim_device
-from host.device.lock_file import LOCK_FOLDER, LockFolder
+from host.devices.locks import LOCK_FOLDER, LockFolder, claim_device
 from host.errors import DeviceLockError
 from spark_offload.devices import load_file
 from spark_offload.devices.pool_share import ElasticPool, MicroBatchTask, PoolShare

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from host.reference.join_type import JoinType
-from host.reference.side import Side
+from host.reference.arrivals import Side
+from host.reference.types import JoinType
 from spark_offload.layout import halos as module
 from spark_offload.layout.halos import count_halos, time_halos
 from spark_offload.layout.order_axis import LEAST

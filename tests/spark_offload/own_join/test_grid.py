@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 import pytest
 
-from host.query.join_query import Term
+from host.query.queries import Term
 from spark_offload.layout.columns import arrow_schema
 from spark_offload.own_join.differences import difference_of
 from spark_offload.own_join.grid import cells_of, in_cells, repeated_for_cells

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 import pytest
 
 from host import TimeWindow, UsageError
-from host.join.verification import reference_pairs
-from host.query.join_query import JoinQuery, Term
-from host.reference.join_type import JoinType
+from host.operators.verification import reference_pairs
+from host.query.queries import JoinQuery, Term
+from host.reference.types import JoinType
 from spark_offload import stream_join
 from spark_offload.own_join.question import own_join
 from spark_offload.planning.request import build_query

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from host import Manifest, TimeWindow
-from host.cost_model import JoinSize
-from host.query.join_query import JoinQuery
+from host.protocol.cost_model import JoinSize
+from host.query.queries import JoinQuery
 from spark_offload import explain, metrics, stream_join
 from spark_offload.measures.metrics import JoinMetrics, TaskMetrics
 from spark_offload.planning.cost import NESTED_LOOPS, InputSize, estimate_cost, join_size

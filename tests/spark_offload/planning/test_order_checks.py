@@ -6,7 +6,7 @@ import pytest
 
 from host import TimeWindow
 from host.errors import DisorderError, NullOrderError
-from host.query.join_query import JoinQuery
+from host.query.queries import JoinQuery
 from spark_offload.failures.translation import kit_errors
 from spark_offload.planning.order_checks import (
     checked_for_disorder,

@@ -4,7 +4,7 @@
 import pytest
 
 from host import CountWindow, TimeWindow, UsageError
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
 from spark_offload.planning.input_plan import NO_ESTIMATE
 from spark_offload.planning.placement import Facts, Placement, choose_placement, require_partitions
 from spark_offload.planning.profile import OrderProfile

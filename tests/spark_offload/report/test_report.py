@@ -8,9 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from host.control.elastic_record import CoreChange, ElasticRecord
-from host.control.precision_record import PeriodChange, PrecisionRecord
-from host.elastic import Observation
+from host.query.cores import Observation
+from host.session.records import CoreChange, ElasticRecord, PeriodChange, PrecisionRecord
 from spark_offload import JoinMetrics, TaskMetrics
 from spark_offload.measures.trace import cumulative_counts, histogram
 from spark_offload.report.charts import axis_ticks

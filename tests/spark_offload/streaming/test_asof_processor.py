@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from host import UsageError
-from host.asof.join import AsofJoin
-from host.query.asof_query import AsofQuery
-from host.query.durations import Duration
+from host.operators.asof_tables import AsofJoin
+from host.query.quantities import Duration
+from host.query.queries import AsofQuery
 from host.query.tables import output_schema
-from host.reference.direction import Direction
+from host.reference.asof import Direction
 from spark_offload.streaming.asof_processor import AsofGroups
 from spark_offload.streaming.blobs import from_blob, to_blob
 from spark_offload.streaming.groups import REGISTRY, group_keys

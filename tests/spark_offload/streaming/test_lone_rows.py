@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from host.query.tables import output_schema
-from host.reference.join_type import JoinType
+from host.reference.types import JoinType
 from spark_offload.streaming.lone_rows import as_results
 from tests.spark_offload.stream_model import BEGIN, SCHEMA, stream_task
 

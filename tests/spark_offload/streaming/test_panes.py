@@ -4,9 +4,9 @@
 import pyarrow as pa
 import pytest
 
-from host.aggregate.phases import Phases
-from host.aggregate.stream import WindowAggregation
-from host.query.aggregate_query import AggregateQuery
+from host.operators.aggregate import WindowAggregation
+from host.operators.phases import Phases
+from host.query.queries import AggregateQuery
 from spark_offload.streaming.panes import NUMBERS, panes_function, panes_schema
 from spark_offload.streaming.question import question_of_aggregation, question_type
 from spark_offload.tasks.aggregate_task import AggregateTask

@@ -10,8 +10,8 @@ import pytest
 
 from host import open_device
 from host.errors import WindowOverflowError
-from host.join.driver import TableJoin
-from host.reference.join_type import JoinType
+from host.reference.types import JoinType
+from host.session.table_join import TableJoin
 from spark_offload.streaming import passes
 from spark_offload.streaming.kept_parts import KeptPart
 from spark_offload.streaming.passes import NewPairs, Rows, reach

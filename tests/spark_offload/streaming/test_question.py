@@ -8,9 +8,9 @@ import json
 import pytest
 
 from host import TimeWindow, UsageError
-from host.query.durations import as_duration
-from host.query.join_query import JoinQuery, Term
-from host.reference.join_type import JoinType
+from host.query.quantities import as_duration
+from host.query.queries import JoinQuery, Term
+from host.reference.types import JoinType
 from spark_offload.streaming.question import (
     question_of,
     question_of_groups,

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from host import CountWindow
-from host.query.durations import Duration
-from host.query.join_query import JoinQuery, Term
+from host.query.quantities import Duration
+from host.query.queries import JoinQuery, Term
 from spark_offload.streaming.reduction import Reduction
 
 SCHEMAS = (

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host.reference.join_type import JoinType
-from host.reference.side import Side
+from host.reference.arrivals import Side
+from host.reference.types import JoinType
 from spark_offload.streaming import window_state as module
 from spark_offload.streaming.matched import MatchedBits
 from spark_offload.streaming.window_state import WindowState

@@ -4,13 +4,13 @@
 import pyarrow as pa
 import pytest
 
-from host.aggregate import device_aggregation
-from host.aggregate.phases import Phases
-from host.aggregate.stream import WindowAggregation
 from host.errors import AcceleratorLimitError, DisorderError
-from host.query.aggregate_query import AggregateQuery
+from host.operators import device_aggregate
+from host.operators.aggregate import WindowAggregation
+from host.operators.phases import Phases
+from host.query.queries import AggregateQuery
 from spark_offload.tasks.aggregate_task import AggregateTask, aggregate_function
-from tests.host.aggregate.small_aggregate import ModelDevice
+from tests.host.operators.small_aggregate import ModelDevice
 
 SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.int32())])
 QUERY = AggregateQuery(
@@ -37,7 +37,7 @@ class Opened(ModelDevice):
 
 @pytest.fixture
 def device(monkeypatch):
-    monkeypatch.setattr(device_aggregation, "open_aggregate", Opened)
+    monkeypatch.setattr(device_aggregate, "open_aggregate", Opened)
     Opened.open = 0
     yield "sim:small"
     assert Opened.open == 0

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from host.asof.join import AsofJoin
-from host.query.asof_query import AsofQuery
+from host.operators.asof_tables import AsofJoin
+from host.query.queries import AsofQuery
 from spark_offload.tasks import asof_task
 from spark_offload.tasks.asof_task import AsofTask, asof_function
-from tests.host.asof.test_asof_stream import LEFT, QUERY, RIGHT, ROW, pieces, tables
+from tests.host.operators.test_asof_stream import LEFT, QUERY, RIGHT, ROW, pieces, tables
 
 TAGS = [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
 

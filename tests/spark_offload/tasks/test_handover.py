@@ -9,13 +9,13 @@ import pytest
 
 from hdl.parameters import JoinParameters
 from host import TimeWindow
-from host.device.software import SOFTWARE_MANIFEST
+from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import KeyRangeError, WindowOverflowError
-from host.manifest import Manifest
-from host.query.durations import Duration
-from host.query.join_query import JoinQuery, Term
+from host.protocol.manifest import Manifest
+from host.query.quantities import Duration
+from host.query.queries import JoinQuery, Term
 from host.query.tables import output_schema
-from host.reference.join_type import JoinType
+from host.reference.types import JoinType
 from spark_offload.measures.metrics import JoinMetrics
 from spark_offload.tasks.task import JoinTask, arrow_function
 from tests.halves import half

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import pyarrow as pa
 import pytest
 
-from host.join.driver import TaggedLayout
-from host.join.verification import reference_pairs
-from host.query.join_query import JoinQuery
+from host.operators.verification import reference_pairs
+from host.query.queries import JoinQuery
 from host.reference.window import CountWindow, TimeWindow
+from host.session.intake import TaggedLayout
 from spark_offload.layout.tagged import ALONE_COLUMN
 from spark_offload.tasks.match_pieces import MatchPieces
 from tests.spark_offload.tagged_batches import in_batches, tagged_table

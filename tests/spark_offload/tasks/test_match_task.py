@@ -9,9 +9,8 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, TimeWindow, open_device
 from host.errors import WindowOverflowError
-from host.join.matched_aggregates import aggregate_matches
-from host.query.aggregate_query import Aggregate
-from host.query.join_query import JoinQuery, Term
+from host.operators.matches import aggregate_matches
+from host.query.queries import Aggregate, JoinQuery, Term
 from spark_offload.tasks import match_task
 from spark_offload.tasks.match_task import MatchTask, match_function
 from tests.host.small_bundles import write_manifest

@@ -6,8 +6,8 @@ import pytest
 
 from host import CountWindow, FailureError, TimeWindow
 from host.errors import DisorderError, NullOrderError
-from host.join.driver import TaggedLayout
-from host.query.join_query import JoinQuery
+from host.query.queries import JoinQuery
+from host.session.intake import TaggedLayout
 from spark_offload.layout.halos import HaloCounts
 from spark_offload.layout.tagged import ALONE_COLUMN
 from spark_offload.tasks.partition_rows import PartitionChecks, PartitionRows

@@ -10,7 +10,7 @@ import pytest
 
 from host import CountWindow, TimeWindow, UsageError
 from host.errors import DisorderError
-from host.query.join_query import JoinQuery, Term
+from host.query.queries import JoinQuery, Term
 from host.query.tables import output_schema
 from spark_offload.tasks.task import BUFFER_ROWS, JoinTask, arrow_function
 from tests.spark_offload.device_sources import made_by_task

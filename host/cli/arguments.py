@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command-line options that describe a join, the same for every command that joins."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from math import floor
+import re
+
+import pyarrow as pa
+
+from host.errors import UnsupportedTypeError, UsageError
+from host.files.reading import CsvOptions, csv_options, files_of, input_format
+from host.query.ordering import FORMS, parse_ordering
+from host.query.quantities import Duration, parse_duration
+from host.query.queries import Bound, JoinQuery, OnFailure, Term, Width, one_sided
+from host.reference.types import JoinType
+from host.reference.window import CountWindow, TimeWindow
+
+__all__ = [
+    "FILES",
+    "INPUT",
+    "add_csv_options",
+    "add_file_arguments",
+    "add_join_arguments",
+    "add_query_arguments",
+    "column_pair",
+    "csv_options_of",
+    "naming_cells",
+    "parse_length",
+    "parse_span",
+    "positive_integer",
+    "query_from",
+]
+
+#: What the help says of files.
+FILES = "by ending: .parquet, .csv, .json (lines or array); text that is read may be compressed"
+INPUT = "a file, a folder of files (also of folders KEY=VALUE), or a quoted pattern, 'data/*.csv'"
+
+_ESCAPED = r"a colon in a name is written \:"
+#: A number, a truth value, a date, or a time as CSV files have them.
+_TYPED = re.compile(
+    r"\s*([+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(nan|inf)|true|false|"
+    r"(\d{4}-\d\d-\d\d)?[ T]?(\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?)\s*",
+    re.IGNORECASE,
+)
+_SHOWN = 40
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+
+
+def add_join_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that describe a join of files; :func:`query_from` reads them."""
+    add_file_arguments(parser)
+    add_query_arguments(parser)
+
+
+def add_query_arguments(
+    parser: argparse.ArgumentParser, *, against: str = "the reference join"
+) -> None:
+    """Add the options that describe a join, without its files.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Where to add them.
+    against : str
+        What ``--verify`` compares the result with.
+    """
+    query = parser.add_argument_group("query")
+    query.add_argument(
+        "--order", required=True, metavar="LEFT:RIGHT",
+        help="columns that give the order of arrival; one name if both are called alike; a colon "
+        r"in a name is written \:",
+    )  # fmt: skip
+    query.add_argument(
+        "--equal", action="append", default=[], metavar="LEFT:RIGHT",
+        help="columns that must be equal; may be repeated",
+    )  # fmt: skip
+    query.add_argument(
+        "--band", action="append", default=[], metavar="LEFT:RIGHT:LO:HI",
+        help="LO <= left - right <= HI; either may be left empty, durations for temporal columns; "
+        "may be repeated",
+    )  # fmt: skip
+    window = query.add_mutually_exclusive_group(required=True)
+    window.add_argument(
+        "--within", metavar="DURATION|NUMBER",
+        help="how far apart the order columns may be: 180min, 30s, 2h, 1d, 500ms for temporal "
+        "columns, a number for others; LO:HI for LO <= left - right <= HI, like --within=-5s:0s",
+    )  # fmt: skip
+    window.add_argument("--rows", metavar="N", help="only the last N rows of the other table")
+    query.add_argument(
+        "--how", default=JoinType.INNER.value, metavar="TYPE",
+        help=f"{', '.join(kind.value for kind in JoinType)}; default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
+        "--ordering", default="outer", metavar="ORDERING",
+        help=f"order of the results: {FORMS}; default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
+        "--on-failure", default=OnFailure.RAISE.value, metavar="POLICY",
+        help="when a core of the accelerator fails: raise, report (go on without it, and say which "
+        "tuples are missing) or replay (nothing is missing); default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
+        "--sorted",
+        action="store_true",
+        help="both tables are sorted already; an error if not. The files of a folder are sorted "
+        "one by one, and are merged",
+    )
+    query.add_argument(
+        "--suffix", default="_right", help="for right columns whose name a left one has"
+    )
+    run = parser.add_argument_group("run")
+    run.add_argument(
+        "--device", metavar="URI",
+        help="sim:BUNDLE, software: or software:BUNDLE; default: a bundle that suits, simulated",
+    )  # fmt: skip
+    run.add_argument(
+        "--build", action="store_true",
+        help="where no bundle here is large enough for the query, build one",
+    )  # fmt: skip
+    run.add_argument("--verify", action="store_true", help=f"compare with {against}")
+    run.add_argument("--explain", action="store_true", help="say how the join is run")
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the two tables and the result."""
+    files = parser.add_argument_group("files", FILES)
+    files.add_argument("--left", required=True, metavar="FILE", help=f"the left table: {INPUT}")
+    files.add_argument("--right", required=True, metavar="FILE", help="the right table, likewise")
+    files.add_argument(
+        "--output", required=True, metavar="FILE",
+        help="where the result goes: not one of the inputs; the file appears whole or not at all",
+    )  # fmt: skip
+
+
+def add_csv_options(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says how CSV files are written; :func:`csv_options_of` reads it."""
+    parser.add_argument(
+        "--csv-option", action="append", default=[], metavar="NAME=VALUE",
+        help="how the CSV files are written: delimiter, quote, escape, decimal, encoding, skip "
+        "(lines before the header), null (cells that are missing values) or text (a column of "
+        "text, such as identifiers with leading zeros); may be repeated. Commas, semicolons, tabs "
+        "and bars between cells are found",
+    )  # fmt: skip
+
+
+def csv_options_of(options: argparse.Namespace, *paths: str) -> CsvOptions:
+    """Return how the CSV files among inputs are written.
+
+    Raises
+    ------
+    UsageError
+        If an option cannot be read, or no input consists of CSV files.
+    """
+    found = csv_options(options.csv_option)
+    formats = {input_format(file) for path in paths for file in files_of(path)}
+    if options.csv_option and ".csv" not in formats:
+        raise UsageError("--csv-option is for CSV files, but no input is one; leave it out.")
+    return found
+
+
+@contextmanager
+def naming_cells(sides: Sequence[tuple[str, str, pa.Table]]) -> Iterator[None]:
+    """Say in errors about the type of a text column of a CSV file which cell made it text.
+
+    Parameters
+    ----------
+    sides : sequence of (str, str, pa.Table)
+        What messages call a table, its path, and its rows.
+
+    Raises
+    ------
+    UsageError
+        Instead of one that asks for a cast, which a CSV file does not have.
+    """
+    try:
+        yield
+    except UsageError as error:
+        message = str(error)
+        if not isinstance(error, UnsupportedTypeError) and "(string: " not in message:
+            raise
+        notes = [
+            _of_cells(path, name, table.column(name))
+            for side, path, table in sides
+            for name in dict.fromkeys(table.column_names)
+            if f"'{side}.{name}'" in message or f"Column {name!r}" in message
+            if input_format(files_of(path)[0]) == ".csv"
+            if table.column_names.count(name) == 1
+            if pa.types.is_string(table.schema.field(name).type)
+        ]
+        if not notes:
+            raise
+        raise UsageError("; ".join([message.rstrip("."), *notes]) + ".") from error
+
+
+def _of_cells(path: str, name: str, cells: pa.ChunkedArray) -> str:
+    """Say which of the cells of a column is text, and what can be done."""
+    for row, cell in enumerate(cells.to_pylist()):
+        if cell is not None and not _TYPED.fullmatch(cell):
+            return (
+                f"column {name!r} of {path!r} is text because of {cell[:_SHOWN]!r} in row {row} "
+                f"(the first is 0): correct it (dates are 2024-01-31, times 2024-01-31 12:30:00), "
+                f"leave it empty, or say by --csv-option null=TEXT that it is a missing value"
+            )
+    return f"column {name!r} of {path!r} is text because its cells have no type in common"
+
+
+def query_from(options: argparse.Namespace) -> JoinQuery:
+    """Return the query described by parsed ``options``.
+
+    Raises
+    ------
+    UsageError
+        If an option cannot be read.
+    """
+    terms = [Term(*column_pair(text, "--equal")) for text in options.equal]
+    terms += [_band(text) for text in options.band]
+    order = column_pair(options.order, "--order")
+    window, ends = _window(options, order)
+    return JoinQuery(
+        terms=(*terms, *ends),
+        order=order,
+        window=window,
+        sorted=options.sorted,
+        suffix=options.suffix,
+        how=JoinType.of(options.how),
+        ordering=parse_ordering(options.ordering),
+        on_failure=OnFailure.of(options.on_failure),
+    )
+
+
+def parse_length(text: str, what: str = "") -> int | Fraction | Duration:
+    """Read a number or a duration from text.
+
+    Parameters
+    ----------
+    text : str
+        Text of the number or duration.
+    what : str
+        Beginning of an error message: what the length is for.
+
+    Raises
+    ------
+    UsageError
+        If the text is neither.
+    """
+    text = text.strip()
+    if not _NUMBER.fullmatch(text):
+        return parse_duration(text, what)
+    number = Fraction(text)
+    return number.numerator if number.denominator == 1 else number
+
+
+def parse_span(text: str, option: str) -> int | Duration:
+    """Read a length of time: a duration, or a whole number.
+
+    Raises
+    ------
+    UsageError
+        If the text is neither; the error names the option.
+    """
+    length = parse_length(text, option)
+    if not isinstance(length, (int, Duration)):
+        raise UsageError(f"{option} takes a whole number, not {text}.")
+    return length
+
+
+def column_pair(text: str, option: str) -> tuple[str, str]:
+    r"""Return the columns of ``LEFT:RIGHT``, or of one name that is the same on both sides.
+
+    A colon in a name is written ``\\:``, and a backslash before a colon or backslash ``\\\\``.
+
+    Raises
+    ------
+    UsageError
+        If the text has another form; the error names the option.
+    """
+    parts = _split(text)
+    if len(parts) > 2 or not all(parts):
+        raise UsageError(f"{option} takes LEFT:RIGHT, two column names, not {text!r}; {_ESCAPED}.")
+    return parts[0], parts[-1]
+
+
+def _split(text: str) -> list[str]:
+    """Return the parts between colons, with the escaped characters in them."""
+    parts = [""]
+    for escaped, separator, other in re.findall(r"\\([:\\])|(:)|(.)", text, re.DOTALL):
+        if separator:
+            parts.append("")
+        else:
+            parts[-1] += escaped or other
+    return parts
+
+
+def _band(text: str) -> Term:
+    parts = _split(text)
+    if len(parts) != 4 or not all(parts[:2]):
+        raise UsageError(
+            f"--band takes LEFT:RIGHT:LO:HI, two column names and two bounds, not {text!r}; "
+            f"{_ESCAPED}."
+        )
+    low, high = (
+        _bound(part, f"In --band {text!r}, {name}")
+        for name, part in zip(("LO", "HI"), parts[2:], strict=True)
+    )
+    return Term(parts[0], parts[1], low, high)
+
+
+def _bound(text: str, what: str) -> Bound:
+    return parse_length(text, what) if text.strip() else None
+
+
+def _window(options: argparse.Namespace, order: tuple[str, str]) -> tuple[Width, tuple[Term, ...]]:
+    if options.rows is not None:
+        return CountWindow(positive_integer(options.rows, "--rows")), ()
+    ends = options.within.split(":")
+    if len(ends) == 2:
+        low, high = (_end(text, f"In --within {options.within!r}, {text!r}") for text in ends)
+        return one_sided(low, high, order)
+    width = parse_length(options.within, "--within")
+    if isinstance(width, Duration):
+        return width, ()
+    if width < 0:
+        raise UsageError(f"--within must not be negative, but is {options.within}.")
+    return TimeWindow(floor(width)), ()
+
+
+def _end(text: str, what: str) -> int | Duration:
+    end = parse_length(text, what)
+    if not isinstance(end, (int, Duration)):
+        raise UsageError(f"{what} is no whole number.")
+    return end
+
+
+def positive_integer(text: str, option: str) -> int:
+    """Return a whole number of at least 1; raise a UsageError that names the option otherwise."""
+    if not re.fullmatch(r"\d+", text) or int(text) < 1:
+        raise UsageError(f"{option} takes a whole number of at least 1, not {text!r}.")
+    return int(text)

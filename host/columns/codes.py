@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Codes for values of any kind, equal on both sides if the values are, in tables and in streams."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from host.columns.kinds import Column, integer_view, validity
+
+__all__ = [
+    "Codes",
+    "FieldValues",
+    "GrowingCodes",
+    "IntegerCodes",
+    "codes_of_columns",
+    "codes_of_distances",
+    "combined",
+    "dense",
+]
+
+# Values of a key field that are computed only where they are needed.
+
+Array = npt.NDArray[Any]
+UInt64s = npt.NDArray[np.uint64]
+
+_MASK = (1 << 64) - 1
+
+
+class FieldValues:
+    """One key field of a batch's rows: ``(value * factor - minus) // divisor - place``.
+
+    The values stay in an Arrow buffer, and :meth:`block` computes the field of some of them.
+
+    Parameters
+    ----------
+    values : array of integers
+        Values of any width.
+    factor, minus, divisor : int
+        How a value becomes a distance from the origin.
+    place : int
+        How far the smallest value of the field is below zero.
+    """
+
+    __slots__ = ("_divisor", "_factor", "_minus", "_place", "values")
+
+    def __init__(
+        self, values: Array, factor: int = 1, minus: int = 0, divisor: int = 1, place: int = 0
+    ) -> None:
+        self.values = values
+        self._factor, self._divisor = factor, divisor
+        if divisor == 1:
+            minus, place = minus + place, 0
+        self._minus, self._place = np.uint64(minus & _MASK), np.uint64(place & _MASK)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def block(self, rows: slice) -> UInt64s:
+        """Return the field of some rows, modulo 2**64, in a new array."""
+        block: UInt64s = self.values[rows].astype(np.uint64)
+        if self._factor != 1:
+            block *= np.uint64(self._factor)
+        if self._minus:
+            block -= self._minus
+        if self._divisor != 1:
+            block //= np.uint64(self._divisor)
+        if self._place:
+            block -= self._place
+        return block
+
+    def of_rows(self, rows: npt.NDArray[np.int64]) -> "FieldValues":
+        """Return the field of only the given rows, copied."""
+        taken = FieldValues(self.values[rows], self._factor, 0, self._divisor)
+        taken._minus, taken._place = self._minus, self._place
+        return taken
+
+
+# Codes for values of any kind, equal on both sides if the values are equal.
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Codes that are equal where values are equal; nulls have code zero and need a mask.
+
+    Parameters
+    ----------
+    left, right : array of uint64
+        Codes, which are less than ``count``.
+    count : int
+        Number of codes.
+    """
+
+    left: UInt64s
+    right: UInt64s
+    count: int
+
+
+def dense(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Codes:
+    """Number the distinct values of both columns, which have one type, from zero."""
+    both = pa.chunked_array([*left.chunks, *right.chunks], type=left.type)
+    encoded = both.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    indices = encoded.indices
+    count = len(encoded.dictionary)
+    if indices.null_count:
+        indices = indices.fill_null(0)
+    codes = indices.to_numpy(zero_copy_only=False).astype(np.uint64)
+    return Codes(codes[: len(left)], codes[len(left) :], max(count, 1))
+
+
+def codes_of_columns(left: Column, right: Column) -> Codes:
+    """Number the values of two columns of a coded kind, or of two integer columns."""
+    if left.kind.is_coded:
+        return dense(left.data, right.data)
+    arrays = [column.integers for column in (left, right)]
+    low = dense(*(_chunked(array.view(np.uint64)) for array in arrays))
+    # Two values are equal if and only if their lower 64 bits and their signs are equal.
+    signs = [(array < 0).astype(np.uint64) for array in arrays]
+    return combined([low, Codes(signs[0], signs[1], 2)])
+
+
+def codes_of_distances(left: UInt64s, right: UInt64s) -> Codes:
+    """Number the values of two integer or temporal columns, given as distances."""
+    return dense(_chunked(left), _chunked(right))
+
+
+def combined(terms: Sequence[Codes]) -> Codes:
+    """Return one code for several, equal where all of them are equal."""
+    result = terms[0]
+    for term in terms[1:]:
+        if result.count * term.count > 1 << 64:
+            result = dense(_chunked(result.left), _chunked(result.right))
+            term = dense(_chunked(term.left), _chunked(term.right))
+        unit = np.uint64(term.count)
+        result = Codes(
+            result.left * unit + term.left,
+            result.right * unit + term.right,
+            result.count * term.count,
+        )
+    return result
+
+
+def _chunked(array: UInt64s) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(array)])
+
+
+# Codes for values that become known batch by batch.
+
+
+class GrowingCodes:
+    """Numbers distinct values from zero, in the order of their first appearance.
+
+    Arrow finds the distinct values of each batch; only these are looked up in a Python dictionary.
+    """
+
+    def __init__(self) -> None:
+        self._codes: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def of_values(self, array: pa.Array) -> UInt64s:
+        """Return the code of every value; a null gets the code of some other value."""
+        return self._spread(array.dictionary_encode())
+
+    def of_integers(
+        self, values: pa.Array, factor: int = 1, keep: npt.NDArray[np.bool_] | None = None
+    ) -> UInt64s:
+        """Return the code of every value, a number or a time, multiplied by ``factor``.
+
+        Only values that ``keep`` selects and that are not null get new codes.
+        """
+        view = integer_view(values)
+        known = validity(values)
+        if keep is not None:
+            known = keep if known is None else known & keep
+        plain = pa.array(view) if known is None else pa.array(view, mask=~known)
+        return self._spread(plain.dictionary_encode(), factor)
+
+    def _spread(self, encoded: pa.DictionaryArray, factor: int = 1) -> UInt64s:
+        uniques = encoded.dictionary.to_pylist()
+        if not uniques:
+            return np.zeros(len(encoded), np.uint64)
+        codes = self._numbers(uniques if factor == 1 else (value * factor for value in uniques))
+        indices = encoded.indices
+        if indices.null_count:
+            indices = indices.fill_null(0)
+        return codes[indices.to_numpy(zero_copy_only=False)]
+
+    def _numbers(self, uniques: Iterable[Hashable]) -> UInt64s:
+        known = self._codes
+        return np.array([known.setdefault(value, len(known)) for value in uniques], np.uint64)
+
+
+class IntegerCodes:
+    """Numbers distinct integers of one column, in the same way.
+
+    All of them are looked up by Arrow, which needs no Python object for each distinct value of a
+    batch.
+    """
+
+    def __init__(self) -> None:
+        self._known: pa.Array | None = None
+
+    def __len__(self) -> int:
+        return 0 if self._known is None else len(self._known)
+
+    def of_integers(self, values: pa.Array) -> npt.NDArray[np.int64]:
+        """Return the code of every value, a number or a time of one type; that of a null is 0."""
+        view, valid = integer_view(values), validity(values)
+        plain = pa.array(view) if valid is None else pa.array(view, mask=~valid)
+        known = plain.slice(0, 0) if self._known is None else self._known
+        codes = pc.index_in(plain, value_set=known, skip_nulls=True)
+        if codes.null_count > plain.null_count:
+            fresh = pc.unique(plain.filter(codes.is_null())).drop_null()
+            known = pa.concat_arrays([known, fresh])
+            codes = pc.index_in(plain, value_set=known, skip_nulls=True)
+        self._known = known
+        found: npt.NDArray[np.int64] = codes.fill_null(0).to_numpy().astype(np.int64)
+        return found

@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan how rows become tuples, and encode tables and batches by the plan."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.columns.codes import FieldValues
+from host.columns.fields import FieldPlan, TermTypes, assigned, rough_terms
+from host.columns.kinds import (
+    Column,
+    ColumnType,
+    Ranges,
+    column_type,
+    contiguous,
+    integer_view,
+    read_column,
+    row_at,
+    shown,
+    validity,
+)
+from host.columns.scale import require_same_kind
+from host.columns.stream_fields import plan_stream_field
+from host.columns.table_fields import CodedTableField, plan_table_field
+from host.columns.times import (
+    TimePlan,
+    plan_stream_times,
+    plan_table_times,
+    require_order,
+    require_temporal,
+)
+from host.errors import DisorderError, NullOrderError
+from host.protocol.manifest import Manifest
+from host.protocol.spread import Spread
+from host.query.queries import JoinQuery
+from host.reference.predicate import Bounds
+from host.reference.types import JoinType
+from host.reference.window import CountWindow, Window
+
+__all__ = [
+    "Arrangement",
+    "BatchEncoder",
+    "EncodedBatch",
+    "EncodedJoin",
+    "EncodedSide",
+    "EncodingPlan",
+    "arrange",
+    "encode",
+    "plan_streams",
+    "plan_tables",
+]
+
+# Plan how rows become tuples, from whole tables or from the schemas of streams.
+
+#: Positions of rows in their order of arrival; None if that is the order of the table.
+Order = npt.NDArray[np.int64] | None
+
+
+@dataclass(frozen=True)
+class EncodingPlan:
+    """A query in the terms of one accelerator, and the encoding of the rows of either side.
+
+    Parameters
+    ----------
+    times : TimePlan
+        Encoding of the order columns.
+    terms : tuple of TermTypes
+        Terms of the query, in its order.
+    fields : tuple of FieldPlan
+        Encoding of each key field that is used.
+    window : CountWindow or TimeWindow
+        Window in units of the timestamps, the same for both sides.
+    checked : bool
+        Whether it is already known that no time is null and that declared orders hold.
+    """
+
+    times: TimePlan
+    terms: tuple[TermTypes, ...]
+    fields: tuple[FieldPlan, ...]
+    window: Window
+    checked: bool
+
+    @property
+    def bounds(self) -> Mapping[str, Bounds]:
+        """Bounds by key field; other fields are not bounded."""
+        return {field.name: field.bounds for field in self.fields}
+
+    @property
+    def spreads(self) -> Mapping[str, Spread]:
+        """Known facts about the values, by key field."""
+        return {field.name: field.spread for field in self.fields if field.spread is not None}
+
+    @property
+    def rough_terms(self) -> tuple[TermTypes, ...]:
+        """Terms for which the accelerator may also find pairs that do not satisfy them."""
+        return rough_terms(self.fields)
+
+    @property
+    def timed(self) -> bool:
+        """Whether the window is time-based."""
+        return not isinstance(self.window, CountWindow)
+
+    def columns(self, side: int) -> tuple[str, ...]:
+        """Return the columns of one side's table that the encoding reads."""
+        named = [self.times.columns[side], *(term.columns[side] for term in self.terms)]
+        return tuple(dict.fromkeys(column.column for column in named))
+
+    def arranged(self, orders: tuple[Order, Order]) -> "EncodingPlan":
+        """Return the plan for the same tables with their rows in other orders."""
+        fields = tuple(
+            field.arranged(orders) if isinstance(field, CodedTableField) else field
+            for field in self.fields
+        )
+        return replace(self, fields=fields)
+
+
+def plan_tables(
+    left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest
+) -> EncodingPlan:
+    """Plan the encoding of two whole tables, from all of their values.
+
+    Raises
+    ------
+    UsageError
+        If a column is missing or has a type that cannot be compared, if an order column holds a
+        null or a decreasing value, or if a value does not fit.
+    """
+    tables = (left, right)
+    order = tuple(
+        read_column(table, column_type(table.schema, name, side))
+        for table, name, side in zip(tables, query.order, ("left", "right"), strict=True)
+    )
+    types = _types((left.schema, right.schema), query)
+    columns: dict[ColumnType, Column] = {column.type: column for column in order}
+    for term in types:
+        for table, column in zip(tables, term.columns, strict=True):
+            if column not in columns:
+                columns[column] = read_column(table, column)
+    for given, table in zip(order, tables, strict=True):
+        require_order(given, query.sorted, table)
+    require_same_kind(order[0].type, order[1].type)
+    times, window = plan_table_times((order[0], order[1]), query, manifest)
+    fields = [plan_table_field(field, terms, columns) for field, terms in assigned(types, manifest)]
+    return EncodingPlan(times, types, tuple(fields), window, True)
+
+
+def plan_streams(
+    left: pa.Schema,
+    right: pa.Schema,
+    query: JoinQuery,
+    manifest: Manifest,
+    *,
+    ranges: tuple[Ranges, Ranges] = ({}, {}),
+) -> EncodingPlan:
+    """Plan the encoding of two sorted streams from their schemas.
+
+    Text, and integers of a type that is narrow enough for the field, need no further knowledge. For
+    other columns, a range may be given. Without a range that fits, the first values determine the
+    origin, and values far from them are allowed: an equality gives them codes, and the pairs of a
+    band are checked on the host.
+
+    Parameters
+    ----------
+    left, right : pa.Schema
+        Schemas of the streams.
+    query : JoinQuery
+        The join.
+    manifest : Manifest
+        Manifest of the accelerator.
+    ranges : tuple of mapping of str to ColumnRange or (low, high)
+        Ranges of columns of the left and of the right stream; a later value outside is an error.
+
+    Raises
+    ------
+    UsageError
+        If a column is missing or has a type that cannot be compared, or the range of a time does
+        not fit.
+    """
+    schemas = (left, right)
+    order = (
+        column_type(left, query.order[0], "left"),
+        column_type(right, query.order[1], "right"),
+    )
+    types = _types(schemas, query)
+    for column in order:
+        require_temporal(column)
+    require_same_kind(*order)
+    times, window = plan_stream_times(order, query, manifest, ranges)
+    fields = [plan_stream_field(field, terms, ranges) for field, terms in assigned(types, manifest)]
+    return EncodingPlan(times, types, tuple(fields), window, False)
+
+
+def _types(schemas: tuple[pa.Schema, pa.Schema], query: JoinQuery) -> tuple[TermTypes, ...]:
+    """Return all terms with the types of their columns."""
+    left, right = schemas
+    return tuple(
+        TermTypes.of(
+            term,
+            column_type(left, term.left, "left"),
+            column_type(right, term.right, "right"),
+        )
+        for term in query.terms
+    )
+
+
+# Encode the rows of both sides as tuples, batch by batch, with a plan.
+
+Array = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class EncodedBatch:
+    """Tuples of one side in their order of arrival.
+
+    Parameters
+    ----------
+    first : int
+        Row number of the first tuple if no row was left out.
+    rows : array of int64 or None
+        Row number of each tuple if rows were left out.
+    times : array of uint64
+        Timestamps, which never decrease.
+    keys : mapping of str to FieldValues
+        Key fields; the value at the place of a null is undefined.
+    valid : array of bool or None
+        Whether each tuple can match at all, because it has no null; None if all can.
+    all_times : array of uint64
+        Timestamps of all rows, including those that were left out.
+    """
+
+    first: int
+    rows: Int64s | None
+    times: UInt64s
+    keys: Mapping[str, FieldValues]
+    valid: Bools | None
+    all_times: UInt64s
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def row_numbers(self, begin: int, end: int) -> Int64s:
+        """Return the row numbers of some tuples, counted from the beginning of the stream."""
+        if self.rows is None:
+            return np.arange(self.first + begin, self.first + end)
+        return self.rows[begin:end]
+
+
+class _SideState:
+    """The state of one side that is kept from batch to batch."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.last: tuple[int, object] | None = None  # last time: integer, Python value
+
+
+class BatchEncoder:
+    """Encoder of the batches of one execution.
+
+    Parameters
+    ----------
+    plan : EncodingPlan
+        Plan of the encoding.
+    whole : bool
+        Whether rows that cannot match are encoded even if no window depends on them.
+    """
+
+    def __init__(self, plan: EncodingPlan, *, whole: bool = False) -> None:
+        self._plan = plan
+        self._whole = whole or not plan.timed
+        self._times = plan.times.start()
+        self._fields = {field.name: field.start() for field in plan.fields}
+        self._sides = (_SideState(), _SideState())
+
+    def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
+        """Learn from the first batches, given with their sides, before any of them is encoded.
+
+        The first batches of both sides must be given, unless a side has no rows at all.
+        """
+        self._times.settle([(side, self._order(side, batch)) for side, batch in batches])
+        for field in self._fields.values():
+            field.settle(batches)
+
+    def floor(self, ticks: int) -> int:
+        """Return the greatest timestamp that is not later than a time; see
+        :meth:`host.columns.times.TimeEncoder.floor`.
+
+        The encoder must be settled.
+        """
+        return self._times.floor(ticks)
+
+    def encode(self, side: int, batch: pa.RecordBatch) -> EncodedBatch:
+        """Encode the next rows of one side.
+
+        Raises
+        ------
+        UsageError
+            If a value does not fit, or a time is null or decreases; the error names the row.
+        """
+        state = self._sides[side]
+        first = state.rows
+        values = self._order(side, batch)
+        if not self._plan.checked:
+            self._require_order(side, batch, values)
+        times = self._times.encode(side, values, first)
+        keys = {name: field.encode(side, batch, first) for name, field in self._fields.items()}
+        valid = self._valid(side, batch)
+        state.rows += batch.num_rows
+        if valid is None or self._whole:
+            return EncodedBatch(first, None, times, keys, valid, times)
+        # These rows can neither match nor push a tuple out of a time-based window, so they are not
+        # sent.
+        kept = np.flatnonzero(valid)
+        keys = {name: field.of_rows(kept) for name, field in keys.items()}
+        return EncodedBatch(first, kept + first, times[kept], keys, None, times)
+
+    def times(self, side: int, batch: pa.RecordBatch) -> tuple[UInt64s, Bools | None]:
+        """Return the timestamps of all rows of a table, and which can match; None if all can."""
+        return self._times.encode(side, self._order(side, batch), 0), self._valid(side, batch)
+
+    def _order(self, side: int, batch: pa.RecordBatch) -> Array:
+        return integer_view(self._plan.times.columns[side].read(batch))
+
+    def _require_order(self, side: int, batch: pa.RecordBatch, values: Array) -> None:
+        state, column = self._sides[side], self._plan.times.columns[side]
+        array = column.read(batch)
+        if array.null_count:
+            valid = array.is_valid().to_numpy(zero_copy_only=False)
+            at = int(np.argmin(valid))
+            raise NullOrderError(column.name, state.rows + at, row_at(batch, at))
+        if not len(values):
+            return
+        if state.last is not None and int(values[0]) < state.last[0]:
+            raise DisorderError(column.name, state.rows, state.last[1], shown(array[0]))
+        falls = values[1:] < values[:-1]
+        if falls.any():
+            at = int(np.argmax(falls))
+            raise DisorderError(
+                column.name, state.rows + at + 1, shown(array[at]), shown(array[at + 1])
+            )
+        state.last = int(values[-1]), shown(array[len(array) - 1])
+
+    def _valid(self, side: int, batch: pa.RecordBatch) -> Bools | None:
+        masks = [validity(term.columns[side].read(batch)) for term in self._plan.terms]
+        present = [mask for mask in masks if mask is not None]
+        return np.logical_and.reduce(present) if present else None
+
+
+# Encode two tables as two sequences of tuples: sorted, and with the row number of each tuple.
+
+
+@dataclass(frozen=True)
+class EncodedSide:
+    """Tuples of one table in their order of arrival.
+
+    Parameters
+    ----------
+    row : array of int64
+        Row number in the table.
+    timestamp : array of uint64
+        Timestamps, which never decrease.
+    keys : mapping of str to array
+        Key fields.
+    valid : array of bool or None
+        Whether each tuple can match at all, because it has no null; None if all can.
+    """
+
+    row: Int64s
+    timestamp: UInt64s
+    keys: Mapping[str, Array]
+    valid: Bools | None
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+@dataclass(frozen=True)
+class EncodedJoin:
+    """A query and its tables in the terms of one accelerator.
+
+    Parameters
+    ----------
+    left, right : EncodedSide
+        Tuples of R and of S.
+    bounds : mapping of str to Bounds
+        Bounds by key field; other fields are not bounded.
+    window : CountWindow or TimeWindow
+        Window in units of the timestamps, the same for both sides.
+    fields : tuple of FieldPlan
+        Encoding of the terms.
+    times : TimePlan
+        Encoding of the order columns.
+    """
+
+    left: EncodedSide
+    right: EncodedSide
+    bounds: Mapping[str, Bounds]
+    window: Window
+    fields: tuple[FieldPlan, ...]
+    times: TimePlan
+
+    @property
+    def rough_terms(self) -> tuple[TermTypes, ...]:
+        """Terms that some pairs with all fields within the bounds do not satisfy."""
+        return rough_terms(self.fields)
+
+
+def encode(left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest) -> EncodedJoin:
+    """Encode two whole tables for the accelerator that ``manifest`` describes.
+
+    For an inner join over a time-based window, rows that cannot match are left out.
+
+    Raises
+    ------
+    UsageError
+        As for :func:`plan_tables`.
+    """
+    plan = plan_tables(left, right, query, manifest)
+    encoder = BatchEncoder(plan, whole=query.how is not JoinType.INNER)
+    signed = {key.name: key.signed for key in manifest.keys}
+    sides = []
+    for side, table in enumerate((left, right)):
+        batch = _one_batch(table.select(plan.columns(side)))
+        sides.append(_arranged(encoder.encode(side, batch), signed))
+    return EncodedJoin(sides[0], sides[1], plan.bounds, plan.window, plan.fields, plan.times)
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """The order and the times in which the rows of two tables arrive.
+
+    Parameters
+    ----------
+    orders : tuple of (array of int64 or None)
+        Row numbers in the order of arrival; None if that is the order of the table.
+    times, rows : tuple of array
+        Timestamps, ascending, and row numbers of the tuples that are sent.
+    """
+
+    orders: tuple[Int64s | None, Int64s | None]
+    times: tuple[UInt64s, UInt64s]
+    rows: tuple[Int64s, Int64s]
+
+
+def arrange(plan: EncodingPlan, left: pa.Table, right: pa.Table) -> Arrangement:
+    """Return the order in which the rows of two tables arrive."""
+    encoder = BatchEncoder(plan)
+    orders: list[Int64s | None] = []
+    all_times, all_rows = [], []
+    for side, table in enumerate((left, right)):
+        times, valid = encoder.times(side, _one_batch(table.select(plan.columns(side))))
+        rows: Int64s = np.arange(len(times))
+        order: Int64s | None = None
+        if (times[1:] < times[:-1]).any():
+            rows = order = np.argsort(times, kind="stable")
+            times = times[order]
+        if valid is not None and plan.timed:
+            sent = valid[rows]
+            rows, times = rows[sent], times[sent]
+        orders.append(order)
+        all_times.append(times)
+        all_rows.append(rows)
+    return Arrangement(
+        (orders[0], orders[1]), (all_times[0], all_times[1]), (all_rows[0], all_rows[1])
+    )
+
+
+def _one_batch(table: pa.Table) -> pa.RecordBatch:
+    columns = [contiguous(column) for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+
+def _arranged(batch: EncodedBatch, signed: Mapping[str, bool]) -> EncodedSide:
+    """Return a batch with all fields computed, sorted by time."""
+    keys: dict[str, Array] = {}
+    for name, values in batch.keys.items():
+        column = values.block(slice(None))
+        keys[name] = column.view(np.int64) if signed[name] else column
+    rows, times, valid = batch.row_numbers(0, len(batch)), batch.times, batch.valid
+    if (times[1:] < times[:-1]).any():
+        order = np.argsort(times, kind="stable")
+        rows, times = rows[order], times[order]
+        keys = {name: column[order] for name, column in keys.items()}
+        valid = None if valid is None else valid[order]
+    return EncodedSide(rows, times, keys, valid)

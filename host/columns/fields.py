@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Terms of a query as key fields: their base classes, and the check of what is compared roughly."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from host.columns.codes import FieldValues
+from host.columns.kinds import ColumnType, Kind, doubles, integer_view, validity
+from host.columns.scale import bound_in_ticks, coded_difference, common_tick, require_same_kind
+from host.errors import AcceleratorLimitError, UsageError
+from host.installation import command
+from host.protocol.manifest import KeyField, Manifest
+from host.protocol.spread import Spread
+from host.query.queries import Term
+from host.reference.predicate import Bounds
+
+__all__ = [
+    "FieldEncoder",
+    "FieldPlan",
+    "FloatingEncoder",
+    "Recheck",
+    "TermTypes",
+    "assigned",
+    "bounds_of",
+    "place_of",
+    "present",
+    "require_coded_equality",
+    "rough_terms",
+    "wider",
+]
+
+# Assign the terms of a query to key fields; base classes of the plans of fields.
+
+_MOST_DIGITS = 76
+"""Digits of the widest decimals of Arrow."""
+
+
+@dataclass(frozen=True)
+class TermTypes:
+    """A term with the types of its two columns."""
+
+    term: Term
+    left: ColumnType
+    right: ColumnType
+
+    def __post_init__(self) -> None:
+        require_same_kind(self.left, self.right)
+
+    @classmethod
+    def of(cls, term: Term, left: ColumnType, right: ColumnType) -> "TermTypes":
+        """Return a term with the types in which its columns are compared.
+
+        Decimals of more digits than 64 bits hold have no differences here, but codes.
+        """
+        types = cls(term, left, right)
+        if not (term.is_equality and (left.is_wide or right.is_wide)):
+            return types
+        common = _common_decimal(left, right)
+        return cls(term, left.whole(common), right.whole(common))
+
+    @property
+    def columns(self) -> tuple[ColumnType, ColumnType]:
+        """Types of the left and of the right column."""
+        return self.left, self.right
+
+    @property
+    def is_float_difference(self) -> bool:
+        """Whether the term bounds a difference of floating-point numbers."""
+        return self.left.kind is Kind.FLOAT and not self.term.is_equality
+
+
+def _common_decimal(left: ColumnType, right: ColumnType) -> pa.DataType:
+    """Return the type that has all values of two columns of decimals."""
+    kinds = left.dtype, right.dtype
+    scale = max(kind.scale for kind in kinds)
+    digits = max(kind.precision - kind.scale for kind in kinds) + scale
+    if digits > _MOST_DIGITS:
+        raise UsageError(
+            f"Columns {left.name!r} ({left.dtype}) and {right.name!r} ({right.dtype}) would need "
+            f"decimals of {digits} digits to be compared, and {_MOST_DIGITS} are the most; cast "
+            f"one of them."
+        )
+    return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(digits, scale)
+
+
+class FieldEncoder(ABC):
+    """Encoder of one key field in one execution; what it learns belongs to that execution."""
+
+    def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
+        """Learn from the first batches, given with their sides, before any of them is encoded."""
+        del batches  # by default, there is nothing to learn
+
+    @abstractmethod
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        """Return the field for all rows of ``batch``, which begins at row ``first`` of its side.
+
+        Raises
+        ------
+        KeyRangeError
+            If a value does not fit the field.
+        """
+
+
+@dataclass(frozen=True)
+class FieldPlan(ABC):
+    """Plan of one key field.
+
+    Parameters
+    ----------
+    name : str
+        Name of the key field.
+    terms : tuple of TermTypes
+        Terms that the field stands for.
+    bounds : Bounds
+        Bounds of the field's difference ``left - right``.
+    note : str
+        How values become the field, for explanations.
+    """
+
+    name: str
+    terms: tuple[TermTypes, ...]
+    bounds: Bounds
+    note: str
+
+    @property
+    def meaning(self) -> str:
+        """Description of the field for explanations: the terms and the note."""
+        return f"{', '.join(str(term.term) for term in self.terms)}: {self.note}"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the pairs with the field within its bounds are exactly the pairs of the terms.
+
+        Otherwise there are more pairs, and :mod:`host.columns.fields` removes the others.
+        """
+        return True
+
+    @property
+    def spread(self) -> Spread | None:
+        """Facts about the field's values that are known in advance; None if there are none."""
+        return None
+
+    @abstractmethod
+    def start(self) -> FieldEncoder:
+        """Return an encoder of the field for one execution."""
+
+
+def rough_terms(fields: Sequence[FieldPlan]) -> tuple[TermTypes, ...]:
+    """Return the terms of the fields that are not exact."""
+    return tuple(term for field in fields if not field.is_exact for term in field.terms)
+
+
+def assigned(
+    terms: Sequence[TermTypes], manifest: Manifest
+) -> list[tuple[KeyField, tuple[TermTypes, ...]]]:
+    """Assign terms to the key fields in order; equalities share a field if fields are few.
+
+    Raises
+    ------
+    UsageError
+        If the accelerator's comparator does not suit, or the accelerator has too few fields.
+    """
+    fields = manifest.keys
+    _require_comparator(terms, manifest)
+    groups: list[tuple[TermTypes, ...]] = [(term,) for term in terms]
+    if len(terms) > len(fields):
+        equalities = tuple(term for term in terms if term.term.is_equality)
+        needed = len(terms) - len(equalities) + min(len(equalities), 1)
+        if needed > len(fields):
+            raise AcceleratorLimitError(
+                f"The query needs {needed} key fields, but the accelerator has {len(fields)}",
+                f"build a bundle with more of them: `{command('sim build')}` takes --key once a "
+                "field; where no device is named, build=True (--build) makes one",
+            )
+        groups = []
+        for term in terms:
+            if not term.term.is_equality:
+                groups.append((term,))
+            elif equalities not in groups:
+                groups.append(equalities)
+    return list(zip(fields, groups, strict=False))
+
+
+def _require_comparator(terms: Sequence[TermTypes], manifest: Manifest) -> None:
+    if manifest.comparator == "custom":
+        raise AcceleratorLimitError(
+            "The accelerator has a predicate of its own (comparator 'custom')",
+            "a join of tables needs comparator 'band'",
+        )
+    if manifest.comparator == "equality":
+        bad = [term.term for term in terms if not term.term.is_equality]
+        if bad:
+            raise AcceleratorLimitError(
+                f"The accelerator compares for equality only, but the query has '{bad[0]}'",
+                "use a bundle with comparator 'band'",
+            )
+
+
+def require_coded_equality(term: TermTypes) -> bool:
+    """Return whether the term compares values as codes; if so, raise unless it is an equality."""
+    if not term.left.kind.is_coded:
+        return False
+    for bound in (term.term.low, term.term.high):
+        bound_in_ticks(bound, term.left, 1, f"In '{term.term}', bound")
+    if not term.term.is_equality:
+        raise coded_difference(term.left, f"In '{term.term}'")
+    return True
+
+
+def bounds_of(term: TermTypes, tick: int, divisor: int) -> Bounds:
+    """Return the bounds of a term in units of ``divisor`` ticks."""
+    what = f"In '{term.term}', bound"
+    low = bound_in_ticks(term.term.low, term.left, tick, what)
+    high = bound_in_ticks(term.term.high, term.left, tick, what)
+    return Bounds(
+        None if low is None else -((-low) // divisor), None if high is None else high // divisor
+    )
+
+
+def place_of(field: KeyField) -> int:
+    """Return how far the smallest value of the field is below zero."""
+    return 1 << (field.bits - 1) if field.signed else 0
+
+
+def wider(field: KeyField, top: int) -> str:
+    """Return advice how to get a field that holds values up to ``top``."""
+    if top.bit_length() > 64:
+        return "the values lie too far apart for any field, 64 bits are the most"
+    bits = top.bit_length()
+    return (
+        f"build a bundle whose field {field.name!r} has {bits} bits: "
+        f"`{command(f'sim build --preset demo --key {field.name}:{bits} --output DIR')}`"
+    )
+
+
+# Base of the encoders whose origin the first values of a stream determine.
+
+Array = npt.NDArray[Any]
+
+
+class FloatingEncoder(FieldEncoder):
+    """Encoder of integers as distances from an origin, with the first values in the middle.
+
+    Parameters
+    ----------
+    term : TermTypes
+        The term that the field stands for.
+    factors : tuple of int
+        Number of ticks in a unit of the left and of the right column.
+    room : int
+        Largest distance that the field holds, in ticks.
+    minimum : int, optional
+        Origin in ticks, if it is known.
+    offsets : tuple of int
+        Ticks that are added to the values of the left and of the right column.
+    """
+
+    def __init__(
+        self,
+        term: TermTypes,
+        factors: tuple[int, int],
+        room: int,
+        *,
+        minimum: int | None = None,
+        offsets: tuple[int, int] = (0, 0),
+    ) -> None:
+        self._term = term
+        self._factors = factors
+        self._room = room
+        self._minimum = minimum
+        self._offsets = offsets
+
+    def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
+        if self._minimum is not None:
+            return
+        first: int | None = None
+        extremes: list[int] = []
+        for side, batch in batches:
+            values = present(self._term.columns[side].read(batch))
+            if len(values):
+                factor, offset = self._factors[side], self._offsets[side]
+                extremes += [int(end) * factor + offset for end in (values.min(), values.max())]
+                first = int(values[0]) * factor + offset if first is None else first
+        if first is not None:
+            low, high = min(extremes), max(extremes)
+            fits = high - low <= self._room
+            self._minimum = (low + high if fits else 2 * first) // 2 - self._room // 2
+
+    def _read(self, side: int, batch: pa.RecordBatch) -> tuple[pa.Array, Array]:
+        """Return a column and its values; if the origin is not known, they determine it."""
+        array = self._term.columns[side].read(batch)
+        self.settle([(side, batch)])
+        return array, integer_view(array)
+
+    def _origin(self, side: int) -> int:
+        """Return the number of ticks that is subtracted from the values of a side."""
+        return (self._minimum or 0) - self._offsets[side]
+
+    def _limits(self, side: int) -> tuple[int, int]:
+        """Return the least and the greatest value of a side within the field's range."""
+        origin, factor = self._origin(side), self._factors[side]
+        return -(-origin // factor), (origin + self._room) // factor
+
+    def _all_within(self, side: int, array: pa.Array) -> bool:
+        """Return whether all values that are not null are within the field's range."""
+        values = present(array)
+        least, most = self._limits(side)
+        return not len(values) or (least <= int(values.min()) and int(values.max()) <= most)
+
+
+def present(array: pa.Array) -> Array:
+    """Return the values that are not null, as a view if no value is null."""
+    valid, view = validity(array), integer_view(array)
+    return view if valid is None else view[valid]
+
+
+# Check terms that the accelerator compares only roughly on the values of the pairs it finds.
+
+Bools = npt.NDArray[np.bool_]
+
+_MOST = (1 << 63) - 1
+
+_FAR = 2.0**62
+"""Differences below this fit into 64 bits, although doubles tell only about how large they are."""
+
+
+@dataclass(frozen=True)
+class Recheck:
+    """A term whose values are compared on the host, and the positions of its columns.
+
+    Parameters
+    ----------
+    term : TermTypes
+        The term.
+    places : (int, int)
+        Positions of the term's columns among the columns of the left and of the right rows.
+    """
+
+    term: TermTypes
+    places: tuple[int, int]
+
+    @classmethod
+    def of(cls, term: TermTypes, left: pa.Schema, right: pa.Schema) -> "Recheck":
+        """Find the columns of a term in the schemas of both sides."""
+        mine, other = (column.column for column in term.columns)
+        return cls(term, (left.get_field_index(mine), right.get_field_index(other)))
+
+    def holds(self, columns: Sequence[pa.Array]) -> Bools:
+        """Return for which pairs the term holds, from both columns of the pairs.
+
+        No value of a pair is null. Differences of integers are exact. As in Spark, the difference
+        of doubles is compared with the bounds, and NaN is above all numbers.
+        """
+        if self.term.is_float_difference:
+            return self._holds_for_doubles(*(doubles(column) for column in columns))
+        left, right = (
+            of_side.comparable(column)
+            for of_side, column in zip(self.term.columns, columns, strict=True)
+        )
+        if self.term.left.kind.is_coded:
+            equal: Bools = pc.equal(left, right).to_numpy(zero_copy_only=False)
+            return equal
+        return self._holds_for_integers(integer_view(left), integer_view(right))
+
+    def _holds_for_doubles(self, left: Array, right: Array) -> Bools:
+        with np.errstate(invalid="ignore", over="ignore"):
+            difference = left - right
+        kept = np.ones(len(difference), np.bool_)
+        if self.term.term.low is not None:
+            kept &= (difference >= float(self.term.term.low)) | np.isnan(difference)  # type: ignore[arg-type]
+        if self.term.term.high is not None:
+            kept &= difference <= float(self.term.term.high)  # type: ignore[arg-type]
+        return kept
+
+    @cached_property
+    def _ticks(self) -> tuple[tuple[int, int], int | None, int | None]:
+        """Ticks in a unit of either column, and the bounds in ticks."""
+        tick, factors = common_tick(*self.term.columns)
+        bounds = bounds_of(self.term, tick, 1)
+        return factors, bounds.low, bounds.high
+
+    def _holds_for_integers(self, left: Array, right: Array) -> Bools:
+        factors, low, high = self._ticks
+        ours, theirs = (
+            values.astype(np.uint64) * np.uint64(factor)
+            for values, factor in zip((left, right), factors, strict=True)
+        )
+        difference = (ours - theirs).view(np.int64)  # right modulo 2 ** 64
+        kept = np.ones(len(difference), np.bool_)
+        if low is not None:
+            kept &= difference >= low if abs(low) <= _MOST else np.bool_(low < 0)
+        if high is not None:
+            kept &= difference <= high if abs(high) <= _MOST else np.bool_(high > 0)
+        about = left * float(factors[0]) - right * float(factors[1])
+        for at in np.flatnonzero(np.abs(about) >= _FAR):
+            exact = int(left[at]) * factors[0] - int(right[at]) * factors[1]
+            kept[at] = (low is None or low <= exact) and (high is None or exact <= high)
+        return kept

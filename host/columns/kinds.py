@@ -1,0 +1,511 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Arrow types that can be compared, their columns as 64-bit integers, and their ranges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.errors import KeyRangeError, UnsupportedTypeError, UntypedColumnError
+from host.query.tables import require_column
+from host.reference.arrivals import Float64s
+
+__all__ = [
+    "Column",
+    "ColumnRange",
+    "ColumnType",
+    "DECIMAL_DIGITS",
+    "Kind",
+    "ORDERED",
+    "Ranges",
+    "SUPPORTED",
+    "Span",
+    "canonical_binary",
+    "canonical_bits",
+    "canonical_float",
+    "column_type",
+    "contiguous",
+    "doubles",
+    "integer_view",
+    "outside",
+    "read_column",
+    "row_at",
+    "shown",
+    "span_of",
+    "unscaled",
+    "validity",
+]
+
+# Convert arrays whose values are not compared bit by bit into a form that is.
+
+Int64s = npt.NDArray[np.int64]
+
+#: Decimals are measured in units of ten to the power of minus this number.
+DECIMAL_DIGITS = 38
+
+
+def canonical_binary(array: pa.Array) -> pa.Array:
+    """Return binary values of any layout as ``large_binary``."""
+    if pa.types.is_fixed_size_binary(array.type):
+        array = array.cast(pa.binary())
+    return array.cast(pa.large_binary())
+
+
+def canonical_float(array: pa.Array) -> pa.Array:
+    """Return floating-point numbers as int64 that are equal where SQL treats the numbers as equal.
+
+    All NaN are equal to each other, and -0.0 is equal to 0.0. Nulls are kept.
+    """
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    return pa.array(canonical_bits(doubles(array)), mask=None if valid.all() else ~valid)
+
+
+def doubles(array: pa.Array) -> Float64s:
+    """Return floating-point numbers as doubles; nulls become NaN."""
+    values: Float64s = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return values
+
+
+def canonical_bits(values: Float64s) -> Int64s:
+    """Return the bits of doubles, with the same bits for all NaN, and with -0.0 as 0.0."""
+    canonical = values + 0.0  # turns -0.0 into 0.0
+    canonical[np.isnan(canonical)] = np.nan
+    bits: Int64s = canonical.view(np.int64)
+    return bits
+
+
+def unscaled(array: pa.Array, name: str) -> pa.Array:
+    """Return decimals as int64, in units of their last digit; nulls are kept.
+
+    Raises
+    ------
+    KeyRangeError
+        If a decimal in these units does not fit in 64 bits.
+    """
+    kind = array.type
+    wide = array.cast(pa.decimal128(DECIMAL_DIGITS, kind.scale))
+    valid = wide.is_valid().to_numpy(zero_copy_only=False)
+    data = wide.buffers()[1]
+    if data is None or not len(wide):
+        return pa.array(np.zeros(len(array), np.int64), mask=None if valid.all() else ~valid)
+    words = np.frombuffer(data, np.int64, 2 * (len(wide) + wide.offset))[2 * wide.offset :]
+    low, high = words[0::2], words[1::2]
+    beyond = valid & (high != low >> np.int64(63))
+    if beyond.any():
+        value = array[int(np.argmax(beyond))].as_py()
+        limit = (1 << 63) - 1
+        raise KeyRangeError(
+            name,
+            f"{value} (in units of 1e-{kind.scale}, of which 64 bits must hold the number)",
+            -limit,
+            limit,
+            remedy="cast the column to fewer digits",
+        )
+    return pa.array(low, mask=None if valid.all() else ~valid)
+
+
+# Turn a table's column into one array.
+
+
+def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array, copied only if the column has several chunks."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    # Large columns may stay chunked even after combining, because of the width of their offsets.
+    array = column.combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+# The Arrow types that can be compared, and their columns as 64-bit integers.
+
+#: Supported types, for messages.
+SUPPORTED = (
+    "int8 to int64, uint8 to uint64, bool, date32, date64, timestamp, time, duration, decimal, "
+    "float, string, binary, uuid"
+)
+#: Types that give an order, for messages.
+ORDERED = SUPPORTED.partition(", decimal")[0]
+
+NANOSECONDS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+DAY = 86_400_000_000_000
+
+_NARROW_DIGITS = 18
+"""Digits of a decimal that 64 bits always hold."""
+
+
+class Kind(Enum):
+    """What a column measures. Only columns of the same kind can be compared."""
+
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp without zone"
+    INSTANT = "timestamp with zone"
+    TIME = "time of day"
+    DURATION = "duration"
+    DECIMAL = "decimal"
+    WIDE_DECIMAL = "decimal of many digits"
+    FLOAT = "floating point"
+    TEXT = "string"
+    BINARY = "binary"
+
+    @property
+    def is_temporal(self) -> bool:
+        """Whether differences of this kind are durations."""
+        return self in (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.DURATION)
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether values are compared as codes, for equality only."""
+        return self in (Kind.FLOAT, Kind.TEXT, Kind.BINARY, Kind.WIDE_DECIMAL)
+
+    @property
+    def is_order(self) -> bool:
+        """Whether a column of this kind can give the order of arrival."""
+        return not self.is_coded and self is not Kind.DECIMAL
+
+    @property
+    def plural(self) -> str:
+        """Plural name of values of this kind, for messages."""
+        return {
+            Kind.FLOAT: "floating-point numbers",
+            Kind.TEXT: "strings",
+            Kind.BINARY: "binary values",
+            Kind.WIDE_DECIMAL: "decimals of many digits",
+        }.get(self, f"values of kind {self.value}")
+
+
+@dataclass(frozen=True)
+class ColumnType:
+    """Properties of a column that are known without its rows.
+
+    Parameters
+    ----------
+    name : str
+        Table and column, for messages.
+    column : str
+        The column's name in its table.
+    dtype : DataType
+        Type of the values, decoded if they are dictionary-encoded.
+    kind : Kind
+        What the values measure.
+    tick : int
+        Size of the column's unit: in nanoseconds for a temporal kind, in ``10 ** -38`` for a
+        decimal, else one.
+    """
+
+    name: str
+    column: str
+    dtype: pa.DataType
+    kind: Kind
+    tick: int
+
+    def read(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return this column of ``batch`` in the form in which it is compared."""
+        return self.comparable(batch.column(self.column))
+
+    def comparable(self, array: pa.Array) -> pa.Array:
+        """Return ``array`` in the form in which its values are compared, for example decoded."""
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if isinstance(array, pa.ExtensionArray):
+            array = array.storage
+        if self.kind is Kind.TEXT:
+            return array.cast(pa.large_string())
+        if self.kind is Kind.BINARY:
+            return canonical_binary(array)
+        if self.kind is Kind.FLOAT:
+            return canonical_float(array)
+        if self.kind is Kind.INSTANT:
+            # An instant does not depend on its zone, which may be one that Python does not know.
+            return array.cast(pa.timestamp(self.dtype.unit, "UTC"))
+        if self.kind is Kind.WIDE_DECIMAL:
+            return array.cast(self.dtype)
+        return unscaled(array, self.name) if self.kind is Kind.DECIMAL else array
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it is a column of decimals that 64 bits cannot always hold."""
+        return self.kind is Kind.DECIMAL and int(self.dtype.precision) > _NARROW_DIGITS
+
+    def whole(self, dtype: pa.DataType | None = None) -> "ColumnType":
+        """Return a column of decimals as one whose values are compared as codes.
+
+        Parameters
+        ----------
+        dtype : DataType, optional
+            Type of decimals in which they are compared; by default, their own.
+        """
+        return replace(self, dtype=dtype or self.dtype, kind=Kind.WIDE_DECIMAL, tick=1)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Smallest and largest value of the type; not defined for coded kinds."""
+        if self.kind is Kind.BOOLEAN:
+            return 0, 1
+        if self.kind is Kind.DECIMAL:
+            most = min(10**self.dtype.precision - 1, (1 << 63) - 1)
+            return -most, most
+        bits = self.dtype.bit_width
+        if pa.types.is_unsigned_integer(self.dtype):
+            return 0, (1 << bits) - 1
+        return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a table in the form in which it is compared.
+
+    Parameters
+    ----------
+    type : ColumnType
+        Type of the column.
+    data : ChunkedArray
+        Values, in the form in which they are compared.
+    """
+
+    type: ColumnType
+    data: pa.ChunkedArray
+
+    @property
+    def name(self) -> str:
+        """Table and column, for messages."""
+        return self.type.name
+
+    @property
+    def kind(self) -> Kind:
+        """What the column measures."""
+        return self.type.kind
+
+    @cached_property
+    def valid(self) -> npt.NDArray[np.bool_] | None:
+        """Whether each row is not null; None if no row is null."""
+        if self.data.null_count == 0:
+            return None
+        mask: npt.NDArray[np.bool_] = self.data.is_valid().to_numpy()
+        return mask
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the column has no value, only nulls or no rows."""
+        return self.data.null_count == len(self.data)
+
+    @cached_property
+    def integers(self) -> npt.NDArray[Any]:
+        """Values as int64 or uint64; a null becomes the column's first value."""
+        if self.is_empty:
+            return np.zeros(len(self.data), np.int64)
+        data = self.data
+        if self.kind is Kind.BOOLEAN:
+            data = data.cast(pa.uint8())
+        elif self.kind.is_temporal:
+            data = data.cast(pa.int32() if data.type.bit_width == 32 else pa.int64())
+        if self.valid is not None:
+            data = data.fill_null(data[int(np.argmax(self.valid))])
+        unsigned = pa.types.is_unsigned_integer(data.type)
+        array: npt.NDArray[Any] = data.to_numpy()
+        return array.astype(np.uint64 if unsigned else np.int64, copy=False)
+
+
+def column_type(schema: pa.Schema, name: str, side: str) -> ColumnType:
+    """Return the type of column ``name`` in a table that messages call ``side``.
+
+    Raises
+    ------
+    UnknownColumnError
+        If there is no column of that name.
+    UsageError
+        If there are several such columns.
+    UnsupportedTypeError
+        If the type of the column cannot be compared.
+    """
+    require_column(schema.names, name, f"the {side} table")
+    dtype = schema.field(name).type
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    label = f"{side}.{name}"
+    kind, tick = _kind(dtype, label)
+    return ColumnType(label, name, dtype, kind, tick)
+
+
+def read_column(table: pa.Table, found: ColumnType) -> Column:
+    """Return a column of ``table`` by its type, which :func:`column_type` has returned."""
+    column = table.column(found.column)
+    chunks = [found.comparable(chunk) for chunk in column.chunks]
+    empty = found.comparable(pa.nulls(0, column.type))
+    return Column(found, pa.chunked_array(chunks, type=empty.type))
+
+
+def shown(value: pa.Scalar) -> object:
+    """Return a value for messages: Python's own, or text for a time that Python does not have.
+
+    Instants are in UTC, as their zone may be one that Python does not know.
+    """
+    kind = value.type
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        value = value.cast(pa.timestamp(kind.unit, "UTC"))
+    try:
+        found: object = value.as_py()
+    except (OverflowError, ValueError):
+        unit = getattr(kind, "unit", "days")
+        return f"{value.cast(pa.int64() if kind.bit_width == 64 else pa.int32())} {unit}"
+    return found
+
+
+def row_at(rows: pa.Table | pa.RecordBatch, number: int) -> dict[str, object]:
+    """Return one row as a dict by column names, for messages."""
+    return {
+        name: shown(column[number])
+        for name, column in zip(rows.schema.names, rows.columns, strict=True)
+    }
+
+
+def integer_view(array: pa.Array) -> npt.NDArray[Any]:
+    """Return the values of an integer or temporal array as a view of its buffer.
+
+    Booleans, which are bits in Arrow, become bytes. The value at the place of a null is undefined.
+    """
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    size = array.type.bit_width // 8
+    dtype = np.dtype(f"{'u' if pa.types.is_unsigned_integer(array.type) else 'i'}{size}")
+    data = array.buffers()[1]
+    if data is None or not len(array):
+        return np.zeros(len(array), dtype)
+    return np.frombuffer(data, dtype, len(array), array.offset * size)
+
+
+def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """Return whether each value of ``array`` is not null; None if none is null."""
+    if not array.null_count:
+        return None
+    mask: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _kind(dtype: pa.DataType, label: str) -> tuple[Kind, int]:
+    types = pa.types
+    if types.is_integer(dtype):
+        return Kind.INTEGER, 1
+    if types.is_boolean(dtype):
+        return Kind.BOOLEAN, 1
+    if types.is_date(dtype):
+        return Kind.DATE, DAY if types.is_date32(dtype) else NANOSECONDS["ms"]
+    if types.is_timestamp(dtype):
+        return (Kind.TIMESTAMP if dtype.tz is None else Kind.INSTANT), NANOSECONDS[dtype.unit]
+    if types.is_time(dtype):
+        return Kind.TIME, NANOSECONDS[dtype.unit]
+    if types.is_duration(dtype):
+        return Kind.DURATION, NANOSECONDS[dtype.unit]
+    if types.is_decimal(dtype):
+        return Kind.DECIMAL, 10 ** (DECIMAL_DIGITS - dtype.scale)
+    if types.is_floating(dtype):
+        return Kind.FLOAT, 1
+    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
+        return Kind.TEXT, 1
+    binary = (
+        types.is_binary, types.is_large_binary, types.is_binary_view, types.is_fixed_size_binary,
+    )  # fmt: skip
+    # Of Arrow's extensions, the bytes of a UUID mean the same as its value.
+    is_uuid = isinstance(dtype, pa.BaseExtensionType) and dtype.extension_name == "arrow.uuid"
+    if is_uuid or any(test(dtype) for test in binary):
+        return Kind.BINARY, 1
+    if types.is_null(dtype):
+        raise UntypedColumnError(label)
+    raise UnsupportedTypeError(label, dtype, SUPPORTED)
+
+
+# Ranges of a column's values that are known before the values arrive.
+
+Array = npt.NDArray[Any]
+
+
+class ColumnRange(NamedTuple):
+    """All values lie between ``low`` and ``high``, a whole number of steps from ``low``.
+
+    Attributes
+    ----------
+    low, high : int, date, datetime, …
+        Limits as integers in the column's unit, or as Python values of its type.
+    step : int
+        Step in the column's unit.
+    """
+
+    low: Any
+    high: Any
+    step: int = 1
+
+
+#: Ranges of some columns of one table, as ``ColumnRange`` or as ``(low, high)``.
+Ranges: TypeAlias = Mapping[str, Sequence[Any]]
+
+
+class Span(NamedTuple):
+    """Range of the values of a pair of columns, in ticks.
+
+    Attributes
+    ----------
+    low, high : int
+        Smallest and largest value.
+    step : int
+        A divisor of the difference of any two values.
+    known : bool
+        Whether a range was given for both columns. If not, it is the range of their types.
+    """
+
+    low: int
+    high: int
+    step: int
+    known: bool
+
+
+def span_of(
+    columns: tuple[ColumnType, ColumnType],
+    factors: tuple[int, int],
+    ranges: tuple[Ranges, Ranges],
+) -> Span:
+    """Return the range of the values of both columns together."""
+    parts = []
+    for column, factor, given in zip(columns, factors, ranges, strict=True):
+        entry = given.get(column.column)
+        if entry is None:
+            low, high = column.limits
+            step = 1
+        else:
+            low, high, step = ColumnRange(*entry)
+            low, high = _ticks(low, column), _ticks(high, column)
+        parts.append(Span(low * factor, high * factor, step * factor, entry is not None))
+    step = gcd(parts[0].step, parts[1].step, parts[0].low - parts[1].low)
+    return Span(
+        min(part.low for part in parts),
+        max(part.high for part in parts),
+        step if all(part.known for part in parts) else 1,
+        all(part.known for part in parts),
+    )
+
+
+def outside(values: Array, low: int, high: int) -> npt.NDArray[np.bool_]:
+    """Return which ``values``, integers of any type, are not between two integers."""
+    info = np.iinfo(values.dtype)
+    if low > info.max or high < info.min:
+        return np.ones(len(values), np.bool_)
+    return (values < max(low, int(info.min))) | (values > min(high, int(info.max)))
+
+
+def _ticks(value: Any, column: ColumnType) -> int:
+    """Return a value of the column's type as an integer in the column's unit."""
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, Decimal):
+        return int(Fraction(value) * 10**column.dtype.scale)
+    return int(pa.scalar(value, column.dtype).value)

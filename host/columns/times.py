@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encode the order columns as timestamps, and the window in their units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.columns.kinds import (
+    ORDERED,
+    Column,
+    ColumnType,
+    Ranges,
+    integer_view,
+    outside,
+    row_at,
+    shown,
+    span_of,
+)
+from host.columns.scale import Scale, bound_in_ticks, common_tick, scale_of
+from host.errors import (
+    AcceleratorLimitError,
+    DisorderError,
+    KeyRangeError,
+    NullOrderError,
+    UnsupportedTypeError,
+    UsageError,
+)
+from host.installation import command
+from host.protocol.manifest import Manifest
+from host.query.quantities import Duration
+from host.query.queries import JoinQuery
+from host.reference.window import CountWindow, TimeWindow, Window
+
+__all__ = [
+    "TimeEncoder",
+    "TimePlan",
+    "plan_stream_times",
+    "plan_table_times",
+    "require_order",
+    "require_temporal",
+]
+
+Array = npt.NDArray[Any]
+UInt64s = npt.NDArray[np.uint64]
+
+_MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class TimePlan:
+    """How both order columns become timestamps.
+
+    Parameters
+    ----------
+    columns : tuple of ColumnType
+        Types of the left and of the right order column.
+    factors : tuple of int
+        Number of ticks in a unit of either column.
+    divisor : int
+        Number of ticks in a unit of the timestamps.
+    bits : int
+        Width of the timestamps in bits.
+    origin : int or None
+        Timestamp zero, in ticks; None if the smallest of the first values is used.
+    """
+
+    columns: tuple[ColumnType, ColumnType]
+    factors: tuple[int, int]
+    divisor: int
+    bits: int
+    origin: int | None
+
+    def start(self) -> "TimeEncoder":
+        """Return an encoder of the times for one execution."""
+        return TimeEncoder(self)
+
+    def ticks(self, value: object) -> int:
+        """Return a value of the left order column in ticks.
+
+        Raises
+        ------
+        UsageError
+            If the column cannot hold the value.
+        """
+        column = self.columns[0]
+        try:
+            array = pa.array([value], column.dtype)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise UsageError(
+                f"A time of column {column.name} is of type {column.dtype}, not {value!r}; give a "
+                f"value of that type."
+            ) from error
+        if array.null_count:
+            raise UsageError(f"A time of column {column.name} cannot be null; give a value.")
+        return int(integer_view(array)[0]) * self.factors[0]
+
+
+class TimeEncoder:
+    """Encoder of the times of both sides in one execution.
+
+    Parameters
+    ----------
+    plan : TimePlan
+        Plan of the encoding.
+    """
+
+    def __init__(self, plan: TimePlan) -> None:
+        self._plan = plan
+        self._origin = plan.origin
+
+    def settle(self, firsts: Sequence[tuple[int, Array]]) -> None:
+        """Learn the origin from the first values of the sides; later calls have no effect."""
+        starts = [int(times[0]) * self._plan.factors[side] for side, times in firsts if len(times)]
+        if self._origin is None and starts:
+            self._origin = min(starts)
+
+    def floor(self, ticks: int) -> int:
+        """Return the greatest timestamp that is not later than a time; it may be below zero."""
+        return (ticks - (self._origin or 0)) // self._plan.divisor
+
+    def encode(self, side: int, values: Array, first: int) -> UInt64s:
+        """Return timestamps of ascending ``values``, which begin at row ``first`` of their side.
+
+        Raises
+        ------
+        KeyRangeError
+            If a time is too late, or not a whole number of steps from the origin.
+        DisorderError
+            If a time is before the origin, and so before the first row of both sides.
+        """
+        plan, origin = self._plan, self._origin or 0
+        factor = plan.factors[side]
+        if len(values) and plan.origin is None:
+            self._require_fit(side, values, first)
+        times: UInt64s = values.astype(np.uint64)
+        if factor != 1:
+            times *= np.uint64(factor)
+        if origin:
+            times -= np.uint64(origin & _MASK)
+        if plan.divisor != 1:
+            units = times // np.uint64(plan.divisor)
+            if plan.origin is None and (units * np.uint64(plan.divisor) != times).any():
+                at = int(np.argmax(units * np.uint64(plan.divisor) != times))
+                self._refuse(side, int(values[at]), first + at)
+            times = units
+        return times
+
+    def _require_fit(self, side: int, values: Array, first: int) -> None:
+        plan, origin = self._plan, self._origin or 0
+        factor, column = plan.factors[side], plan.columns[side]
+        top = origin + ((1 << plan.bits) - 1) * plan.divisor
+        if int(values[0]) * factor < origin:
+            raise DisorderError(column.name, first, -(-origin // factor), int(values[0]))
+        if int(values[-1]) * factor > top:
+            at = int(np.argmax(outside(values, -(-origin // factor), top // factor)))
+            needed = ((int(values[at]) * factor - origin) // plan.divisor).bit_length()
+            raise KeyRangeError(
+                column.name,
+                int(values[at]),
+                -(-origin // factor),
+                top // factor,
+                remedy=_remedy(needed),
+                row=first + at,
+            )
+
+    def _refuse(self, side: int, value: int, row: int) -> None:
+        plan, origin = self._plan, self._origin or 0
+        factor = plan.factors[side]
+        raise KeyRangeError(
+            plan.columns[side].name,
+            f"{value}, no whole number of steps from the first time",
+            origin // factor,
+            (origin + ((1 << plan.bits) - 1) * plan.divisor) // factor,
+            remedy="give the range of the column its true step",
+            row=row,
+        )
+
+
+def require_temporal(column: ColumnType) -> None:
+    """Raise unless the column can give an order of arrival.
+
+    Raises
+    ------
+    UnsupportedTypeError
+        If the column's kind gives no order of arrival.
+    """
+    if not column.kind.is_order:
+        raise UnsupportedTypeError(column.name, column.dtype, ORDERED)
+
+
+def require_order(column: Column, declared_sorted: bool, table: pa.Table) -> None:
+    """Raise unless every row of a ``table`` has a time, and the times ascend if declared sorted.
+
+    Raises
+    ------
+    NullOrderError, DisorderError
+        The errors name the row.
+    """
+    require_temporal(column.type)
+    if column.valid is not None:
+        at = int(np.argmin(column.valid))
+        raise NullOrderError(column.name, at, row_at(table, at))
+    if declared_sorted:
+        falls = column.integers[1:] < column.integers[:-1]
+        if falls.any():
+            at = int(np.argmax(falls))
+            raise DisorderError(
+                column.name, at + 1, shown(column.data[at]), shown(column.data[at + 1])
+            )
+
+
+def plan_table_times(
+    order: tuple[Column, Column], query: JoinQuery, manifest: Manifest
+) -> tuple[TimePlan, Window]:
+    """Plan the timestamps of whole tables, and the window.
+
+    Raises
+    ------
+    KeyRangeError
+        If the timestamps do not fit.
+    AcceleratorLimitError
+        If the window is one of time, and the accelerator has no timestamps.
+    """
+    scale = scale_of(order)
+    bits = _timestamp_bits(query, manifest)
+    top = (1 << bits) - 1
+    if scale is not None and scale.top > top:
+        scale = scale.reduced(order)
+    if scale is None or scale.top > top:
+        raise _time_range(order, scale, bits)
+    types = (order[0].type, order[1].type)
+    plan = TimePlan(types, scale.factors, scale.divisor, bits, scale.minimum)
+    return plan, _window(query, types[0], scale.tick, scale.divisor, top)
+
+
+def plan_stream_times(
+    columns: tuple[ColumnType, ColumnType],
+    query: JoinQuery,
+    manifest: Manifest,
+    ranges: tuple[Ranges, Ranges],
+) -> tuple[TimePlan, Window]:
+    """Plan the timestamps of streams, whose origin is the first row, and the window.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the window is one of time, and the accelerator has no timestamps.
+    """
+    tick, factors = common_tick(*columns)
+    bits = _timestamp_bits(query, manifest)
+    divisor = span_of(columns, factors, ranges).step
+    plan = TimePlan(columns, factors, divisor, bits, None)
+    return plan, _window(query, columns[0], tick, divisor, (1 << bits) - 1)
+
+
+def _timestamp_bits(query: JoinQuery, manifest: Manifest) -> int:
+    """Return how wide timestamps may be: those of a window of rows never leave the host."""
+    if isinstance(query.window, CountWindow):
+        return 64
+    if not manifest.timestamp_bits:
+        raise AcceleratorLimitError(
+            "The accelerator has no timestamps, and the query has a window of time",
+            "use a window of rows, or an accelerator with --timestamp-bits",
+        )
+    return manifest.timestamp_bits
+
+
+def _window(query: JoinQuery, column: ColumnType, tick: int, divisor: int, top: int) -> Window:
+    """Return the window in units of ``divisor`` ticks, limited to the range of timestamps."""
+    if isinstance(query.window, CountWindow):
+        return query.window
+    width = query.window.lifespan if isinstance(query.window, TimeWindow) else query.window
+    assert isinstance(width, (int, Duration, np.integer))
+    ticks = bound_in_ticks(
+        width if isinstance(width, Duration) else int(width), column, tick, "The window"
+    )
+    return TimeWindow(min(int(Fraction(ticks or 0) // divisor), top))
+
+
+def _time_range(order: tuple[Column, Column], scale: Scale | None, bits: int) -> KeyRangeError:
+    columns = [column for column in order if not column.is_empty]
+    tick = min(column.type.tick for column in columns)
+    least = min(int(column.integers.min()) * (column.type.tick // tick) for column in columns)
+    widest = max(columns, key=lambda column: int(column.integers.max()) * column.type.tick)
+    greatest = int(widest.integers.max()) * (widest.type.tick // tick)
+    divisor = 1 if scale is None else scale.divisor
+    needed = ((greatest - least) // divisor).bit_length()
+    return KeyRangeError(
+        widest.name,
+        greatest,
+        least,
+        least + ((1 << bits) - 1) * divisor,
+        remedy=_remedy(needed),
+    )
+
+
+def _remedy(bits: int) -> str:
+    if bits > 64:
+        return "the times lie too far apart, 64 bits are the most"
+    return (
+        f"cast it to a coarser unit, or build a bundle with {bits} bits of timestamp: "
+        f"`{command(f'sim build --preset demo --timestamp-bits {bits} --output DIR')}`"
+    )

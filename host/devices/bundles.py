@@ -1,0 +1,461 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bundles on this machine, and which one serves a query that names no device."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import hashlib
+from importlib.util import find_spec
+import os
+from pathlib import Path
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from host.devices.simulated import LIBRARY, is_usable, read_library
+from host.errors import BuildError, CacheError, JoinError, ManifestError, MissingToolError
+from host.files.atomic import file_digest, files_below, workplace
+from host.installation import PRESETS, find_checkout
+from host.protocol.manifest import Manifest, load_manifest
+from host.query.queries import JoinQuery
+from host.reference.window import CountWindow
+
+__all__ = [
+    "CACHE_VARIABLE",
+    "DefaultDevice",
+    "EngineChoice",
+    "bundle_folders",
+    "cache_folder",
+    "default_bundle",
+    "default_device",
+    "find_bundles",
+    "library_folder",
+    "prepare_folder",
+    "source_hash",
+    "suitable_engine",
+]
+
+# Choose the folder in which bundles and simulator libraries are kept.
+#
+# The folder is ``$SPLITJOIN_CACHE`` if that is set. Otherwise it is the ``build`` folder of the
+# checkout, if the kit runs from a writable checkout. Otherwise it is the user's cache folder of
+# the platform.
+
+#: Environment variable that names the cache folder.
+CACHE_VARIABLE = "SPLITJOIN_CACHE"
+
+
+def cache_folder() -> Path:
+    """Return the folder of all that is kept; it need not exist."""
+    if chosen := os.environ.get(CACHE_VARIABLE):
+        return Path(chosen).absolute()
+    build = _checkout_build()
+    if build is not None and _can_be_written(build):
+        return build
+    return _user_cache()
+
+
+def bundle_folders() -> list[Path]:
+    """Return the folders that are searched for bundles; new bundles go to the first.
+
+    There are two folders if the checkout cannot be written. Bundles that were built while it was
+    still writable, as in a container image, are used from the second one.
+    """
+    places = [cache_folder()]
+    build = _checkout_build()
+    if build is not None and not os.environ.get(CACHE_VARIABLE) and build not in places:
+        places.append(build)
+    return [place / "bundles" for place in places]
+
+
+def library_folder() -> Path:
+    """Return the folder of compiled libraries, which are named by a hash of their sources."""
+    return cache_folder() / "libraries"
+
+
+def prepare_folder(folder: Path) -> Path:
+    """Make ``folder`` if necessary, and return it if files can be created in it.
+
+    Raises
+    ------
+    CacheError
+        If the folder cannot be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise CacheError(folder, error.strerror or str(error)) from error
+
+
+def _checkout_build() -> Path | None:
+    """Return the ``build`` folder of the checkout; None without a checkout."""
+    root = find_checkout()
+    return None if root is None else root / "build"
+
+
+def _can_be_written(folder: Path) -> bool:
+    return os.access(folder if folder.exists() else folder.parent, os.W_OK | os.X_OK)
+
+
+def _user_cache() -> Path:
+    try:
+        from platformdirs import user_cache_path
+    except ImportError as error:
+        raise MissingToolError(
+            "The Python package platformdirs",
+            "to find the user's cache folder",
+            f"install the kit with its extra 'host', or set {CACHE_VARIABLE} to a folder",
+        ) from error
+    folder = user_cache_path("splitjoin", appauthor=False)
+    if not folder.is_absolute():
+        raise CacheError(folder, "this user has no home folder")
+    return folder
+
+
+# The bundles on this machine, and the default bundles, which are built when first needed.
+
+#: Packages whose sources decide what a bundle contains.
+MAKERS = ("hdl", "sim")
+
+#: Package of the hardware language, which a maker imports first of all. An installed kit has the
+#: makers even if it was installed without it.
+LANGUAGE = "amaranth"
+
+#: Beginning of an error message of the builder.
+COMPLAINT = "python -m sim: "
+
+_SOURCES = {".py", ".cpp", ".h", ".vlt", ".v"}
+
+#: Folder of the routing reports, beside a maker. A bundle's manifest names one of them.
+_REPORTS = Path("docs") / "routing"
+
+
+def source_hash() -> str | None:
+    """Return a hash of all sources of a bundle; None if the packages that make it are missing.
+
+    Sources are found without being imported, so the hardware language is not needed. A new routing
+    report requires a new bundle, but not a new library.
+    """
+    digest = hashlib.sha256()
+    for maker in MAKERS:
+        spec = find_spec(maker)
+        folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+        if not folders:
+            return None
+        folder = Path(folders[0])
+        for file in files_below(folder, _SOURCES):
+            digest.update(f"{maker}{file.path[len(str(folder)) :]}\0".encode())
+            digest.update(file_digest(file))
+        for report in sorted((folder.parent / _REPORTS).glob("*.json")):
+            digest.update(file_digest(report))
+    return digest.hexdigest()
+
+
+def find_bundles(directory: Path | None = None) -> list[tuple[Path, Manifest]]:
+    """Return the usable bundles in ``directory``, or on this machine, newest first."""
+    found = []
+    for place in bundle_folders() if directory is None else [directory]:
+        for manifest in place.glob("*/manifest.json"):
+            folder = manifest.parent
+            try:
+                found.append((folder.stat().st_mtime, folder, Manifest.load(folder)))
+            except (JoinError, OSError):
+                continue  # skip a bundle that is unusable or was just removed
+    found.sort(key=lambda bundle: -bundle[0])
+    return [(folder, manifest) for _, folder, manifest in found]
+
+
+def default_bundle(
+    engine: str = "scan",
+    directory: Path | None = None,
+    *,
+    options: Sequence[str] = (),
+    quiet: bool = False,
+) -> Path:
+    """Return the default bundle of an engine; build it if necessary.
+
+    The bundle's folder is named after a hash of the sources that made it, so that a bundle of an
+    older kit is never used. A bundle whose library is damaged, or made for another processor, is
+    built again. If two processes build it at once, the first to finish wins.
+
+    Parameters
+    ----------
+    engine : str
+        A key of :data:`~host.installation.PRESETS`; see
+        :func:`suitable_engine`.
+    directory : Path, optional
+        Folder of the bundles; by default, the folders of :mod:`host.devices.bundles`.
+    options : sequence of str
+        Options of ``python -m sim build`` that override those of the preset.
+    quiet : bool
+        Whether to hide the progress of a build.
+
+    Raises
+    ------
+    MissingToolError
+        If there is no such bundle, and the packages that build it are not installed.
+    CacheError
+        If the bundle must be built, and its folder cannot be written.
+    BuildError
+        If the build fails.
+    """
+    places = bundle_folders() if directory is None else [directory]
+    preset = PRESETS[engine]
+    name = "-".join([preset, *(option.strip("-").replace(":", "-") for option in options)])
+    sources = source_hash()
+    if sources is not None:
+        exact = f"{name}-{sources[:16]}"
+        for place in places:
+            if _is_ready(place / exact):
+                return place / exact
+    if sources is None or find_spec(LANGUAGE) is None:
+        for folder, _ in find_bundles(directory):
+            if folder.name.rpartition("-")[0] == name and is_usable(folder):
+                return folder
+        raise MissingToolError(
+            f"The bundle builder (packages {', '.join(MAKERS)} and {LANGUAGE})",
+            "to build the default bundle",
+            f"install the kit with its extra 'simulator', copy a built bundle to "
+            f"{places[0] / name}-1, or name a device, such as --device software:",
+        )
+    _build(["--preset", preset, *options], places[0] / exact, quiet)
+    return places[0] / exact
+
+
+def _build(options: list[str], bundle: Path, quiet: bool) -> None:
+    """Build a bundle beside its final place, then move it there in one step."""
+    for folder in (bundle.parent, library_folder()):
+        prepare_folder(folder)
+    what = "the default bundle"
+    try:
+        with workplace(bundle.parent, bundle.name) as place:
+            work = place / bundle.name
+            command = [sys.executable, "-m", "sim", "build", *options, "--output", str(work)]
+            if not quiet:
+                print(f"Building {what}, once, in {bundle} …", file=sys.stderr)
+            log = run_builder(command, quiet)
+            if not (work / LIBRARY).is_file():
+                raise BuildError(what, f"it has no {LIBRARY}", log=log)
+            _move(work, bundle)
+    except OSError as error:
+        raise BuildError(what, f"{error.strerror or error} ({bundle.parent})") from error
+
+
+def _move(work: Path, bundle: Path) -> None:
+    """Move a built bundle to its place, unless another process has put one there meanwhile."""
+    if bundle.exists():
+        if _is_ready(bundle):
+            return
+        shutil.rmtree(bundle)  # a part is missing, damaged or for another processor
+    try:
+        work.rename(bundle)
+    except OSError:
+        if not _is_ready(bundle):
+            raise
+
+
+def _is_ready(bundle: Path) -> bool:
+    """Return whether all parts of a bundle exist and can be used on this machine."""
+    try:
+        load_manifest(bundle)
+        read_library(bundle)
+    except ManifestError:
+        return False
+    return True
+
+
+def run_builder(command: list[str], quiet: bool) -> str:
+    """Run the builder, show its progress on standard error, and return that output."""
+    paths = [path for path in sys.path if path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    lines: list[str] = []
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,  # the bundle's path, which is temporary
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=environment,
+    ) as process:
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                lines.append(line)
+                if not quiet:
+                    sys.stderr.write(line)
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode:
+        reason = _reason(process.returncode, lines)
+        raise BuildError("the default bundle", reason, log="".join(lines))
+    return "".join(lines)
+
+
+def _reason(code: int, lines: list[str]) -> str:
+    """Return in one line why the builder stopped: its own message and the last line of its tool."""
+    if code < 0:
+        return f"it was killed (signal {-code})"
+    said = [text for line in lines if (text := line.strip().rstrip("."))]
+    own = next((n for n, text in enumerate(said) if text.startswith(COMPLAINT)), None)
+    if own is None:
+        words = said[-1:]
+    else:
+        words = [said[own].removeprefix(COMPLAINT), *said[own + 1 :][-1:]]
+    return ": ".join(words) or f"the builder ended with code {code} and no message"
+
+
+# Choose the engine for a query that names no device.
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """An engine, and the reason for its choice.
+
+    Parameters
+    ----------
+    engine : str
+        ``"index"`` or ``"scan"``.
+    reason : str
+        Reason for the choice, for an explanation.
+    """
+
+    engine: str
+    reason: str
+
+
+def suitable_engine(query: JoinQuery) -> EngineChoice:
+    """Choose the index if a term bounds the difference on both sides, otherwise the scan.
+
+    Without such a term, all tuples of the window are in one bucket. An index reads them one by one;
+    a scan reads many at a time.
+    """
+    for term in sorted(query.terms, key=lambda term: not term.is_equality):
+        if term.low is not None and term.high is not None:
+            return EngineChoice(
+                "index", f"the default for a bounded term, {term}: an index reads only its buckets"
+            )
+    return EngineChoice(
+        "scan",
+        "the default where no term is bounded on both sides: every tuple of the window is compared",
+    )
+
+
+# Choose the simulated accelerator for a query that names no device.
+
+
+@dataclass(frozen=True)
+class DefaultDevice:
+    """A simulated accelerator, and the reason for its choice.
+
+    Parameters
+    ----------
+    bundle : Path
+        Folder of the bundle.
+    reason : str
+        Reason for the choice, for an explanation.
+    """
+
+    bundle: Path
+    reason: str
+
+    @property
+    def uri(self) -> str:
+        """URI of the device."""
+        return f"sim:{self.bundle}"
+
+
+def default_device(
+    query: JoinQuery, *, tuples: int = 0, build: bool = False, directory: Path | None = None
+) -> DefaultDevice:
+    """Choose the smallest bundle of the suitable engine that can serve a query.
+
+    The default bundle is chosen if its window and its key fields suffice; it is built when it is
+    first needed. Otherwise, a bundle on this machine is chosen. If none of them suffices, one is
+    built if ``build`` allows it. Otherwise, the default bundle is returned, and planning the query
+    on it raises the error that says what to do.
+
+    Parameters
+    ----------
+    query : JoinQuery
+        The join.
+    tuples : int
+        Largest number of tuples of a side in the window, if known. Ignored for a count-based
+        window, whose size is known.
+    build : bool
+        Whether to build a larger bundle if necessary.
+    directory : Path, optional
+        Folder of the bundles.
+
+    Raises
+    ------
+    MissingToolError, BuildError
+        If a bundle must be built and cannot be.
+    """
+    suitable = suitable_engine(query)
+    if isinstance(query.window, CountWindow):
+        tuples = query.window.size
+    default = default_bundle(suitable.engine, directory)
+    model = Manifest.load(default)
+    needs = _Needs(model, max(tuples, 1), query.least_fields)
+    if needs.met_by(model):
+        return DefaultDevice(default, suitable.reason)
+    others = [
+        (manifest.capacity, len(manifest.keys), str(folder))
+        for folder, manifest in find_bundles(directory)
+        if needs.met_by(manifest) and is_usable(folder)
+    ]
+    if others:
+        smallest = Path(min(others)[2])
+        return DefaultDevice(
+            smallest, f"{suitable.reason}; {needs}, and this is the smallest that is here"
+        )
+    if build:
+        larger = default_bundle(suitable.engine, directory, options=needs.options())
+        return DefaultDevice(larger, f"{suitable.reason}; {needs}, so this was built")
+    return DefaultDevice(default, suitable.reason)
+
+
+@dataclass(frozen=True)
+class _Needs:
+    """The requirements of a query, in addition to a bundle that is like ``model``."""
+
+    model: Manifest
+    tuples: int
+    fields: int
+
+    def met_by(self, manifest: Manifest) -> bool:
+        model = self.model
+        return (
+            manifest.engine == model.engine
+            and manifest.comparator == model.comparator
+            and manifest.capacity >= self.tuples
+            and len(manifest.keys) >= self.fields
+            and manifest.timestamp_bits >= model.timestamp_bits
+            and min(key.bits for key in manifest.keys) >= self._key_bits
+        )
+
+    @property
+    def _key_bits(self) -> int:
+        return min(key.bits for key in self.model.keys)
+
+    def options(self) -> Sequence[str]:
+        """Return the builder's options that override those of the preset."""
+        options: list[str] = []
+        if self.tuples > self.model.capacity:
+            share = -(-self.tuples // self.model.storage.cores)
+            options += ["--sub-window", str(1 << (share - 1).bit_length())]
+        if self.fields > len(self.model.keys):
+            for number in range(self.fields):
+                options += ["--key", f"f{number}:{self._key_bits}"]
+        return options
+
+    def __str__(self) -> str:
+        wanted = []
+        if self.tuples > self.model.capacity:
+            wanted.append(f"windows of {self.tuples:,} tuples")
+        if self.fields > len(self.model.keys):
+            wanted.append(f"{self.fields} key fields")
+        return f"{' and '.join(wanted)} are more than the default has"

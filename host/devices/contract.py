@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of every device, and functions to open the device that a URI names."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+import importlib
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from host.errors import DeviceError, DeviceUriError
+from host.protocol.manifest import BundleManifest, Manifest
+from host.reference.arrivals import UInt64s
+
+if TYPE_CHECKING:
+    from host.devices.simulated import SimulatedAggregate
+
+__all__ = [
+    "Device",
+    "Exchange",
+    "Stamps",
+    "WordDevice",
+    "check_words",
+    "device_kind",
+    "is_shared",
+    "open_aggregate",
+    "open_device",
+]
+
+# The contract of every device: offer input words, collect result words, never block.
+
+
+class Exchange(NamedTuple):
+    """Result of one call of :meth:`Device.exchange`.
+
+    Attributes
+    ----------
+    accepted, produced : int
+        Number of input words taken from the front of ``words``, and of result words put at the
+        front of ``results``.
+    cycles : int
+        Number of clock cycles run; zero for a device without a clock.
+    """
+
+    accepted: int
+    produced: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """Arrays into which :meth:`Device.exchange` writes the cycle of every transfer.
+
+    Parameters
+    ----------
+    accepted, produced : array of uint64
+        Arrays at least as long as ``words`` and ``results``. Cycles count since the device was
+        opened.
+    """
+
+    accepted: UInt64s
+    produced: UInt64s
+
+    @classmethod
+    def for_arrays(cls, words: UInt64s, results: UInt64s) -> "Stamps":
+        """Return stamps for exchanges of these arrays."""
+        return cls(np.zeros(len(words), np.uint64), np.zeros(len(results), np.uint64))
+
+
+class WordDevice(Protocol):
+    """What every accelerator is driven by, whatever it computes; see :class:`Device`."""
+
+    uri: str
+
+    def exchange(
+        self, words: UInt64s, results: UInt64s, *, cycles: int, stamps: Stamps | None = None
+    ) -> Exchange:
+        """Offer words and collect results, without blocking."""
+
+    def counters(self) -> dict[str, int]:
+        """Return the performance counters."""
+
+    def close(self) -> None:
+        """Release the device."""
+
+
+class Device(ABC):
+    """An open accelerator; a context manager that closes the device.
+
+    Attributes
+    ----------
+    uri : str
+        URI that the device was opened with.
+    manifest : Manifest
+        Description of the accelerator.
+    is_software_engine : bool
+        Whether :class:`host.engine.software.SoftwareEngine` answers joins, so that no words are
+        made for them.
+    """
+
+    uri: str
+    manifest: Manifest
+    is_software_engine: bool = False
+
+    @abstractmethod
+    def exchange(
+        self,
+        words: UInt64s,
+        results: UInt64s,
+        *,
+        cycles: int,
+        stamps: Stamps | None = None,
+    ) -> Exchange:
+        """Offer ``words`` in order and collect result words in order, without blocking.
+
+        Returns when ``cycles`` clock cycles have run, when ``results`` is full, or when the last
+        result is a MARK. A caller calls it in a loop, with a deadline of its own.
+
+        Parameters
+        ----------
+        words : array of uint64, (n, ceil(input bits / 64)), C-contiguous
+            Input words; n may be zero.
+        results : array of uint64, (m, ceil(result bits / 64)), C-contiguous, writable
+            Room for result words; m may be zero.
+        cycles : int
+            Largest number of clock cycles to run; ignored by a device without a clock.
+        stamps : Stamps, optional
+            Receives the cycle in which each word was accepted and each result emitted.
+
+        Raises
+        ------
+        DeviceError
+            If the device is closed or broken.
+        """
+
+    @abstractmethod
+    def counters(self) -> dict[str, int]:
+        """Return the performance counters, by their names in the manifest."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the device; closing it again has no effect.
+
+        Closing does not wait forever. If another thread is inside a call that does not return,
+        closing raises after some seconds.
+
+        Raises
+        ------
+        DeviceError
+            If another thread is still inside a call.
+        """
+
+    def close_after(self, error: BaseException | None) -> None:
+        """Close the device after work that ended with ``error``, or without one.
+
+        An error raised by closing is added to ``error`` as a note, because ``error`` came first.
+        """
+        try:
+            self.close()
+        except DeviceError as refusal:
+            if error is None:
+                raise
+            error.add_note(str(refusal))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close_after(error)
+
+
+def check_words(manifest: BundleManifest, words: UInt64s, results: UInt64s) -> None:
+    """Raise :exc:`~host.errors.DeviceError` unless both arrays have the shape of the contract."""
+    for name, array, word in [
+        ("words", words, manifest.input_word),
+        ("results", results, manifest.result_word),
+    ]:
+        if (
+            array.dtype != np.uint64
+            or array.ndim != 2
+            or array.shape[1] != word.columns
+            or not array.flags.c_contiguous
+        ):
+            raise DeviceError(
+                f"Array {name!r} must be C-contiguous uint64 of shape (n, {word.columns}), not "
+                f"{array.dtype} of shape {array.shape}."
+            )
+    if not results.flags.writeable:
+        raise DeviceError("Array 'results' must be writable.")
+
+
+# Devices, and functions to open them.
+
+_KINDS = ("software", "sim")
+#: Kinds of devices behind a link, which are pieces of hardware.
+_LINK_KINDS = ("serial", "tcp", "udp")
+
+
+def open_device(uri: str) -> Device:
+    """Open the device that ``uri`` names.
+
+    Parameters
+    ----------
+    uri : str
+        ``"sim:BUNDLE"`` runs the bundle's simulator library. ``"software:"`` is the software
+        engine, which is always available. ``"software:BUNDLE"`` is a model of the bundle's hardware
+        with the same results. ``"serial:PATH?baud=N&bundle=DIR"`` is a
+        board at a serial port, ``"tcp:HOST:PORT?bundle=DIR"`` one behind a TCP server, and
+        ``"udp:HOST:PORT?bundle=DIR"`` one with Ethernet; all of them take ``reconnect=SECONDS``
+        (``docs/link.md``). ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
+        calls ``open_device(place)`` of that module, for devices that are not the kit's.
+
+    Raises
+    ------
+    DeviceUriError
+        If there is no such kind of device.
+    ManifestError
+        If the bundle cannot be used.
+    LinkError
+        If no board answers, or another one than the bundle's.
+    """
+    kind = device_kind(uri)
+    scheme, _, place = uri.partition(":")
+    if kind == "software":
+        from host.devices.software import SOFTWARE_MANIFEST, SoftwareDevice
+
+        device = SoftwareDevice(Path(place) if place else SOFTWARE_MANIFEST, uri=uri)
+        device.is_software_engine = not place
+        return device
+    if kind == "sim":
+        if not place:
+            raise DeviceUriError(uri, "lacks its bundle")
+        from host.devices.simulated import SimulatedDevice
+
+        return SimulatedDevice(Path(place), uri=uri)
+    if kind in _LINK_KINDS:
+        from host.devices.linked import LinkedDevice
+
+        return LinkedDevice(uri)
+    return _opened_by_module(scheme, place, uri)
+
+
+def open_aggregate(uri: str) -> "SimulatedAggregate":
+    """Open the accelerator of windowed aggregates that ``"sim:BUNDLE"`` names.
+
+    Raises
+    ------
+    DeviceUriError
+        If it is another kind of device, for those only join.
+    ManifestError
+        If the bundle cannot be used.
+    """
+    _, _, place = uri.partition(":")
+    if device_kind(uri) != "sim":
+        raise DeviceUriError(uri, "cannot aggregate, as only simulated ones can so far")
+    if not place:
+        raise DeviceUriError(uri, "lacks its bundle")
+    from host.devices.simulated import SimulatedAggregate
+
+    return SimulatedAggregate(Path(place), uri=uri)
+
+
+def device_kind(uri: str) -> str:
+    """Return the kind of a device: its scheme, or ``"module"`` for one that is not the kit's.
+
+    Raises
+    ------
+    DeviceUriError
+        If there is no such kind of device.
+    """
+    scheme, separator, _ = uri.partition(":")
+    if not separator:
+        raise DeviceUriError(uri, "names no kind of device")
+    if scheme in _KINDS or scheme in _LINK_KINDS:
+        return scheme
+    if "." in scheme:
+        return "module"
+    raise DeviceUriError(uri, f"has the unknown scheme {scheme!r}")
+
+
+def is_shared(uri: str) -> bool:
+    """Return whether all processes of a machine that open ``uri`` share one device.
+
+    Each process makes its own simulation or model. Devices behind a link are pieces of
+    hardware, and devices that are not the kit's can be some; processes must use them in turns.
+
+    Raises
+    ------
+    DeviceUriError
+        If there is no such kind of device.
+    """
+    return device_kind(uri) not in _KINDS
+
+
+def _opened_by_module(name: str, place: str, uri: str) -> Device:
+    """Open a device with the function of a module that is not the kit's."""
+    try:
+        opener = importlib.import_module(name).open_device
+    except (ImportError, AttributeError) as error:
+        raise DeviceUriError(
+            uri, f"needs the function open_device of module {name!r}: {error}"
+        ) from error
+    device = opener(place)
+    if not isinstance(device, Device):
+        raise DeviceUriError(uri, f"was opened as a {type(device).__name__}, which is no Device")
+    return device

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges with a device in a thread beside its caller, their deadlines, and memory errors."""
+
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+import threading
+import time
+
+from host.devices.contract import Device, Exchange, Stamps, WordDevice
+from host.errors import DeviceTimeoutError, MemoryFaultError
+from host.reference.arrivals import UInt64s
+
+__all__ = [
+    "Deadline",
+    "DeviceThread",
+    "DeviceWatch",
+    "Finished",
+    "MemoryWatch",
+]
+
+# Run the exchanges of a device in a thread beside its caller.
+
+_START_SECONDS = 1.0
+"""Longest wait, in seconds, for an exchange to begin. The wait only saves time."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An exchange that has ended.
+
+    Parameters
+    ----------
+    done : Exchange
+        Result of the exchange.
+    words, results : array of uint64
+        Arrays that were passed to the exchange.
+    stamps : Stamps or None
+        Stamps that were passed to the exchange.
+    seconds : float
+        Duration of the exchange.
+    waited : float
+        Seconds that the caller waited for the end of the exchange.
+    """
+
+    done: Exchange
+    words: UInt64s
+    results: UInt64s
+    stamps: Stamps | None
+    seconds: float
+    waited: float
+
+
+@dataclass
+class _Request:
+    words: UInt64s
+    results: UInt64s
+    cycles: int
+    stamps: Stamps | None
+    began: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    done: Exchange | None = None
+    error: BaseException | None = None
+    seconds: float = 0.0
+
+    def run(self, device: WordDevice) -> None:
+        start = time.monotonic()
+        self.began.set()
+        try:
+            self.done = device.exchange(
+                self.words, self.results, cycles=self.cycles, stamps=self.stamps
+            )
+        except BaseException as error:
+            self.error = error
+        self.seconds = time.monotonic() - start
+        self.ended.set()
+
+
+class DeviceThread:
+    """Runs the exchanges of a device in a separate thread, one at a time.
+
+    A card works while its host prepares the next words and decodes the last results. So does a
+    simulated device, which releases the interpreter's lock. A device that keeps the lock alternates
+    with its host, as it would without a thread.
+
+    Parameters
+    ----------
+    device : WordDevice
+        An open device, which nobody else may use during an exchange.
+
+    Attributes
+    ----------
+    is_stuck : bool
+        Whether the device's driver did not return from an exchange in time.
+    close_seconds : float
+        Longest time for which :meth:`close` waits for a running exchange.
+    """
+
+    close_seconds = 30.0
+
+    def __init__(self, device: WordDevice) -> None:
+        self._device = device
+        self._requests: SimpleQueue[_Request | None] = SimpleQueue()
+        self._running: _Request | None = None
+        self.is_stuck = False
+        self._thread = threading.Thread(
+            target=_serve, args=(device, self._requests), name=f"device {device.uri}", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an exchange has begun and not been finished."""
+        return self._running is not None
+
+    def begin(
+        self, words: UInt64s, results: UInt64s, *, cycles: int, stamps: Stamps | None = None
+    ) -> None:
+        """Begin an exchange; the arrays must not be used until it is finished."""
+        assert self._running is None
+        self._running = _Request(words, results, cycles, stamps)
+        self._requests.put(self._running)
+        # Without this wait, the thread would have to wait for the interpreter's lock.
+        self._running.began.wait(_START_SECONDS)
+
+    def finish(self, seconds: float) -> Finished:
+        """Wait for the running exchange, and return its result.
+
+        Parameters
+        ----------
+        seconds : float
+            Longest time to wait.
+
+        Raises
+        ------
+        DeviceTimeoutError
+            If the device's driver has not returned in time. Its counters cannot be read, because
+            the device is still in use.
+        Exception
+            Any error that the exchange raised.
+        """
+        request = self._running
+        assert request is not None
+        start = time.monotonic()
+        if not request.ended.wait(seconds):
+            self.is_stuck = True
+            raise self._timeout(seconds)
+        self._running = None
+        if request.error is not None:
+            raise request.error
+        assert request.done is not None
+        return Finished(
+            request.done,
+            request.words,
+            request.results,
+            request.stamps,
+            request.seconds,
+            time.monotonic() - start,
+        )
+
+    def close(self) -> None:
+        """End the thread; closing it again has no effect.
+
+        A thread whose device's driver is stuck cannot be interrupted. The thread ends when the
+        driver returns. It is a daemon, so the program can exit before that.
+
+        Raises
+        ------
+        DeviceTimeoutError
+            If the driver does not return from an unfinished exchange. Its counters cannot be read,
+            because the device is still in use.
+        """
+        self._requests.put(None)
+        if self.is_stuck:
+            return  # the caller of `finish` got the error
+        self._thread.join(self.close_seconds)
+        if self._thread.is_alive():
+            self.is_stuck = True
+            raise self._timeout(self.close_seconds)
+
+    def _timeout(self, seconds: float) -> DeviceTimeoutError:
+        waited = f"{seconds:.1f} s, in which its driver has not returned"
+        return DeviceTimeoutError(self._device.uri, waited, {})
+
+
+def _serve(device: WordDevice, requests: "SimpleQueue[_Request | None]") -> None:
+    while (request := requests.get()) is not None:
+        request.run(device)
+
+
+# A deadline for every wait for a device.
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """Longest time in which a device may accept and produce nothing.
+
+    Parameters
+    ----------
+    cycles : int
+        Clock cycles.
+    seconds : float
+        Wall-clock time.
+    """
+
+    cycles: int = 50_000_000
+    seconds: float = 300.0
+
+    @property
+    def of_exchange(self) -> float:
+        """Seconds within which the driver of a device must return from an exchange."""
+        return max(self.seconds, 1.0)
+
+
+class DeviceWatch:
+    """Sums the work of a device, and raises if nothing has moved for too long.
+
+    Parameters
+    ----------
+    device : WordDevice
+        Device, for the error message.
+    deadline : Deadline
+        Longest time without progress.
+
+    Attributes
+    ----------
+    cycles, seconds : int, float
+        Clock cycles and seconds that the device has worked.
+    waited : float
+        Seconds in which the host had nothing else to do.
+    """
+
+    def __init__(self, device: WordDevice, deadline: Deadline) -> None:
+        self._device = device
+        self._deadline = deadline
+        self._idle_cycles, self._idle_seconds = 0, 0.0
+        self.cycles, self.seconds, self.waited = 0, 0.0, 0.0
+
+    def see(self, finished: Finished) -> None:
+        """Add the numbers of an exchange.
+
+        Raises
+        ------
+        DeviceTimeoutError
+            If several exchanges together exceed the deadline without any progress.
+        """
+        done = finished.done
+        self.cycles += done.cycles
+        self.seconds += finished.seconds
+        self.waited += finished.waited
+        if done.accepted or done.produced:
+            self._idle_cycles, self._idle_seconds = 0, 0.0
+            return
+        self._idle_cycles += done.cycles
+        self._idle_seconds += finished.seconds
+        if self._idle_cycles >= self._deadline.cycles:
+            waited = f"{self._idle_cycles} cycles"
+        elif self._idle_seconds >= self._deadline.seconds:
+            waited = f"{self._idle_seconds:.1f} s"
+        else:
+            return
+        raise DeviceTimeoutError(self._device.uri, waited, self._device.counters())
+
+
+# Watch over windows in external memory: no result is handed on after an error of the memory.
+
+
+class MemoryWatch:
+    """Compares the accelerator's count of errors of its memories with that at the beginning.
+
+    It costs nothing if windows are on the chip.
+
+    Parameters
+    ----------
+    device : Device
+        An open device that is idle.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._before = self._errors()
+
+    def _errors(self) -> int:
+        if self._device.manifest.memory is None:
+            return 0
+        return self._device.counters().get("memory_errors", 0)
+
+    def check(self) -> None:
+        """Raise an error if a memory has answered with one; the device is idle.
+
+        Raises
+        ------
+        MemoryFaultError
+        """
+        errors = self._errors() - self._before
+        if errors:
+            raise MemoryFaultError(self._device.uri, errors)

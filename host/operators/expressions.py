@@ -1,0 +1,725 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integer expressions of windowed operators: one text for hardware, NumPy and Python."""
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+import operator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from host.errors import ExpressionError
+
+__all__ = [
+    "Expression",
+    "FUNCTIONS",
+    "INT64",
+    "Interval",
+    "OPERATIONS",
+    "Record",
+    "Source",
+    "Symbol",
+    "canonical",
+    "dotted",
+    "evaluate",
+    "interval",
+    "is_truth",
+    "maximum",
+    "minimum",
+    "text_of",
+    "where",
+]
+
+# The language of expressions: the part of Python that integers, arrays and circuits share.
+#
+# Python's own parser and printer are used, so a text means what it means in Python. A comparison
+# is 0 or 1. What Python, NumPy and a circuit would answer differently is either left out, such as
+# ``and``, or rewritten here: ``~`` of a comparison becomes ``== 0``, ``x if c else y`` becomes
+# ``where``.
+
+#: Operators that a text may contain, as Python's parser names them.
+OPERATIONS: dict[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.USub: "-",
+    ast.Invert: "~",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+#: Functions that a text may call, with the least and the largest number of their arguments.
+FUNCTIONS = {"abs": (1, 1), "max": (2, 8), "min": (2, 8), "where": (3, 3)}
+
+#: Longest text, so that neither the parser nor a circuit is asked for the impossible.
+_LONGEST = 4_000
+
+#: What people write by habit, and what to write instead.
+_REMEDIES: dict[type[ast.AST], str] = {
+    ast.And: "join conditions with &, each in parentheses",
+    ast.Or: "join conditions with |, each in parentheses",
+    ast.Not: "write ~(condition), or compare with 0",
+    ast.Div: "use // with a positive number, or give an output its divisor with `per`",
+    ast.Pow: "multiply",
+}
+
+
+def canonical(text: str) -> ast.expr:
+    """Return the tree of ``text``, checked and in its canonical form.
+
+    Raises
+    ------
+    ExpressionError
+        If ``text`` is no expression of the language.
+    """
+    if len(text) > _LONGEST:
+        raise ExpressionError(
+            f"{text[:40]}…", f"it has {len(text)} characters, of {_LONGEST} at most", "split it up"
+        )
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = getattr(error, "msg", None) or str(error)
+        raise ExpressionError(text, f"it is no Python expression ({reason})", "correct it") from (
+            error
+        )
+    return _Canonical(text).visit(tree)
+
+
+def dotted(node: ast.expr) -> str | None:
+    """Return the name that a node is, such as ``"x"`` or ``"l.x"``; None if it is none."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{node.value.id}.{node.attr}"
+    return None
+
+
+def is_truth(node: ast.expr) -> bool:
+    """Return whether a node of a canonical tree is 0 or 1 because it is made of comparisons."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
+        return is_truth(node.left) and is_truth(node.right)
+    return isinstance(node, ast.Compare)
+
+
+class _Canonical(ast.NodeVisitor):
+    """Rewrite a tree to its canonical form, or raise for what is not in the language."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def _refuse(self, rule: str, remedy: str) -> ExpressionError:
+        return ExpressionError(self._text, rule, remedy)
+
+    def _operator(self, operator: ast.AST) -> None:
+        if type(operator) not in OPERATIONS:
+            raise self._refuse(
+                f"{type(operator).__name__} is not in the language",
+                _REMEDIES.get(type(operator), f"use {' '.join(sorted(set(OPERATIONS.values())))}"),
+            )
+
+    def generic_visit(self, node: ast.AST) -> ast.expr:
+        raise self._refuse(
+            f"{type(node).__name__} is not in the language",
+            "use integers, names of fields, operators, comparisons and "
+            f"{', '.join(sorted(FUNCTIONS))}",
+        )
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # ruff's names of visitors are Python's
+        if node.id in FUNCTIONS:
+            raise self._refuse(
+                f"{node.id!r} is a function, not a value", "call it, or rename the field"
+            )
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if dotted(node) is None:
+            raise self._refuse("an attribute of an expression has no meaning", "name a field")
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if not isinstance(node.value, int):
+            raise self._refuse(f"{node.value!r} is no integer", "write an integer")
+        return ast.Constant(int(node.value))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        operand: ast.expr = self.visit(node.operand)
+        if isinstance(node.op, ast.UAdd):
+            return operand
+        self._operator(node.op)
+        if isinstance(node.op, ast.Invert) and is_truth(operand):
+            return ast.Compare(operand, [ast.Eq()], [ast.Constant(0)])
+        return ast.UnaryOp(node.op, operand)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self._operator(node.op)
+        right = self.visit(node.right)
+        if isinstance(node.op, (ast.FloorDiv, ast.Mod)) and not _is_number(right, 1, 1 << 62):
+            raise self._refuse(
+                f"{OPERATIONS[type(node.op)]} needs a positive number on its right",
+                "divide by a number, or give an output its divisor with `per`",
+            )
+        if isinstance(node.op, (ast.LShift, ast.RShift)) and not _is_number(right, 0, 63):
+            raise self._refuse(
+                f"{OPERATIONS[type(node.op)]} needs a number from 0 to 63 on its right",
+                "shift by a number",
+            )
+        return ast.BinOp(self.visit(node.left), node.op, right)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self._operator(node.op)
+        raise AssertionError("no Boolean operator is in the language")
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if len(node.ops) > 1:
+            raise self._refuse(
+                "a chain of comparisons is not in the language",
+                "join two comparisons with &, each in parentheses",
+            )
+        self._operator(node.ops[0])
+        return ast.Compare(self.visit(node.left), node.ops, [self.visit(node.comparators[0])])
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        parts = [self.visit(part) for part in (node.test, node.body, node.orelse)]
+        return ast.Call(ast.Name("where"), parts, [])
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
+        if name not in FUNCTIONS:
+            raise self._refuse(
+                f"function {name!r} is not in the language", f"use {', '.join(sorted(FUNCTIONS))}"
+            )
+        least, most = FUNCTIONS[name]
+        starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+        if node.keywords or starred or not least <= len(node.args) <= most:
+            count = f"{least}" if least == most else f"{least} to {most}"
+            raise self._refuse(
+                f"{name} takes {count} arguments by position", f"give {name} its arguments"
+            )
+        return ast.Call(ast.Name(name), [self.visit(argument) for argument in node.args], [])
+
+
+def _is_number(node: ast.expr, low: int, high: int) -> bool:
+    return (
+        isinstance(node, ast.Constant) and isinstance(node.value, int) and low <= node.value <= high
+    )
+
+
+# Turn a Python function into the text of an expression, by calling it with symbols.
+#
+# A function is not read, it is run: each operation on a :class:`Symbol` makes a longer symbol. So
+# a function may use numbers, loops and other functions as it likes; only the choice between two
+# values of a tuple must be said with :func:`where`, because Python's ``if`` would choose once.
+
+
+class Symbol:
+    """A value that is not known yet; operations on it give symbols.
+
+    Parameters
+    ----------
+    node : ast.expr or str
+        Tree of the value, or its name.
+    """
+
+    __slots__ = ("node",)
+    __hash__ = None  # type: ignore[assignment]  # == gives a symbol, so there is no equality
+
+    def __init__(self, node: ast.expr | str) -> None:
+        self.node = ast.Name(node) if isinstance(node, str) else node
+
+    def __repr__(self) -> str:
+        return ast.unparse(self.node)
+
+    def __bool__(self) -> bool:
+        raise ExpressionError(
+            repr(self),
+            "its value is not known while the description is made, so Python cannot decide by it",
+            "use where(condition, a, b), minimum, maximum, and & | ~ for and, or, not",
+        )
+
+    def _binary(self, operator: ast.operator, other: Any, *, swapped: bool = False) -> "Symbol":
+        left, right = (_node(other), self.node) if swapped else (self.node, _node(other))
+        return Symbol(ast.BinOp(left, operator, right))
+
+    def _compared(self, operator: ast.cmpop, other: Any) -> "Symbol":
+        return Symbol(ast.Compare(self.node, [operator], [_node(other)]))
+
+    def __add__(self, other: Any) -> "Symbol":
+        return self._binary(ast.Add(), other)
+
+    def __radd__(self, other: Any) -> "Symbol":
+        return self._binary(ast.Add(), other, swapped=True)
+
+    def __sub__(self, other: Any) -> "Symbol":
+        return self._binary(ast.Sub(), other)
+
+    def __rsub__(self, other: Any) -> "Symbol":
+        return self._binary(ast.Sub(), other, swapped=True)
+
+    def __mul__(self, other: Any) -> "Symbol":
+        return self._binary(ast.Mult(), other)
+
+    def __rmul__(self, other: Any) -> "Symbol":
+        return self._binary(ast.Mult(), other, swapped=True)
+
+    def __floordiv__(self, other: Any) -> "Symbol":
+        return self._binary(ast.FloorDiv(), other)
+
+    def __mod__(self, other: Any) -> "Symbol":
+        return self._binary(ast.Mod(), other)
+
+    def __truediv__(self, other: Any) -> "Symbol":
+        return self._binary(ast.Div(), other)
+
+    def __and__(self, other: Any) -> "Symbol":
+        return self._binary(ast.BitAnd(), other)
+
+    def __rand__(self, other: Any) -> "Symbol":
+        return self._binary(ast.BitAnd(), other, swapped=True)
+
+    def __or__(self, other: Any) -> "Symbol":
+        return self._binary(ast.BitOr(), other)
+
+    def __ror__(self, other: Any) -> "Symbol":
+        return self._binary(ast.BitOr(), other, swapped=True)
+
+    def __xor__(self, other: Any) -> "Symbol":
+        return self._binary(ast.BitXor(), other)
+
+    def __rxor__(self, other: Any) -> "Symbol":
+        return self._binary(ast.BitXor(), other, swapped=True)
+
+    def __lshift__(self, other: Any) -> "Symbol":
+        return self._binary(ast.LShift(), other)
+
+    def __rshift__(self, other: Any) -> "Symbol":
+        return self._binary(ast.RShift(), other)
+
+    def __neg__(self) -> "Symbol":
+        return Symbol(ast.UnaryOp(ast.USub(), self.node))
+
+    def __pos__(self) -> "Symbol":
+        return self
+
+    def __invert__(self) -> "Symbol":
+        return Symbol(ast.UnaryOp(ast.Invert(), self.node))
+
+    def __abs__(self) -> "Symbol":
+        return _call("abs", self)
+
+    def __lt__(self, other: Any) -> "Symbol":
+        return self._compared(ast.Lt(), other)
+
+    def __le__(self, other: Any) -> "Symbol":
+        return self._compared(ast.LtE(), other)
+
+    def __gt__(self, other: Any) -> "Symbol":
+        return self._compared(ast.Gt(), other)
+
+    def __ge__(self, other: Any) -> "Symbol":
+        return self._compared(ast.GtE(), other)
+
+    def __eq__(self, other: object) -> "Symbol":  # type: ignore[override]
+        return self._compared(ast.Eq(), other)
+
+    def __ne__(self, other: object) -> "Symbol":  # type: ignore[override]
+        return self._compared(ast.NotEq(), other)
+
+
+class Record:
+    """A tuple whose attributes are symbols, for functions of a tuple.
+
+    Parameters
+    ----------
+    name : str, optional
+        With a name, the fields are read as ``name.field``; otherwise as ``field``.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self._name = name
+
+    def __getattr__(self, field: str) -> Symbol:
+        if field.startswith("__"):
+            raise AttributeError(field)
+        if self._name is None:
+            return Symbol(field)
+        return Symbol(ast.Attribute(ast.Name(self._name), field))
+
+    def __getitem__(self, field: str) -> Symbol:
+        return self.__getattr__(field)
+
+
+def where(condition: Any, then: Any, otherwise: Any) -> Any:
+    """Return ``then`` where ``condition`` is not 0, else ``otherwise``."""
+    if any(isinstance(value, Symbol) for value in (condition, then, otherwise)):
+        return _call("where", condition, then, otherwise)
+    return then if condition else otherwise
+
+
+def minimum(*values: Any) -> Any:
+    """Return the least of two or more values."""
+    return _call("min", *values) if _any_symbol(values) else min(values)
+
+
+def maximum(*values: Any) -> Any:
+    """Return the greatest of two or more values."""
+    return _call("max", *values) if _any_symbol(values) else max(values)
+
+
+def text_of(value: Any) -> str:
+    """Return the text of what a traced function has returned."""
+    return ast.unparse(_node(value))
+
+
+def _any_symbol(values: tuple[Any, ...]) -> bool:
+    return any(isinstance(value, Symbol) for value in values)
+
+
+def _call(name: str, *arguments: Any) -> Symbol:
+    return Symbol(ast.Call(ast.Name(name), [_node(argument) for argument in arguments], []))
+
+
+def _node(value: Any) -> ast.expr:
+    if isinstance(value, Symbol):
+        return value.node
+    if isinstance(value, int):
+        number = ast.Constant(abs(int(value)))
+        return ast.UnaryOp(ast.USub(), number) if value < 0 else number
+    raise ExpressionError(
+        repr(value),
+        f"a value of type {type(value).__name__} is no integer",
+        "compute with integers and fields of the tuple, and return one value",
+    )
+
+
+# One expression: its canonical text, and the names that it reads.
+
+
+@dataclass(frozen=True)
+class Expression:
+    """An integer expression; make one with :meth:`of`.
+
+    Parameters
+    ----------
+    text : str
+        Any text of the language. It is kept in its canonical form, so expressions that differ in
+        spaces and parentheses only are equal.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names that the expression reads, sorted: ``"x"``, or ``"l.x"`` for a field of a tuple ``l``.
+    tree : ast.expr
+        Tree of the canonical text.
+    """
+
+    text: str
+    names: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    tree: ast.expr = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        tree = canonical(self.text)
+        object.__setattr__(self, "text", ast.unparse(tree))
+        object.__setattr__(self, "tree", tree)
+        object.__setattr__(self, "names", tuple(sorted(_names(tree))))
+
+    @classmethod
+    def of(cls, source: "Source", *arguments: Any) -> "Expression":
+        """Return the expression that a text, a number or a function is.
+
+        Parameters
+        ----------
+        source : str, int, Expression or callable
+            A function is called once with ``arguments``, and what it does with them becomes the
+            text. Numbers and tables around it are therefore used as they are at that time.
+        *arguments : Symbol or Record
+            Arguments for a function (:mod:`host.operators.expressions`).
+
+        Raises
+        ------
+        ExpressionError
+            If the source is no expression of the language.
+        """
+        if isinstance(source, Expression):
+            return source
+        if isinstance(source, str):
+            return cls(source)
+        if callable(source):
+            return cls(text_of(source(*arguments)))
+        if isinstance(source, int):
+            return cls(str(int(source)))
+        raise ExpressionError(
+            repr(source), "it is no expression", "give a text, an integer or a function"
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+#: What an expression may be given as.
+Source: TypeAlias = str | int | Expression | Callable[..., Any]
+
+
+def _names(node: ast.expr) -> set[str]:
+    name = dotted(node)
+    if name is not None:
+        return {name}
+    if isinstance(node, ast.Call):
+        return set().union(*(_names(argument) for argument in node.args))
+    children = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+    return set().union(*(_names(child) for child in children))
+
+
+# Evaluate expressions on Python integers and on NumPy arrays.
+
+_BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_UNARY: dict[type[ast.AST], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.Invert: operator.invert,
+}
+
+
+def evaluate(expression: Expression, values: Mapping[str, Any]) -> Any:
+    """Return the value of an expression.
+
+    Integers give an exact integer. Arrays must be int64, and are exact if
+    :func:`interval` accepts the expression for their ranges.
+
+    Parameters
+    ----------
+    expression : Expression
+    values : mapping of str to int or int64 array
+        Values of the names, all of one shape or integers.
+
+    Raises
+    ------
+    ExpressionError
+        If the expression reads a name that has no value.
+    """
+    return _value(expression.tree, values, expression)
+
+
+def _value(node: ast.expr, values: Mapping[str, Any], whole: Expression) -> Any:
+    name = dotted(node)
+    if name is not None:
+        if name not in values:
+            raise ExpressionError(
+                whole.text, f"there is no {name!r}", f"the names are {', '.join(sorted(values))}"
+            )
+        return values[name]
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp):
+        return _UNARY[type(node.op)](_value(node.operand, values, whole))
+    if isinstance(node, ast.BinOp):
+        left, right = (_value(side, values, whole) for side in (node.left, node.right))
+        return _BINARY[type(node.op)](left, right)
+    if isinstance(node, ast.Compare):
+        left, right = (_value(side, values, whole) for side in (node.left, node.comparators[0]))
+        return _number(_BINARY[type(node.ops[0])](left, right))
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Name)
+    arguments = [_value(argument, values, whole) for argument in node.args]
+    return _FUNCTIONS[node.func.id](*arguments)
+
+
+def _number(truth: Any) -> Any:
+    """Return a truth as 0 or 1, so that ``~`` and ``-`` mean the same for all kinds of values."""
+    return truth.astype(np.int64) if isinstance(truth, np.ndarray) else int(truth)
+
+
+def _where(condition: Any, then: Any, otherwise: Any) -> Any:
+    if isinstance(condition, np.ndarray):
+        return np.where(condition != 0, then, otherwise)
+    return then if condition else otherwise
+
+
+def _least(left: Any, right: Any) -> Any:
+    arrays = isinstance(left, np.ndarray) or isinstance(right, np.ndarray)
+    return np.minimum(left, right) if arrays else min(left, right)
+
+
+def _greatest(left: Any, right: Any) -> Any:
+    arrays = isinstance(left, np.ndarray) or isinstance(right, np.ndarray)
+    return np.maximum(left, right) if arrays else max(left, right)
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "min": lambda *values: reduce(_least, values),
+    "max": lambda *values: reduce(_greatest, values),
+    "where": _where,
+}
+
+
+# Ranges of expressions, by interval arithmetic: what fits into 64 bits, and into how few.
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All integers from ``low`` to ``high``."""
+
+    low: int
+    high: int
+
+    @property
+    def signed(self) -> bool:
+        """Whether a number of this range can be negative."""
+        return self.low < 0
+
+    @property
+    def bits(self) -> int:
+        """Bits of the smallest field that holds the range, in two's complement if it is signed."""
+        if not self.signed:
+            return max(1, self.high.bit_length())
+        return max((~self.low).bit_length(), max(self.high, 0).bit_length()) + 1
+
+    @classmethod
+    def of_field(cls, bits: int, signed: bool) -> "Interval":
+        """Return the range of a field."""
+        return cls(-(1 << bits - 1), (1 << bits - 1) - 1) if signed else cls(0, (1 << bits) - 1)
+
+    def holds(self, other: "Interval") -> bool:
+        """Return whether ``other`` lies within this range."""
+        return self.low <= other.low and other.high <= self.high
+
+    def __or__(self, other: "Interval") -> "Interval":
+        return Interval(min(self.low, other.low), max(self.high, other.high))
+
+
+#: What arrays compute with.
+INT64 = Interval.of_field(64, True)
+
+
+def interval(expression: Expression, ranges: Mapping[str, Interval]) -> Interval:
+    """Return a range that holds every value of an expression.
+
+    Parameters
+    ----------
+    expression : Expression
+    ranges : mapping of str to Interval
+        Ranges of the names.
+
+    Raises
+    ------
+    ExpressionError
+        If the expression reads another name, or if a part of it can leave 64 bits.
+    """
+    return _Ranges(expression, ranges).of(expression.tree)
+
+
+class _Ranges:
+    def __init__(self, expression: Expression, ranges: Mapping[str, Interval]) -> None:
+        self._expression = expression
+        self._ranges = ranges
+
+    def of(self, node: ast.expr) -> Interval:
+        found = self._of(node)
+        if not INT64.holds(found):
+            raise ExpressionError(
+                self._expression.text,
+                f"its part {ast.unparse(node)!r} can be from {found.low} to {found.high}, which is "
+                f"more than 64 bits",
+                "give its fields fewer bits, or limit the part with & or min",
+            )
+        return found
+
+    def _of(self, node: ast.expr) -> Interval:
+        name = dotted(node)
+        if name is not None:
+            if name not in self._ranges:
+                names = ", ".join(sorted(self._ranges)) or "none"
+                raise ExpressionError(
+                    self._expression.text, f"there is no {name!r} here", f"the names are: {names}"
+                )
+            return self._ranges[name]
+        if isinstance(node, ast.Constant):
+            assert isinstance(node.value, int)
+            return Interval(node.value, node.value)
+        if isinstance(node, ast.UnaryOp):
+            at = self.of(node.operand)
+            step = 1 if isinstance(node.op, ast.Invert) else 0
+            return Interval(-at.high - step, -at.low - step)
+        if isinstance(node, ast.BinOp):
+            return _binary(node.op, self.of(node.left), self.of(node.right))
+        if isinstance(node, ast.Compare):
+            for side in (node.left, node.comparators[0]):
+                self.of(side)
+            return Interval(0, 1)
+        assert isinstance(node, ast.Call)
+        assert isinstance(node.func, ast.Name)
+        return _range_of_call(node.func.id, [self.of(argument) for argument in node.args])
+
+
+def _binary(operator: ast.operator, left: Interval, right: Interval) -> Interval:
+    if isinstance(operator, ast.Add):
+        return Interval(left.low + right.low, left.high + right.high)
+    if isinstance(operator, ast.Sub):
+        return Interval(left.low - right.high, left.high - right.low)
+    if isinstance(operator, ast.Mult):
+        corners = [
+            one * other for one in (left.low, left.high) for other in (right.low, right.high)
+        ]
+        return Interval(min(corners), max(corners))
+    if isinstance(operator, ast.LShift):
+        return Interval(left.low << right.low, left.high << right.low)
+    if isinstance(operator, ast.RShift):
+        return Interval(left.low >> right.low, left.high >> right.low)
+    if isinstance(operator, ast.FloorDiv):
+        return Interval(left.low // right.low, left.high // right.low)
+    if isinstance(operator, ast.Mod):
+        if left.low // right.low == left.high // right.low:
+            return Interval(left.low % right.low, left.high % right.low)
+        return Interval(0, right.low - 1)
+    return _bitwise(operator, left, right)
+
+
+def _bitwise(operator: ast.operator, left: Interval, right: Interval) -> Interval:
+    if isinstance(operator, ast.BitAnd):
+        positive = [side.high for side in (left, right) if not side.signed]
+        if positive:
+            return Interval(0, min(positive))
+    bits = max(max(side.high, ~side.low).bit_length() for side in (left, right))
+    return Interval(-(1 << bits) if left.signed or right.signed else 0, (1 << bits) - 1)
+
+
+def _range_of_call(name: str, arguments: list[Interval]) -> Interval:
+    lows, highs = [at.low for at in arguments], [at.high for at in arguments]
+    if name == "abs":
+        (at,) = arguments
+        nearest = 0 if at.low <= 0 <= at.high else min(abs(at.low), abs(at.high))
+        return Interval(nearest, max(abs(at.low), abs(at.high)))
+    if name == "min":
+        return Interval(min(lows), min(highs))
+    if name == "max":
+        return Interval(max(lows), max(highs))
+    return arguments[1] | arguments[2]

@@ -1,0 +1,575 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Aggregates of the matches of each left row: a join whose pairs nobody needs to see."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from host.columns import EncodedJoin, encode
+from host.columns.kinds import contiguous
+from host.devices import Device
+from host.devices.waiting import Deadline, DeviceThread, DeviceWatch
+from host.errors import AcceleratorLimitError, DeviceError, UsageError, WindowOverflowError
+from host.operators.aggregate import ROWS, AggregateStates, State
+from host.operators.panes import Cells, cells_of, merge_cells
+from host.protocol.codecs import MatchCodec
+from host.protocol.configuration import MARKS, configuration
+from host.protocol.manifest import JoinAggregateManifest
+from host.protocol.segments import largest_window, side_label
+from host.query.ordering import Ordering
+from host.query.queries import Aggregate, JoinQuery
+from host.query.tables import require_column
+from host.reference.arrivals import Side, UInt64s
+from host.reference.types import JoinType
+from host.reference.window import CountWindow, TimeWindow
+from host.session.table_join import TableJoin
+
+__all__ = [
+    "DeviceMatches",
+    "MatchPass",
+    "MatchedValues",
+    "aggregate_matches",
+    "passes_of",
+    "require_exact",
+    "require_matches",
+]
+
+# Which right rows each left row may match, as passes of a join aggregate.
+#
+# A join aggregate shows a left tuple the right tuples that came before it, and are not too old. A
+# query asks for earlier and later rows. So each left row is sent late enough to come behind all
+# of its right rows, with a time from which the lifespan reaches back to the first of them.
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class MatchPass:
+    """Times with which each left row meets a range of right rows.
+
+    A left row meets those right rows before it whose time is at most ``lifespan`` before its own.
+
+    Parameters
+    ----------
+    stored : array of uint64
+        Time of each right row, ascending.
+    after : array of int64
+        For each left row, the number of right rows that are sent before it, ascending.
+    now : array of uint64
+        Time of each left row.
+    lifespan : int
+    """
+
+    stored: UInt64s
+    after: Int64s
+    now: UInt64s
+    lifespan: int
+
+    def of(self, right: Bools, left: Bools) -> "MatchPass":
+        """Return the pass with some of the rows only."""
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(right)])
+        return MatchPass(
+            self.stored[right], before[self.after[left]], self.now[left], self.lifespan
+        )
+
+    def require_room(self, manifest: JoinAggregateManifest) -> None:
+        """Raise unless the accelerator holds all right rows that a left row may meet.
+
+        Raises
+        ------
+        WindowOverflowError
+            If it has too few places; the error tells how many are needed.
+        """
+        needed, first = largest_window(self.stored, self.lifespan, manifest.capacity)
+        if first is not None:
+            raise WindowOverflowError(
+                side_label(Side.S), manifest.capacity, first, needed=needed, cores=manifest.cores
+            )
+
+
+def passes_of(encoded: EncodedJoin, manifest: JoinAggregateManifest) -> list[MatchPass]:
+    """Return the passes that together show each left row all right rows of the query's window.
+
+    No right row is in two passes of a left row. A window of time takes one pass. One of rows takes
+    two, because it reaches back by right rows and ahead by left rows: their numbers are the times.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the times need more bits than the accelerator's timestamps have.
+    """
+    left, right = encoded.left.timestamp, encoded.right.timestamp
+    window = encoded.window
+    if not isinstance(window, CountWindow):
+        # No difference of two times is greater than the greatest time.
+        greatest = max((int(times[-1]) for times in (left, right) if len(times)), default=0)
+        reach = min(int(window.lifespan), greatest)
+        _require_bits(greatest + 2 * reach, manifest)
+        now = left + np.uint64(reach)
+        return [MatchPass(right, _places(right, now), now, 2 * reach)]
+    size = min(int(window.size), len(left) + len(right) + 1)
+    _require_bits(len(left) + len(right) + size, manifest)
+    rows, others = np.arange(len(left)), np.arange(len(right))
+    earlier = np.searchsorted(right, left, side="left").astype(np.int64)
+    passed = np.searchsorted(left, right, side="right").astype(np.int64)  # left rows before each
+    ahead = rows + size
+    return [
+        MatchPass(
+            others.astype(np.uint64),
+            earlier,
+            np.maximum(earlier - 1, 0).astype(np.uint64),
+            size - 1,
+        ),
+        MatchPass(
+            passed.astype(np.uint64),
+            np.searchsorted(passed, ahead, side="right").astype(np.int64),
+            ahead.astype(np.uint64),
+            size - 1,
+        ),
+    ]
+
+
+def _places(times: UInt64s, now: UInt64s) -> Int64s:
+    """Return how many times are at or before each of some others."""
+    return np.searchsorted(times, now, side="right").astype(np.int64)
+
+
+def _require_bits(greatest: int, manifest: JoinAggregateManifest) -> None:
+    needed, bits = greatest.bit_length(), manifest.timestamp_bits
+    if needed > bits:
+        raise AcceleratorLimitError(
+            f"To meet later rows too, left rows are sent behind them, with times of {needed} bits, "
+            f"but the accelerator's timestamps have {bits}",
+            f"generate it with --timestamp-bits {needed}, or use a coarser order column or a "
+            f"smaller window",
+        )
+
+
+# Aggregates of matches on an accelerator that sends one word per left row.
+
+#: Results that are collected at a time, and clock cycles of one exchange.
+_RESULT_WORDS, _EXCHANGE_CYCLES = 1 << 14, 1 << 22
+
+
+@dataclass(frozen=True)
+class MatchedValues:
+    """What the matches of each left row are reduced to, one entry per row of the left table.
+
+    Parameters
+    ----------
+    count : array of int64
+        Number of matches with a value.
+    total : array of int64 or object
+        Sum of the values; Python integers if 64 bits might not hold it.
+    least, most : array of int64
+        The least and the greatest value; without meaning where there is none.
+    """
+
+    count: Int64s
+    total: npt.NDArray[Any]
+    least: Int64s
+    most: Int64s
+
+
+class DeviceMatches:
+    """A query that an open join aggregate answers, once for each column that is aggregated.
+
+    Parameters
+    ----------
+    left, right : pa.Table
+        The rows.
+    query : JoinQuery
+        Which rows match; an inner join.
+    device : Device
+        An open device with a :class:`~host.protocol.manifest.JoinAggregateManifest`, which nobody
+        else uses meanwhile; it stays open.
+    deadline : Deadline
+        Longest time without progress of the device.
+    watch : DeviceWatch
+        What sums the work of the device, and has a deadline itself; by default a new one.
+
+    Raises
+    ------
+    UsageError
+        If the query does not suit the inputs or the device.
+    """
+
+    def __init__(
+        self,
+        left: pa.Table,
+        right: pa.Table,
+        query: JoinQuery,
+        device: Device,
+        deadline: Deadline | None = None,
+        watch: DeviceWatch | None = None,
+    ) -> None:
+        manifest = device.manifest
+        assert isinstance(manifest, JoinAggregateManifest)
+        self._manifest = manifest
+        self._codec = MatchCodec(manifest)
+        self._device = device
+        self._deadline = Deadline() if deadline is None else deadline
+        self._rows = left.num_rows
+        self._join = encode(left, right, query, manifest)
+        require_exact(self._join)
+        self._passes = passes_of(self._join, manifest)
+        self.watch = DeviceWatch(device, self._deadline) if watch is None else watch
+
+    def values(self, values: Int64s, valid: Bools | None, name: str) -> MatchedValues:
+        """Return what one column of the right table is reduced to for each left row.
+
+        Parameters
+        ----------
+        values : array of int64
+            Value of each right row.
+        valid : array of bool or None
+            Which right rows have a value; None if all have one.
+        name : str
+            Name of the column, for errors.
+
+        Raises
+        ------
+        AcceleratorLimitError
+            If the values lie too far apart.
+        WindowOverflowError
+            If the accelerator has no room for the rows that a left row may meet.
+        DeviceError
+            If the accelerator reports a fault, or makes no progress.
+        """
+        side = self._join.right
+        sent = np.ones(len(side), np.bool_) if side.valid is None else side.valid
+        if valid is not None:
+            sent = sent & valid[side.row]
+        own = values[side.row]
+        base = self._base(own[sent], name)
+        half = 1 << self._manifest.value_bits - 1
+        found = MatchedValues(
+            np.zeros(self._rows, np.int64),
+            np.zeros(self._rows, np.int64),
+            np.full(self._rows, half - 1),
+            np.full(self._rows, -half),
+        )
+        left = self._join.left
+        probing = np.ones(len(left), np.bool_) if left.valid is None else left.valid
+        rows = left.row[probing]
+        for one in self._passes:
+            answer = self._run(one.of(sent, probing), own[sent] - base, sent, probing)
+            found.count[rows] += answer["count"]
+            found.total[rows] += answer["total"]
+            found.least[rows] = np.minimum(found.least[rows], answer["least"])
+            found.most[rows] = np.maximum(found.most[rows], answer["most"])
+        return _moved(found, base)
+
+    def _base(self, values: Int64s, name: str) -> int:
+        """Return the number that is taken from values so that they fit the accelerator's."""
+        if not len(values):
+            return 0
+        least, most = int(values.min()), int(values.max())
+        bits = self._manifest.value_bits
+        if (needed := (most - least).bit_length()) > bits:
+            raise AcceleratorLimitError(
+                f"Values of column {name!r} from {least} to {most} need {needed} bits, but the "
+                f"accelerator has {bits} beside a key",
+                f"generate it with --value-bits {needed}, or aggregate on 'software:'",
+            )
+        return min(least + (1 << bits - 1), int(np.iinfo(np.int64).max))
+
+    def _run(
+        self, chosen: MatchPass, values: Int64s, sent: Bools, probing: Bools
+    ) -> dict[str, Int64s]:
+        """Send one pass; return the reductions of the left rows in it."""
+        chosen.require_room(self._manifest)
+        words = self._words(chosen, values, sent, probing)
+        window = TimeWindow(chosen.lifespan)
+        setting = configuration(self._manifest, self._join.bounds, window, Ordering.none())
+        words = np.concatenate([setting, words, self._codec.pack_control("FLUSH")])
+        results = self._codec.unpack_results(self._exchanged(words, MARKS + 1))
+        if results.overflow.any() or results.disorder.any() or results.illegal.any():
+            raise DeviceError(
+                f"Device {self._device.uri!r} reports a fault of a pass that was checked before "
+                f"it was sent; its bundle is not what its manifest says, generate it again."
+            )
+        is_value = results.kind == self._codec.value
+        if int(is_value.sum()) != len(chosen.now):
+            raise DeviceError(
+                f"Device {self._device.uri!r} has sent {int(is_value.sum())} values for "
+                f"{len(chosen.now)} left rows; its bundle is not what its manifest says, generate "
+                f"it again."
+            )
+        return {name: column[is_value] for name, column in results.values.items()}
+
+    def _words(self, chosen: MatchPass, values: Int64s, sent: Bools, probing: Bools) -> UInt64s:
+        """Return the tuples of a pass in the order in which they are sent."""
+        places = chosen.after + np.arange(len(chosen.after))
+        sides = np.full(len(chosen.stored) + len(chosen.now), Side.S, np.uint8)
+        sides[places] = Side.R
+        is_left = sides == Side.R
+        keys = {}
+        for name, column in self._join.right.keys.items():
+            keys[name] = np.empty(len(sides), column.dtype)
+            keys[name][~is_left] = column[sent]
+            keys[name][is_left] = self._join.left.keys[name][probing]
+        times = np.empty(len(sides), np.uint64)
+        times[~is_left], times[is_left] = chosen.stored, chosen.now
+        beside = np.zeros(len(sides), np.int64)
+        beside[~is_left] = values
+        return self._codec.pack_tuples(sides, keys, times, beside)
+
+    def _exchanged(self, words: UInt64s, marks: int) -> UInt64s:
+        """Send words; return all results up to the mark that answers the last of them."""
+        room = np.zeros((_RESULT_WORDS, self._manifest.result_word.columns), np.uint64)
+        arrived = []
+        thread = DeviceThread(self._device)
+        try:
+            while marks:
+                thread.begin(words, room, cycles=_EXCHANGE_CYCLES)
+                finished = thread.finish(self._deadline.of_exchange)
+                self.watch.see(finished)
+                words = words[finished.done.accepted :]
+                arrived.append(room[: finished.done.produced].copy())
+                marks -= int(self._codec.marks(arrived[-1]).sum())
+        finally:
+            thread.close()
+        return np.concatenate(arrived)
+
+
+def _moved(found: MatchedValues, base: int) -> MatchedValues:
+    """Return the reductions of values that ``base`` is added to again."""
+    most = int(found.count.max()) if len(found.count) else 0
+    largest = int(np.abs(found.total).max()) if len(found.total) else 0
+    total: npt.NDArray[Any] = found.total
+    if largest + most * abs(base) > np.iinfo(np.int64).max:
+        total = total.astype(object)
+    some = found.count > 0
+    return MatchedValues(
+        found.count,
+        total + found.count.astype(total.dtype) * base,
+        np.where(some, found.least + base, 0),
+        np.where(some, found.most + base, 0),
+    )
+
+
+def require_exact(join: EncodedJoin) -> None:
+    """Raise unless every match of the device is a match of the query: it sends no pairs to check.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If a term needs a second look at its pairs.
+    """
+    if join.rough_terms:
+        term = join.rough_terms[0].term
+        raise AcceleratorLimitError(
+            f"The pairs of {term} must be compared once more by their rows, but the accelerator "
+            f"sends no pairs",
+            "compare integers, times or whole decimals, or use a device of pairs, such as "
+            "'software:'",
+        )
+
+
+# Whether a join aggregate can answer a query, as far as its rows are not seen.
+
+
+def require_matches(
+    left: pa.Schema,
+    right: pa.Schema,
+    query: JoinQuery,
+    aggregates: Mapping[str, Aggregate],
+    manifest: JoinAggregateManifest,
+) -> EncodedJoin:
+    """Raise unless a join aggregate can answer a query about columns of these types.
+
+    Whether values, times and windows fit is known from the rows only.
+
+    Parameters
+    ----------
+    left, right : pa.Schema
+        Columns of both tables.
+    query : JoinQuery
+        Which rows match.
+    aggregates : mapping of str to Aggregate
+        What is computed of the right columns.
+    manifest : JoinAggregateManifest
+        Of the accelerator.
+
+    Returns
+    -------
+    EncodedJoin
+        The encoding of no rows, whose fields are those of the terms.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If it compares or aggregates no such columns.
+    UsageError
+        If the query does not suit the columns.
+    """
+    encoded = encode(left.empty_table(), right.empty_table(), query, manifest)
+    require_exact(encoded)
+    states = AggregateStates(right, aggregates)
+    for name in dict.fromkeys(one.column for one in aggregates.values() if one.column is not None):
+        states.require_integers(name)
+    return encoded
+
+
+# Aggregates of the matches of each left row: a join whose pairs nobody needs to see.
+#
+# Pairs are reduced as they come, so what is kept is a state for each left row that has a match.
+
+#: Pairs that are aggregated at a time, about.
+_PIECE = 1 << 18
+
+
+def aggregate_matches(
+    left: pa.Table,
+    right: pa.Table,
+    query: JoinQuery,
+    aggregates: Mapping[str, Aggregate | str | tuple[str, str]],
+    device: Device,
+    **options: Any,
+) -> pa.Table:
+    """Return every left row with aggregates of the right rows that it is joined with.
+
+    The device sends the pairs, which are reduced here. A device with a
+    :class:`~host.protocol.manifest.JoinAggregateManifest` reduces them itself, exactly or not at
+    all: it takes integers, times and the like, and terms that need no second look at a pair.
+
+    Parameters
+    ----------
+    left, right : pa.Table
+        The rows.
+    query : JoinQuery
+        Which rows match, over which window. Its type of join, its ordering and its suffix do not
+        matter.
+    aggregates : mapping of str to Aggregate, str or (str, str)
+        What is computed of the columns of right rows, by the name of its column. A count of no
+        match is 0, every other aggregate is null.
+    device : Device
+        An open device, which nobody else uses meanwhile; it stays open.
+    options
+        As for :class:`~host.session.table_join.JoinRun`; for a join aggregate, those of
+        :class:`DeviceMatches`.
+
+    Returns
+    -------
+    pa.Table
+        The left columns, then the aggregates; the left rows in their order.
+
+    Raises
+    ------
+    UsageError
+        If the query does not suit the inputs or the device, or an aggregate its column.
+    """
+    chosen = {name: Aggregate.of(given) for name, given in aggregates.items()}
+    taken = [name for name in chosen if name in left.column_names]
+    if taken or not chosen:
+        raise UsageError(
+            f"An aggregate cannot be called {taken[0]!r}, as a left column is; choose another name."
+            if taken
+            else "Matches need at least one aggregate, such as n=count."
+        )
+    columns = list(dict.fromkeys(one.column for one in chosen.values() if one.column is not None))
+    for name in columns:
+        require_column(right.column_names, name, "the right table")
+    states = AggregateStates(right.schema, chosen)
+    # Only columns that are compared travel to the device, and pairs come back as row numbers.
+    sides = (
+        _numbered(left, [query.order[0], *(term.left for term in query.terms)]),
+        _numbered(right, [query.order[1], *(term.right for term in query.terms)]),
+    )
+    asked = replace(query, how=JoinType.INNER, ordering=Ordering.none(), suffix="_of_right")
+    if isinstance(device.manifest, JoinAggregateManifest):
+        matches = DeviceMatches(*sides, asked, device, **options)
+        return _with_aggregates(left, _reduced(matches, right, columns, states), states, chosen)
+    join = TableJoin(*sides, asked, device, **options)
+    places = (sides[0].num_columns - 1, sides[0].num_columns + sides[1].num_columns - 1)
+    cells, values = Cells.none(len(states.states)), right.select(columns)
+    for rows, others in _pieces(join.batches(), places):
+        matches = _batch(values, others)
+        piece = cells_of(rows, np.zeros_like(rows), states.of_rows(matches), states.combines)
+        cells = merge_cells(cells, piece, states.combines)
+    return _with_aggregates(left, cells, states, chosen)
+
+
+def _reduced(
+    matches: DeviceMatches, right: pa.Table, columns: Sequence[str], states: AggregateStates
+) -> Cells:
+    """Return the states of all left rows that have a match, as a device has reduced them."""
+    arrays = [contiguous(right.column(name)) for name in columns]
+    batch = pa.RecordBatch.from_arrays(arrays, names=list(columns))
+    found: dict[State, npt.NDArray[Any]] = {}
+    for name in columns:
+        values, valid = states.integers(batch, name)
+        reduced = matches.values(values, valid, name)
+        names = ("count", "sum", "min", "max")
+        parts = (reduced.count, reduced.total, reduced.least, reduced.most)
+        found |= {(function, name): part for function, part in zip(names, parts, strict=True)}
+        if valid is None:
+            found[ROWS] = reduced.count
+    if ROWS not in found:
+        found[ROWS] = matches.values(np.zeros(right.num_rows, np.int64), None, "*").count
+    rows = np.flatnonzero(found[ROWS])
+    return Cells(rows, np.zeros_like(rows), tuple(found[state][rows] for state in states.states))
+
+
+def _numbered(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return columns of a table, each once, and the numbers of its rows as the last one."""
+    numbers = pa.array(np.arange(table.num_rows, dtype=np.int64))
+    name = "row"
+    while name in names:
+        name += "_"
+    return table.select(list(dict.fromkeys(names))).append_column(name, numbers)
+
+
+def _pieces(
+    batches: Iterator[pa.RecordBatch], places: tuple[int, int]
+) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield the row numbers of pairs, which stand in two columns, many at a time."""
+    gathered: list[tuple[Int64s, ...]] = []
+    count = 0
+    for batch in batches:
+        gathered.append(tuple(batch.column(place).to_numpy() for place in places))
+        count += batch.num_rows
+        if count >= _PIECE:
+            yield _one(gathered)
+            gathered, count = [], 0
+    if gathered:
+        yield _one(gathered)
+
+
+def _one(pairs: list[tuple[Int64s, ...]]) -> tuple[Int64s, Int64s]:
+    rows, others = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    return rows, others
+
+
+def _batch(values: pa.Table, numbers: Int64s) -> pa.RecordBatch:
+    """Return rows by their numbers; without a column, only how many there are matters."""
+    if not values.num_columns:
+        return pa.RecordBatch.from_arrays([pa.array(numbers)], names=["number"])
+    return values.take(pa.array(numbers)).combine_chunks().to_batches()[0]
+
+
+def _with_aggregates(
+    left: pa.Table, cells: Cells, states: AggregateStates, aggregates: Mapping[str, Aggregate]
+) -> pa.Table:
+    place = np.zeros(left.num_rows, np.int64)
+    place[cells.key] = np.arange(len(cells))
+    alone = np.ones(left.num_rows, np.bool_)
+    alone[cells.key] = False
+    places = pa.array(place, mask=alone)
+    results = (
+        states.results(cells.states)
+        if len(cells)
+        else [pa.array([], field.type) for field in states.schema]
+    )
+    for (name, one), column in zip(aggregates.items(), results, strict=True):
+        found = column.take(places)
+        filled = pc.fill_null(found, 0) if one.function == "count" else found
+        left = left.append_column(name, filled)
+    return left

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the result of a join or an aggregation with the reference."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+import math
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.columns import EncodedSide, encode
+from host.columns.fields import Recheck
+from host.columns.kinds import contiguous, integer_view
+from host.devices.software import SOFTWARE_MANIFEST
+from host.operators.aggregate import TimeColumn
+from host.protocol.manifest import Manifest
+from host.query.queries import Aggregate, AggregateQuery, JoinQuery
+from host.query.tables import without_views
+from host.reference.arrivals import Arrivals
+from host.reference.join import Matches, reference_join
+from host.reference.operator import Arrival, GeneralOperator, WindowInstance, run
+from host.reference.predicate import DifferenceBand
+from host.reference.types import NO_ROW, reference_rows
+
+__all__ = [
+    "Verdict",
+    "compare_pairs",
+    "compare_with_reference",
+    "reference_aggregates",
+    "reference_pairs",
+]
+
+# Compare the result of a join with the reference join.
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Outcome of a comparison.
+
+    Parameters
+    ----------
+    agrees : bool
+        Whether both results are equal.
+    text : str
+        The outcome in one sentence.
+    """
+
+    agrees: bool
+    text: str
+
+
+def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[Int64s, Int64s]:
+    """Return the row numbers of all results of the reference join, in strict order.
+
+    Columns are encoded for 64-bit fields, whatever fields a device has. If a result has no row of a
+    side, its row number is -1.
+    """
+    left, right = without_views(left), without_views(right)
+    encoded = encode(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
+    sides = (encoded.left, encoded.right)
+    # Without terms there are no key fields; row numbers take their place, and no bound applies to
+    # them.
+    r_keys, s_keys = (side.keys or {"row": side.row} for side in sides)
+    arrivals = Arrivals.merge(r_keys, s_keys, sides[0].timestamp, sides[1].timestamp)
+    matches = reference_join(arrivals, DifferenceBand(encoded.bounds), encoded.window)
+    r, s = matches.rows(arrivals)
+    keep = _valid(sides[0], r) & _valid(sides[1], s)
+    rows = sides[0].row[r], sides[1].row[s]
+    for term in encoded.rough_terms:
+        recheck = Recheck.of(term, left.schema, right.schema)
+        columns = [
+            contiguous(table.column(place)).take(pa.array(numbers))
+            for table, place, numbers in zip((left, right), recheck.places, rows, strict=True)
+        ]
+        keep &= recheck.holds(columns)
+    matches = Matches(matches.probe[keep], matches.stored[keep])
+    answer = reference_rows(arrivals, matches, encoded.window, query.how)
+    return _rows(sides[0], answer[0]), _rows(sides[1], answer[1])
+
+
+def compare_pairs(
+    got: tuple[Int64s, Int64s], expected: tuple[Int64s, Int64s], *, ordered: bool
+) -> Verdict:
+    """Compare the row numbers of results, in order or as multisets."""
+    if not ordered:
+        got, expected = _sorted(got), _sorted(expected)
+    if len(got[0]) == len(expected[0]) and all(
+        np.array_equal(mine, theirs) for mine, theirs in zip(got, expected, strict=True)
+    ):
+        return Verdict(True, f"all {len(got[0])} results agree with the reference join")
+    common = min(len(got[0]), len(expected[0]))
+    differs = (got[0][:common] != expected[0][:common]) | (got[1][:common] != expected[1][:common])
+    place = int(np.argmax(differs)) if differs.any() else common
+    return Verdict(
+        False,
+        f"{len(got[0])} results, but the reference join has {len(expected[0])}; they differ from "
+        f"result {place} (the first is 0) on: {_pair(got, place)}, not {_pair(expected, place)}",
+    )
+
+
+def _rows(side: EncodedSide, tuples: Int64s) -> Int64s:
+    rows = np.full(len(tuples), NO_ROW, np.int64)
+    there = tuples != NO_ROW
+    rows[there] = side.row[tuples[there]]
+    return rows
+
+
+def _valid(side: EncodedSide, tuples: Int64s) -> npt.NDArray[np.bool_]:
+    return np.ones(len(tuples), np.bool_) if side.valid is None else side.valid[tuples]
+
+
+def _sorted(pairs: tuple[Int64s, Int64s]) -> tuple[Int64s, Int64s]:
+    order = np.lexsort((pairs[1], pairs[0]))
+    return pairs[0][order], pairs[1][order]
+
+
+def _pair(pairs: tuple[Int64s, Int64s], place: int) -> str:
+    if place >= len(pairs[0]):
+        return "nothing"
+    names = [
+        "no " + name if rows[place] == NO_ROW else f"{name} {rows[place]}"
+        for rows, name in zip(pairs, ("left row", "right row"), strict=True)
+    ]
+    return " with ".join(names)
+
+
+# Compare the result of an aggregation with the reference operator, which takes row by row.
+
+Row: TypeAlias = dict[str, Any]
+
+#: Largest relative difference of floats: sums depend on the order of their terms.
+_TOLERANCE = 1e-9
+
+
+def compare_with_reference(
+    table: pa.Table, query: AggregateQuery, result: pa.Table
+) -> tuple[bool, str]:
+    """Return whether a result is that of the reference operator, and what was found, in words."""
+    expected = reference_aggregates(table, query)
+    got = {
+        _place(row, query): row for batch in result.to_batches() for row in _comparable_rows(batch)
+    }
+    missing = [place for place in expected if place not in got]
+    if len(got) != result.num_rows:
+        return False, f"{result.num_rows - len(got)} results come twice"
+    if missing:
+        return False, f"{len(missing)} results are missing, such as the one of {missing[0]}"
+    if len(got) > len(expected):
+        extra = next(place for place in got if place not in expected)
+        return False, f"{len(got) - len(expected)} results are too many, such as that of {extra}"
+    for place, row in expected.items():
+        for name, value in row.items():
+            if not _same(got[place][name], value):
+                return False, f"{name!r} of {place} is {got[place][name]}, but should be {value}"
+    return True, f"all {len(got)} results agree with the reference operator"
+
+
+def reference_aggregates(table: pa.Table, query: AggregateQuery) -> dict[tuple[Any, ...], Row]:
+    """Return the aggregates of each (left boundary, *keys), by the reference operator.
+
+    Dates and times are numbers of their units.
+    """
+    time = TimeColumn(table.schema, query)
+    rows: list[tuple[int, Row]] = []
+    first = 0
+    for batch in table.to_batches():
+        times = time.read(batch, first).tolist()
+        rows += zip(times, _comparable_rows(batch), strict=True)
+        first += batch.num_rows
+    rows.sort(key=lambda row: row[0])
+    operator = GeneralOperator(
+        size=time.window,
+        advance=time.advance,
+        keys=lambda arrival: ["all"],
+        output=lambda windows: _groups(windows[0], query),
+    )
+    found = {}
+    for result in run(operator, (Arrival(at, row) for at, row in rows)):
+        keys, values = result.payload
+        found[result.timestamp - time.window, *keys] = values
+    return found
+
+
+def _comparable_rows(batch: pa.RecordBatch) -> list[Row]:
+    """Return rows whose dates and times are numbers of their units.
+
+    Python's own end with the year 9999 and have no nanoseconds.
+    """
+    columns = []
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if pa.types.is_temporal(column.type):
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            column = pa.array(integer_view(column), mask=~valid)
+        columns.append(column)
+    rows: list[Row] = pa.RecordBatch.from_arrays(columns, batch.schema.names).to_pylist()
+    return rows
+
+
+def _groups(window: WindowInstance, query: AggregateQuery) -> list[Any]:
+    """Return the keys and the aggregates of the rows of a window.
+
+    The window holds rows of all keys, because keys of rows may be null and then have no order.
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for arrival in window.state:
+        key = tuple(_canonical(arrival.payload[name]) for name in query.keys)
+        groups.setdefault(key, []).append(arrival.payload)
+    return [
+        (key, {name: _value(rows, one) for name, one in query.aggregates.items()})
+        for key, rows in groups.items()
+    ]
+
+
+def _value(rows: Sequence[Row], one: Aggregate) -> Any:
+    if one.column is None:
+        return len(rows)
+    values = [row[one.column] for row in rows if row[one.column] is not None]
+    if one.function == "count":
+        return len(values)
+    if not values:
+        return None
+    if one.function in ("sum", "mean"):
+        parts = len(values) if one.function == "mean" else 1
+        if isinstance(values[0], float):
+            return _sum(values, parts)
+        return sum(values) / parts if one.function == "mean" else sum(values)
+    numbers = [value for value in values if not _is_nan(value)]
+    if one.function == "min":
+        return min(numbers, default=math.nan)
+    return max(numbers) if len(numbers) == len(values) else math.nan
+
+
+class _Beyond(float):
+    """The exact sum of floats that, added up in another order, are infinite on the way."""
+
+    def __new__(cls, total: Fraction) -> Self:
+        try:
+            return super().__new__(cls, float(total))
+        except OverflowError:
+            return super().__new__(cls, math.inf if total > 0 else -math.inf)
+
+
+def _sum(values: Sequence[float], parts: int) -> float:
+    """Return a part of the sum of floats, which is NaN where infinities of both signs meet."""
+    try:
+        return math.fsum(values) / parts
+    except ValueError:  # infinities of both signs
+        return math.nan
+    except OverflowError:
+        return _Beyond(sum(map(Fraction, values)) / Fraction(parts))
+
+
+def _place(row: Row, query: AggregateQuery) -> tuple[Any, ...]:
+    return row["window_start"], *(_canonical(row[name]) for name in query.keys)
+
+
+def _canonical(value: Any) -> Any:
+    """Return a value that equals what SQL groups with it."""
+    return "NaN" if _is_nan(value) else value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(other, _Beyond) and not math.isfinite(one):
+        return True
+    if isinstance(one, float) and isinstance(other, (int, float)):
+        both_nan = _is_nan(one) and _is_nan(other)
+        return both_nan or math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return bool(one == other)

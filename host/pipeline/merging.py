@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Merge sources that are sorted by time, and read the inputs of a command by that merge."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+import time
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.columns.kinds import column_type, integer_view
+from host.errors import DisorderError, NullOrderError, UnsupportedTypeError, UsageError
+from host.files.reading import CsvOptions, files_of, read_parts
+from host.pipeline.sorting import key_columns
+from host.query.tables import require_column
+from host.runtime import (
+    Buffer,
+    ConfluenceExecStream,
+    ConfluenceParams,
+    ExecStreamGraph,
+    Quantum,
+    Scheduler,
+    StreamResult,
+)
+from host.runtime.source import ArrowSource, ArrowSourceParams
+
+__all__ = [
+    "ScaleGate",
+    "ScaleGateParams",
+    "merge_sorted",
+    "read_input",
+]
+
+# Merge sources that are sorted by time, as far as nothing can come before their rows any more.
+
+Times: TypeAlias = npt.NDArray[np.int64]
+#: What a source has shown that has shown nothing: less than any time.
+_NOTHING = -(1 << 63)
+
+
+@dataclass(frozen=True)
+class ScaleGateParams(ConfluenceParams):
+    """Parameters of :class:`ScaleGate`.
+
+    Parameters
+    ----------
+    by : str
+        Column by which every source is sorted, of a type that can give the order of a join.
+    watermarks : sequence of callable, optional
+        One for each source. It returns the least time that the source may still send, as an
+        integer, or None if it does not know. It is asked while the source has no row.
+    deadline : float, optional
+        Seconds after which a source that all others wait for is excluded. Without a deadline they
+        wait for as long as it takes.
+    clock : callable
+        Returns seconds.
+    """
+
+    by: str
+    watermarks: Sequence[Callable[[], int | None]] | None = None
+    deadline: float | None = None
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        if self.deadline is not None and self.deadline <= 0:
+            raise UsageError(f"The deadline of a source must be above zero, not {self.deadline!r}.")
+        if self.watermarks is not None and self.deadline is None:
+            raise UsageError(
+                "Watermarks of sources need a deadline, so that nobody waits for ever for one that "
+                "does not rise; give deadline=."
+            )
+
+
+class _Source:
+    """A source: its buffer, and what it has shown."""
+
+    def __init__(self, number: int, buffer: Buffer[pa.RecordBatch]) -> None:
+        self.number = number
+        self.buffer = buffer
+        self.mark = _NOTHING
+        self.rows = 0  # rows that were taken
+        self.excluded = False
+        self.times: Times = np.empty(0, np.int64)  # of the first batch, once it was checked
+
+    def look(self, by: str, floor: int) -> None:
+        """Read and check the times of the first batch, if there is one that was not looked at."""
+        if len(self.times) or not self.buffer.demand():
+            return
+        batch = self.buffer.access()
+        column = batch.column(key_columns(batch.schema, [by])[0])
+        if column.null_count:
+            raise NullOrderError(by, self.rows + int(np.argmax(column.is_null().to_numpy(False))))
+        times = _times(column)
+        least = floor if self.excluded else self.mark
+        wrong = np.flatnonzero(times < np.concatenate([[least], times[:-1]]))
+        if len(wrong):
+            at = int(wrong[0])
+            before = least if at == 0 else int(times[at - 1])
+            raise DisorderError(by, self.rows + at, before, int(times[at]), partition=self.number)
+        self.excluded, self.times = False, times
+
+    @property
+    def is_open(self) -> bool:
+        """Whether rows may follow those of the first batch."""
+        return not self.buffer.last or self.buffer.rows > len(self.times)
+
+    def bound(self) -> tuple[int, int]:
+        """Return what the source can send next at the earliest, behind its first batch."""
+        return (int(self.times[-1]) if len(self.times) else self.mark, self.number)
+
+    def take(self, count: int) -> None:
+        """Remove the first rows of the first batch."""
+        if count:
+            self.mark = int(self.times[count - 1])
+            self.times = self.times[count:]
+            self.rows += count
+            self.buffer.access()
+            self.buffer.consume(count)
+
+
+def _times(column: pa.Array) -> Times:
+    """Return the values of an order column as integers.
+
+    Raises
+    ------
+    UsageError
+        If it cannot give an order, or a value does not fit.
+    """
+    try:
+        if not column_type(pa.schema([("t", column.type)]), "t", "").kind.is_order:
+            raise UsageError(f"Rows cannot be merged by values of type {column.type}.")
+        values = integer_view(column)
+        if values.dtype == np.uint64 and len(values) and values.max() > np.iinfo(np.int64).max:
+            raise UsageError(f"Rows are merged by values below 2**63, not {values.max()}.")
+        return values.astype(np.int64)
+    except UnsupportedTypeError as error:
+        raise UsageError(f"Rows cannot be merged by values of type {column.type}.") from error
+
+
+class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordBatch]):
+    """Stream that merges sorted sources into one sorted stream of ready rows.
+
+    A row leaves as soon as no source can send what comes before it in the order of (time, source):
+    the times of a source do not fall, so the latest one is its watermark. Unlike
+    :class:`host.pipeline.sorting.SortedMerge`, it therefore does not need a row of every source
+    to go on, and it checks the order of each. :class:`host.reference.scale_gate.ScaleGateReference`
+    says the same word by word, and :mod:`hdl.scalegate` does it in hardware.
+
+    A source that has ended, or was excluded, holds nobody back. An excluded source comes back with
+    its next row, which must not be older than what has left.
+
+    Attributes
+    ----------
+    stalls : list of float
+        Seconds for which rows waited for each source.
+    excluded : list of bool
+        Whether each source is excluded at the moment.
+    """
+
+    def prepare(self, params: ScaleGateParams) -> None:
+        super().prepare(params)
+        if params.watermarks is not None and len(params.watermarks) != len(self.inputs):
+            raise UsageError(
+                f"There must be a watermark for each of {len(self.inputs)} sources, not "
+                f"{len(params.watermarks)}."
+            )
+        self._params = params
+
+    def open(self, restart: bool = False) -> None:
+        super().open(restart)
+        self._sources = [_Source(number, buffer) for number, buffer in enumerate(self.inputs)]
+        self._floor = _NOTHING
+        self._waiting: tuple[_Source, float] | None = None  # for whom, and since when
+        self.stalls = [0.0] * len(self._sources)
+
+    @property
+    def excluded(self) -> list[bool]:
+        """Whether each source is excluded at the moment."""
+        return [source.excluded for source in self._sources]
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        done = 0
+        while done < quantum.rows:
+            result = self.precheck_output_buffer()
+            if result is not StreamResult.YIELD:
+                return result
+            if all(buffer.at_end for buffer in self.inputs):
+                return self.finish()
+            for source in self._sources:
+                source.look(self._params.by, self._floor)
+            self._ask_watermarks()
+            rows = self._ready(self.output.provide())
+            if rows is not None:
+                self.output.produce(rows)
+                done += rows.num_rows
+            elif not self._exclude():
+                return StreamResult.BUF_UNDERFLOW
+        return StreamResult.QUANTUM_EXPIRED
+
+    def _ask_watermarks(self) -> None:
+        """Raise what sources without a row have shown to what they say."""
+        for source, ask in zip(self._sources, self._params.watermarks or (), strict=False):
+            if not len(source.times):
+                said = ask()
+                source.mark = source.mark if said is None else max(source.mark, said)
+
+    def _open(self) -> list[_Source]:
+        """Return the sources that may hold others back."""
+        return [source for source in self._sources if source.is_open and not source.excluded]
+
+    def _ready(self, most: int) -> pa.RecordBatch | None:
+        """Take and return up to so many ready rows; None if there is none."""
+        held = [source for source in self._sources if len(source.times)]
+        if not held:
+            self._end_stall()
+            return None
+        times = np.concatenate([source.times for source in held])
+        sizes = [len(source.times) for source in held]
+        numbers = np.repeat([source.number for source in held], sizes)
+        order = np.lexsort((numbers, times))
+        last_time, last = min((source.bound() for source in self._open()), default=(None, 0))
+        if last_time is not None:
+            ready = (times < last_time) | ((times == last_time) & (numbers <= last))
+            most = min(most, int(np.count_nonzero(ready)))
+        order = order[:most]
+        if not len(order):
+            self._note_stall(self._sources[last])
+            return None
+        self._end_stall()
+        self._floor = int(times[order[-1]])
+        taken = np.bincount(numbers[order], minlength=len(self._sources))
+        if np.count_nonzero(taken) == 1:
+            (only,) = np.flatnonzero(taken)
+            rows = self._sources[only].buffer.access().slice(0, len(order))
+        else:
+            heads = pa.concat_batches([source.buffer.access() for source in held])
+            rows = heads.take(pa.array(order))
+        for source, count in zip(self._sources, taken, strict=True):
+            source.take(int(count))
+        return rows
+
+    def _note_stall(self, source: _Source) -> None:
+        """Note that rows wait for ``source`` from now on, if they have not done so before."""
+        if self._waiting is None or self._waiting[0] is not source:
+            self._end_stall()
+            self._waiting = source, self._params.clock()
+
+    def _end_stall(self) -> None:
+        """Count how long rows have waited."""
+        if self._waiting is not None:
+            source, since = self._waiting
+            self.stalls[source.number] += self._params.clock() - since
+            self._waiting = None
+
+    def _exclude(self) -> bool:
+        """Exclude the source that rows have waited for too long; return whether there is one."""
+        deadline = self._params.deadline
+        if self._waiting is None or deadline is None:
+            return False
+        source, since = self._waiting
+        if self._params.clock() - since < deadline:
+            return False
+        self._end_stall()
+        source.excluded = True
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        if self._waiting is None or self._params.deadline is None:
+            return False
+        left = self._waiting[1] + self._params.deadline - self._params.clock()
+        time.sleep(max(0.0, min(seconds, left)))
+        return True
+
+
+# Several sorted sources of batches as one, merged in a graph of its own.
+
+
+def merge_sorted(
+    supplies: Sequence[Callable[[], Iterable[pa.RecordBatch]]], by: str, names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of sorted sources in the order of ``by``, and of the sources on a tie.
+
+    Parameters
+    ----------
+    supplies : sequence of callable
+        Each returns the batches of a source, all of one schema.
+    by : str
+        Column that every source is sorted by.
+    names : sequence of str
+        What the sources are called in messages, such as ``"file 'a.parquet'"``.
+
+    Raises
+    ------
+    DisorderError
+        If a source is not sorted; the message names it.
+    """
+    graph = ExecStreamGraph()
+    gate = graph.add(ScaleGate(), ScaleGateParams(by=by))
+    for supply in supplies:
+        graph.connect(graph.add(ArrowSource(), ArrowSourceParams(supply=supply)), gate)
+    graph.prepare()
+    try:
+        with closing(Scheduler(graph).read()) as batches:
+            yield from batches
+    except DisorderError as error:
+        if error.partition is None:
+            raise
+        raise DisorderError(
+            error.where, error.position, error.previous, error.value,
+            source=names[error.partition],
+        ) from error  # fmt: skip
+
+
+# Read an input of a join from its files.
+
+
+def read_input(
+    path: str | Path, by: str, *, is_sorted: bool, options: CsvOptions | None = None
+) -> pa.Table:
+    """Return the rows of an input.
+
+    The files of a folder are put one behind the other, or are merged if each of them is sorted.
+
+    Parameters
+    ----------
+    path : path-like
+        A file, a folder of files of one format, or a pattern; see
+        :func:`~host.files.reading.files_of`.
+    by : str
+        The order column.
+    is_sorted : bool
+        Whether each file is declared to be sorted by this column.
+    options : CsvOptions, optional
+        What is known of CSV files.
+
+    Raises
+    ------
+    UsageError
+        If a file cannot be read, or files do not belong together.
+    DisorderError
+        If files are declared sorted, there are several, and one of them is not.
+    """
+    files = files_of(path)
+    tables = read_parts(path, files, options)
+    if len(tables) == 1 or not is_sorted:
+        return pa.concat_tables(tables)
+    schema = tables[0].schema
+    require_column(schema.names, by, f"input {str(path)!r}")
+    supplies = [table.to_batches for table in tables]
+    merged = merge_sorted(supplies, by, [f"file {str(file)!r}" for file in files])
+    return pa.Table.from_batches(merged, schema)

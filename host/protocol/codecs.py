@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The codecs of each kind of accelerator, and the results of two ports as one sequence."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.errors import DeviceError
+from host.protocol.bit_fields import pack_field, require_fits, unpack_field
+from host.protocol.input_words import InputCodec
+from host.protocol.manifest import AggregateManifest, JoinAggregateManifest, Manifest
+from host.protocol.result_words import FAILURE, PARITY, ResultCodec
+from host.reference.arrivals import UInt64s
+
+__all__ = [
+    "AggregateCodec",
+    "MatchCodec",
+    "MatchResults",
+    "REDUCTIONS",
+    "WindowResults",
+    "WordCodec",
+    "by_side",
+    "codec_of",
+    "merge_ports",
+]
+
+# One sequence of results from those of two ports, one for the probes of each side.
+#
+# Nothing is fixed of the order between the two ports but their marks: the n-th mark of one port
+# and the n-th mark of the other one are the same mark. ``docs/ordering.md`` says what that means
+# for a consumer.
+
+Int64s = npt.NDArray[np.int64]
+
+#: Fields of marks in which any port may tell a fault.
+FAULTS = ("overflow", "disorder", "illegal")
+#: A mark comes behind the results of both sides, which are 0 and 1.
+BEHIND = 2
+
+
+def merge_ports(codec: ResultCodec, r: UInt64s, s: UInt64s) -> UInt64s:
+    """Return the results of both ports: up to each mark those of R, those of S, and the mark.
+
+    A mark tells the faults of both ports. If both name a failed core, it names that of R's port.
+
+    Parameters
+    ----------
+    codec : ResultCodec
+        Of the accelerator.
+    r, s : array of uint64
+        Results of R's port and of S's port, one per row, with equal numbers of marks.
+
+    Raises
+    ------
+    ValueError
+        If one port has more marks than the other one.
+    """
+    is_mark = [codec.marks(some) for some in (r, s)]
+    counts = [int(marks.sum()) for marks in is_mark]
+    if counts[0] != counts[1]:
+        raise ValueError(
+            f"Each mark must come from both ports, but R's port has {counts[0]} and S's port "
+            f"{counts[1]}; read the port that lacks marks until it has as many"
+        )
+    joined = r.copy()
+    joined[is_mark[0]] = _marks_of_both(codec, r[is_mark[0]], s[is_mark[1]])
+    before = [np.cumsum(marks) - marks for marks in is_mark]
+    rest = ~is_mark[1]
+    return _arranged(
+        codec, np.concatenate([joined, s[rest]]), np.concatenate([before[0], before[1][rest]])
+    )
+
+
+def by_side(codec: ResultCodec, results: UInt64s) -> UInt64s:
+    """Return results in the order of :func:`merge_ports`.
+
+    Two answers are equal in this order if the ports gave the same in both.
+
+    Parameters
+    ----------
+    codec : ResultCodec
+        Of the accelerator.
+    results : array of uint64
+        Results, one per row, with each mark once.
+    """
+    is_mark = codec.marks(results)
+    return _arranged(codec, results, np.cumsum(is_mark) - is_mark)
+
+
+def _arranged(codec: ResultCodec, results: UInt64s, marks_before: Int64s) -> UInt64s:
+    sides = unpack_field(results, codec.result["side"])
+    place = np.where(codec.marks(results), BEHIND, sides)
+    arranged: UInt64s = results[np.lexsort((place, marks_before))]
+    return arranged
+
+
+def _marks_of_both(codec: ResultCodec, r: UInt64s, s: UInt64s) -> UInt64s:
+    """Return the marks that stand for those of both ports."""
+    layout = codec.result
+    marks = np.zeros_like(r)
+    pack_field(marks, layout["kind"], codec.mark)
+    for name in FAULTS:
+        both = unpack_field(r, layout[name]) | unpack_field(s, layout[name])
+        pack_field(marks, layout[name], both)
+    failed, core = FAILURE
+    if failed in layout.fields:
+        of_r, of_s = (unpack_field(some, layout[failed]) for some in (r, s))
+        pack_field(marks, layout[failed], of_r | of_s)
+        for name in (core, PARITY):
+            if name in layout.fields:
+                told = [unpack_field(some, layout[name]) for some in (r, s)]
+                pack_field(marks, layout[name], np.where(of_r != 0, told[0], told[1] * of_s))
+    return marks
+
+
+# Words of a join aggregate: its tuples have values, its results are reductions of matches.
+
+#: What the matches of a tuple of R are reduced to, by the names in the manifest.
+REDUCTIONS = ("count", "total", "least", "most")
+
+
+@dataclass(frozen=True)
+class MatchResults:
+    """Unpacked results of a join aggregate, one entry per result word.
+
+    Attributes
+    ----------
+    kind : array of int64
+        Value of ``result_kinds`` of the manifest.
+    probe : array of int64
+        Number of the tuple of R since the last star; only of a value.
+    values : dict of str to array
+        The reductions by name; only of a value. Without a match, ``least`` and ``most`` have no
+        meaning.
+    overflow : array of int64
+        Bit 1 is set if the window of S has outgrown the cores; only of a star or mark.
+    disorder, illegal : array of bool
+        Whether timestamps decreased, and whether an input word was illegal; likewise.
+    """
+
+    kind: npt.NDArray[Any]
+    probe: npt.NDArray[Any]
+    values: dict[str, npt.NDArray[Any]]
+    overflow: npt.NDArray[Any]
+    disorder: npt.NDArray[np.bool_]
+    illegal: npt.NDArray[np.bool_]
+
+
+class MatchCodec(InputCodec):
+    """Packs and unpacks the words of a join aggregate.
+
+    Parameters
+    ----------
+    manifest : JoinAggregateManifest
+        Manifest with the layout of the words.
+
+    Attributes
+    ----------
+    value, star, mark : int
+        Kinds of results.
+    """
+
+    manifest: JoinAggregateManifest
+
+    def __init__(self, manifest: JoinAggregateManifest) -> None:
+        super().__init__(manifest)
+        self.value, self.star, self.mark = (
+            manifest.result_kinds[name] for name in ("VALUE", "STAR", "MARK")
+        )
+        self._result = manifest.result_word
+
+    def unpack_tuples(
+        self, words: UInt64s
+    ) -> tuple[npt.NDArray[np.uint8], dict[str, npt.NDArray[Any]], npt.NDArray[Any]]:
+        """Return sides, keys and timestamps of tuples; the ``value`` is among the keys."""
+        sides, keys, timestamp = super().unpack_tuples(words)
+        return sides, {**keys, "value": unpack_field(words, self.input["value"])}, timestamp
+
+    def join_results(self, results: UInt64s) -> UInt64s:
+        """Return words that hold results: each result is a word."""
+        return results
+
+    def split_words(
+        self, words: UInt64s, stamps: UInt64s | None = None
+    ) -> tuple[UInt64s, UInt64s | None]:
+        """Return the results in words, and their stamps: each result is a word."""
+        return words, stamps
+
+    def marks(self, words: UInt64s) -> npt.NDArray[np.bool_]:
+        """Return which result words are marks."""
+        marks: npt.NDArray[np.bool_] = unpack_field(words, self._result["kind"]) == self.mark
+        return marks
+
+    def unpack_results(self, words: UInt64s) -> MatchResults:
+        """Return the fields of result words."""
+        names = ("kind", "value.probe", "overflow", "disorder", "illegal")
+        kind, probe, overflow, disorder, illegal = (
+            unpack_field(words, self._result[name]) for name in names
+        )
+        stops = kind != self.value
+        return MatchResults(
+            kind=kind,
+            probe=probe,
+            values={
+                name: unpack_field(words, self._result[f"value.{name}"]) for name in REDUCTIONS
+            },
+            overflow=overflow * stops,
+            disorder=(disorder != 0) & stops,
+            illegal=(illegal != 0) & stops,
+        )
+
+    def pack_values(self, probe: npt.ArrayLike, values: Mapping[str, npt.ArrayLike]) -> UInt64s:
+        """Return values as result words, one per row."""
+        probe = np.asarray(probe)
+        words = np.zeros((len(probe), self._result.columns), np.uint64)
+        pack_field(words, self._result["kind"], np.full(len(probe), self.value))
+        pack_field(words, self._result["value.probe"], probe)
+        for name in REDUCTIONS:
+            pack_field(words, self._result[f"value.{name}"], values[name])
+        return words
+
+    def pack_punctuation(
+        self, kind: int, overflow: npt.ArrayLike, *, disorder: bool, illegal: bool
+    ) -> UInt64s:
+        """Return stars or marks (``kind`` is ``star`` or ``mark``) as result words."""
+        overflow = np.atleast_1d(np.asarray(overflow))
+        words = np.zeros((len(overflow), self._result.columns), np.uint64)
+        pack_field(words, self._result["overflow"], overflow)
+        for name, value in {"kind": kind, "disorder": disorder, "illegal": illegal}.items():
+            pack_field(words, self._result[name], np.full(len(words), value))
+        return words
+
+
+# Words of an aggregate accelerator, as arrays of 64-bit numbers.
+
+#: Faults that a star or mark tells of, as the manifest names their fields, and what each means.
+_FAULTS = {
+    "capacity": "key {key} is not below the capacity of {keys} keys; generate the accelerator with "
+    "a larger --key-capacity, or number the keys densely",
+    "range": "a reduction of key {key} needed more bits than it has in a pane or window; generate "
+    "the accelerator with a larger --pane-bits, or the operator with wider reductions",
+    "disorder": "a tuple was below an earlier watermark, in a pane that had ended; sort the tuples "
+    "by time",
+    "illegal": "a control word had an operation that the accelerator does not execute; send only "
+    "those of its manifest",
+}
+
+
+@dataclass(frozen=True)
+class WindowResults:
+    """Unpacked results of an aggregate, one entry per result word.
+
+    Attributes
+    ----------
+    kind : array of int64
+        Value of ``result_kinds`` of the manifest.
+    boundary : array of int64
+        Right boundary of the window; 0 for a mark.
+    key : array of int64
+        Number of the key; without meaning for stars and marks.
+    window : dict of str to array
+        The reductions by name; without meaning for stars and marks.
+    """
+
+    kind: npt.NDArray[Any]
+    boundary: npt.NDArray[Any]
+    key: npt.NDArray[Any]
+    window: dict[str, npt.NDArray[Any]]
+
+
+class AggregateCodec:
+    """Packs input words and unpacks results, by the layouts of the manifest.
+
+    Parameters
+    ----------
+    manifest : AggregateManifest
+    """
+
+    def __init__(self, manifest: AggregateManifest) -> None:
+        self.manifest = manifest
+        self._fields = [field["name"] for field in manifest.operator["fields"]]
+
+    def pack_tuples(self, times: npt.ArrayLike, columns: Mapping[str, npt.ArrayLike]) -> UInt64s:
+        """Return the words of tuples.
+
+        Parameters
+        ----------
+        times : array of int
+            Timestamps, which fit the accelerator's.
+        columns : mapping of str to array of int
+            The operator's fields; their values fit the fields.
+        """
+        times = np.asarray(times)
+        words = self._words(len(times), "TUPLE")
+        layout = self.manifest.input_word
+        pack_field(words, layout["tuple.timestamp"], times)
+        for name in self._fields:
+            pack_field(words, layout[f"tuple.{name}"], columns[name])
+        return words
+
+    def pack_control(self, op: str, value: int = 0) -> UInt64s:
+        """Return one control word, an array of one row.
+
+        Raises
+        ------
+        UsageError
+            If the operand has more bits than the word has for it.
+        """
+        words = self._words(1, "CONTROL")
+        layout = self.manifest.input_word
+        pack_field(words, layout["control.op"], [self.manifest.operations[op]])
+        place = layout["control.value"]
+        pack_field(words, place, [require_fits(place, int(value), f"{op}: control.value")])
+        return words
+
+    def unpack(self, results: UInt64s) -> WindowResults:
+        """Return the fields of result words."""
+        layout = self.manifest.result_word
+        names = [rule["name"] for rule in self.manifest.operator["reductions"]]
+        kind, boundary, key = (
+            unpack_field(results, layout[name]) for name in ("kind", "boundary", "key")
+        )
+        window = {name: unpack_field(results, layout[f"window.{name}"]) for name in names}
+        return WindowResults(kind, boundary, key, window)
+
+    def check(self, results: UInt64s) -> None:
+        """Raise for the first star or mark that tells of a fault.
+
+        Raises
+        ------
+        DeviceError
+            With the fault, its key, and what to do.
+        """
+        layout, kinds = self.manifest.result_word, self.manifest.result_kinds
+        stops = results[unpack_field(results, layout["kind"]) != kinds["VALUE"]]
+        for name, text in _FAULTS.items():
+            told = unpack_field(stops, layout[f"faults.{name}"]) != 0
+            if told.any():
+                first = stops[told][:1]
+                key = int(unpack_field(first, layout["faults.key"])[0])
+                boundary = int(unpack_field(first, layout["boundary"])[0])
+                place = f" by boundary {boundary}" if boundary else ""  # none for a mark
+                raise DeviceError(
+                    f"The accelerator reports a fault ({name}){place}: "
+                    f"{text.format(key=key, keys=self.manifest.keys)}."
+                )
+
+    def _words(self, count: int, kind: str) -> UInt64s:
+        layout = self.manifest.input_word
+        words = np.zeros((count, layout.columns), np.uint64)
+        pack_field(words, layout["kind"], np.full(count, self.manifest.input_kinds[kind]))
+        return words
+
+
+# The input and result words of one accelerator.
+
+
+class WordCodec(InputCodec, ResultCodec):
+    """Packs and unpacks the words of one accelerator.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Manifest with the layout of the words.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        InputCodec.__init__(self, manifest)
+        ResultCodec.__init__(self, manifest)
+
+
+def codec_of(manifest: Manifest) -> WordCodec | MatchCodec:
+    """Return the codec of an accelerator that joins, or aggregates matches."""
+    if isinstance(manifest, JoinAggregateManifest):
+        return MatchCodec(manifest)
+    return WordCodec(manifest)

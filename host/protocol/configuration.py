@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The control words that configure an accelerator for a query, and those that begin a segment."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from host.errors import UsageError
+from host.protocol.buckets import Coordinate, bucket_plan
+from host.protocol.cells import cell_plan
+from host.protocol.codecs import WordCodec, codec_of
+from host.protocol.manifest import Manifest
+from host.protocol.segments import round_size
+from host.protocol.spread import Spread, tightened
+from host.query.ordering import Ordering
+from host.reference.arrivals import Side, UInt64s
+from host.reference.predicate import OPEN, Bounds
+from host.reference.window import CountWindow, Window
+
+__all__ = [
+    "MARKS",
+    "all_cores",
+    "configuration",
+    "coordinate_words",
+    "require_segments",
+    "segment_words",
+]
+
+# The control words that configure an accelerator for a query.
+
+#: Number of marks that answer the words: one for the precision and one for CLEAR, the last two.
+MARKS = 2
+
+
+def configuration(
+    manifest: Manifest,
+    bounds: Mapping[str, Bounds],
+    window: Window,
+    ordering: Ordering,
+    distinct: tuple[bool, bool] = (False, False),
+    *,
+    spreads: Mapping[str, Spread] | None = None,
+    choice: int = 0,
+    newest_of: Side | None = None,
+) -> UInt64s:
+    """Return the control words for a query.
+
+    They set the bounds, the parts of the fields in the bucket number or the cells of digests,
+    whether keys are distinct, the windows of both sides, and the precision; the last one is CLEAR.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Manifest of the accelerator.
+    bounds : mapping of str to Bounds
+        Bounds by key field; other fields are not bounded.
+    window : CountWindow or TimeWindow
+        Window of both sides, or of the side ``newest_of`` alone.
+    ordering : Ordering
+        Precision that the accelerator is set to. One in hardware needs an accelerator with rounds.
+    distinct : tuple of bool
+        Whether a probe can match at most one tuple in the window of R, and of S. An index then ends
+        its search at the first match.
+    spreads : mapping of str to Spread, optional
+        Known facts about the values, by key field, which decide the buckets or the cells. The
+        caller must make sure that they are true.
+    choice : int
+        Choice of the index's hash seeds; see :func:`host.protocol.spread.seeds`.
+    newest_of : Side, optional
+        The side of whose window only the newest match of each probe is wanted. An index then ends
+        its search at the first match, which is the newest one of a core. The other side's window
+        holds one tuple, the least that it can.
+    """
+    codec = codec_of(manifest)
+    spreads = spreads or {}
+    words = []
+    for index, key in enumerate(manifest.keys):
+        open_low, open_high = -(1 << key.bits), (1 << key.bits) - 1
+        term = tightened(bounds.get(key.name, OPEN), spreads.get(key.name))
+        low = open_low if term.low is None else max(term.low, open_low)
+        high = open_high if term.high is None else min(term.high, open_high)
+        if low > open_high or high < open_low:  # no difference of values is within the bounds
+            low, high = 0, -1
+        words.append(codec.pack_control("BOUND_LOW", index, low))
+        words.append(codec.pack_control("BOUND_HIGH", index, high))
+    if manifest.engine == "index":
+        words.append(coordinate_words(manifest, bucket_plan(manifest, bounds, spreads, choice)))
+        first = [distinct[side] or side is newest_of for side in Side]
+        words += [codec.pack_control("DISTINCT", side, int(first[side])) for side in Side]
+    if manifest.digests is not None:
+        cells = cell_plan(manifest, bounds, spreads)
+        values = [cell.value(manifest) for cell in cells]
+        words += [codec.pack_control("CELL", part, value) for part, value in enumerate(values)]
+    for side in Side:
+        own = CountWindow(1) if newest_of is side.other else window
+        if isinstance(own, CountWindow):
+            words.append(codec.pack_control("WINDOW", side, int(own.size)))
+        else:
+            words.append(codec.pack_control("LIFESPAN", side, int(own.lifespan)))
+    if ordering.in_hardware:
+        words.append(codec.pack_control("INNER", 0, round_size(manifest, ordering.rounds)))
+    else:
+        longest = 1 << manifest.probe_bits  # the accelerator takes it for every longer period
+        words.append(codec.pack_control("PRECISION", 0, min(ordering.period, longest)))
+    words.append(codec.pack_control("CLEAR"))
+    return np.concatenate(words)
+
+
+def coordinate_words(manifest: Manifest, plan: Mapping[str, Coordinate]) -> UInt64s:
+    """Return the control words that set the parts of all fields in an index's bucket number.
+
+    They empty both windows.
+    """
+    codec = WordCodec(manifest)
+    parts = [part.value(manifest) for part in plan.values()]
+    words = []
+    # Reset all parts first, so that no field gets bits that another one still has.
+    if manifest.comparator == "band" and len(parts) > 1:
+        words += [codec.pack_control("COORDINATE", index, 0) for index in range(len(parts))]
+    words += [codec.pack_control("COORDINATE", index, part) for index, part in enumerate(parts)]
+    return np.concatenate(words)
+
+
+# The control words that begin a segment, in which other cores take turns to store.
+
+
+def require_segments(manifest: Manifest) -> None:
+    """Raise an error if an accelerator cannot change which cores store.
+
+    Raises
+    ------
+    UsageError
+        If it has no operation for that.
+    """
+    if "SEGMENT" not in manifest.operations:
+        raise UsageError(
+            "This accelerator cannot change which cores store: it has no operation SEGMENT; use a "
+            "bundle that has one."
+        )
+
+
+def segment_words(manifest: Manifest, live: Sequence[int], window: Window) -> UInt64s:
+    """Return the control words after which the cores of ``live`` store, in this order.
+
+    Raises
+    ------
+    UsageError
+        If the accelerator cannot change turns, if the cores are none, unknown or named twice, or if
+        a count-based window does not fit them.
+    """
+    require_segments(manifest)
+    cores = manifest.storage.cores
+    if not live or len(set(live)) < len(live) or not all(0 <= core < cores for core in live):
+        raise UsageError(
+            f"A segment needs at least one core, each of 0 to {cores - 1} at most once, not "
+            f"{list(live)}; give it the numbers of the live cores."
+        )
+    room = len(live) * manifest.storage.sub_window
+    if isinstance(window, CountWindow) and window.size > room:
+        raise UsageError(
+            f"A window of {window.size} tuples does not fit {len(live)} cores, which hold {room}; "
+            f"keep more cores live or choose a smaller window."
+        )
+    return _segment(WordCodec(manifest), live)
+
+
+def all_cores(manifest: Manifest) -> UInt64s:
+    """Return the control words after which all cores store, in the order of their numbers.
+
+    They follow CLEAR, which empties both windows but leaves the segment of an earlier query in
+    force. There are none for an accelerator that cannot change turns.
+    """
+    codec = WordCodec(manifest)
+    if "SEGMENT" not in manifest.operations:
+        return np.zeros((0, codec.input.columns), np.uint64)
+    return _segment(codec, range(manifest.storage.cores))
+
+
+def _segment(codec: WordCodec, live: Sequence[int]) -> UInt64s:
+    words = [codec.pack_control("CORE", value=core) for core in live]
+    return np.concatenate([*words, codec.pack_control("SEGMENT")])

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result words: words with one or two results."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from host.protocol.bit_fields import pack_field, shifted_rows, unpack_field
+from host.protocol.manifest import SECOND, Manifest, Word
+from host.protocol.pairing import seconds
+from host.reference.arrivals import UInt64s
+
+__all__ = [
+    "ResultCodec",
+    "ResultWords",
+]
+
+Int64s = npt.NDArray[np.int64]
+
+#: Fields of a pair that say where the match is.
+PLACE = ("probe", "lane", "row", "core")
+#: Fields of a star or mark that only an accelerator has whose cores have gates.
+FAILURE = ("failed", "failed_core")
+#: Field of these that only an accelerator has whose memories have parity.
+PARITY = "failed_parity"
+
+
+@dataclass(frozen=True)
+class ResultWords:
+    """Fields of results, as arrays of equal length.
+
+    Attributes
+    ----------
+    kind : array of int64
+        Kind, as in the manifest's ``result_kinds``.
+    side : array of int64
+        Side of the probe; zero for a mark.
+    probe, lane, row, core : array of int64
+        Place of the match; meaningful for pairs only. ``core`` is the core's number.
+    overflow : array of int64
+        Bit 0 for R's window, bit 1 for S's window; zero for pairs.
+    disorder : array of bool
+        Whether timestamps decreased; False for pairs.
+    illegal : array of bool
+        Whether an input word was illegal; False for pairs.
+    inner : array of bool
+        Whether a star ends a round, and not the results of its probes; False for all others.
+    failed : array of bool
+        Whether results of a failed core are missing since the last star or mark; False for pairs.
+    failed_core : array of int64
+        Number of that core; meaningful where ``failed`` is set.
+    failed_parity : array of int64
+        Why that core has failed: bit 0 for a flipped bit in its tuples of R, bit 1 for one in its
+        tuples of S; zero if it stopped, or where ``failed`` is not set.
+    """
+
+    kind: Int64s
+    side: Int64s
+    probe: Int64s
+    lane: Int64s
+    row: Int64s
+    core: Int64s
+    overflow: Int64s
+    disorder: npt.NDArray[np.bool_]
+    illegal: npt.NDArray[np.bool_]
+    inner: npt.NDArray[np.bool_]
+    failed: npt.NDArray[np.bool_]
+    failed_core: Int64s
+    failed_parity: Int64s
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+
+class ResultCodec:
+    """Packs and unpacks the result words of one accelerator.
+
+    A *result* is a row that holds one result. If a word holds only one result, the result is the
+    word itself.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Manifest with the layout of the words.
+
+    Attributes
+    ----------
+    result : Word
+        Layout of a result.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.result: Word = manifest.result
+        self._word = manifest.result_word
+        self._two = manifest.tuples_per_word == 2
+        self._none = manifest.result_kinds.get("NONE", 0)
+        storage = manifest.storage
+        self._digits = (
+            storage.gather_arity,
+            storage.gather_digit_bits,
+            storage.gather_levels,
+        )
+        self.pair, self.star, self.mark = (
+            manifest.result_kinds[name] for name in ("PAIR", "STAR", "MARK")
+        )
+
+    def split_words(
+        self, words: UInt64s, stamps: UInt64s | None = None
+    ) -> tuple[UInt64s, UInt64s | None]:
+        """Split result words into results, in order.
+
+        Parameters
+        ----------
+        words : array of uint64
+            Result words.
+        stamps : array of uint64, optional
+            Stamp of each word; each result gets the stamp of its word.
+        """
+        if not self._two:
+            return words, stamps
+        bits = self.result.bits
+        is_shared = unpack_field(words, self._word[f"{SECOND}kind"]) != self._none
+        shared = np.flatnonzero(is_shared)
+        results = np.empty((len(words) + len(shared), self.result.columns), np.uint64)
+        # The second results in shared words before a word shift the word's first result.
+        first = np.arange(len(words))
+        first[1:] += np.cumsum(is_shared[:-1])
+        results[first] = shifted_rows(words, 0, bits)
+        results[first[shared] + 1] = shifted_rows(words[shared], -bits, bits)
+        if stamps is not None:
+            stamps = np.repeat(stamps, 1 + is_shared)
+        return results, stamps
+
+    def join_results(self, results: UInt64s) -> UInt64s:
+        """Return words that hold results; neighbouring results of different sides share a word.
+
+        The hardware may combine results in other ways; only the sequence of results is determined.
+        """
+        if not self._two:
+            return results
+        if not len(results):
+            return np.zeros((0, self._word.columns), np.uint64)
+        kinds, sides = (unpack_field(results, self.result[name]) for name in ("kind", "side"))
+        second = seconds(sides.astype(np.uint8), kinds == self.mark)
+        words = shifted_rows(results[~second], 0, self._word.bits)
+        is_shared = np.append(second[1:], False)[~second]
+        moved = shifted_rows(results[second], self.result.bits, self._word.bits)
+        words[is_shared] |= moved
+        empty = np.zeros((int(np.count_nonzero(~is_shared)), words.shape[1]), np.uint64)
+        pack_field(empty, self._word[f"{SECOND}kind"], np.full(len(empty), self._none))
+        words[~is_shared] |= empty
+        return words
+
+    def marks(self, words: UInt64s) -> npt.NDArray[np.bool_]:
+        """Return which words, or results, are marks; a mark is alone in its word."""
+        kinds = unpack_field(words, self.result["kind"])
+        marks: npt.NDArray[np.bool_] = kinds == self.mark
+        return marks
+
+    def unpack_results(self, results: UInt64s) -> ResultWords:
+        """Return the fields of results."""
+        # A chain has no places, few accelerators have rounds, and fewer tell of failures.
+        absent = np.zeros(len(results), np.int64)
+        fields = dict.fromkeys((*PLACE, *FAILURE, PARITY, "inner"), absent)
+        fields |= {name: unpack_field(results, place) for name, place in self.result.fields.items()}
+        punctuation = fields["kind"] != self.pair
+        return ResultWords(
+            kind=fields["kind"],
+            side=fields["side"],
+            probe=fields["probe"],
+            lane=fields["lane"],
+            row=fields["row"],
+            core=self.core_number(fields["core"]),
+            overflow=fields["overflow"] * punctuation,
+            disorder=(fields["disorder"] != 0) & punctuation,
+            illegal=(fields["illegal"] != 0) & punctuation,
+            inner=(fields["inner"] != 0) & (fields["kind"] == self.star),
+            failed=(fields["failed"] != 0) & punctuation,
+            failed_core=self.core_number(fields["failed_core"]),
+            failed_parity=fields[PARITY] * punctuation * (fields["failed"] != 0),
+        )
+
+    def pack_pairs(
+        self, side: npt.ArrayLike, probe: Int64s, core: Int64s, row: Int64s, lane: Int64s
+    ) -> UInt64s:
+        """Return pairs as results."""
+        results = np.zeros((len(probe), self.result.columns), dtype=np.uint64)
+        pack_field(results, self.result["kind"], self.pair)
+        values = {"side": side, "probe": probe, "core": self._core_digits(core)}
+        for name, column in {**values, "row": row, "lane": lane}.items():
+            pack_field(results, self.result[name], column)
+        return results
+
+    def pack_punctuation(
+        self,
+        kind: npt.ArrayLike,
+        side: npt.ArrayLike,
+        overflow: npt.ArrayLike,
+        disorder: npt.ArrayLike,
+        illegal: npt.ArrayLike = False,
+        failed: int | None = None,
+    ) -> UInt64s:
+        """Return stars or marks as results (``kind`` is ``star`` or ``mark``).
+
+        ``failed`` is the number of a core whose results are missing, if there is one.
+        """
+        names = ["kind", "side", "overflow", "disorder", "illegal"]
+        values = [kind, side, overflow, disorder, illegal]
+        if failed is not None:
+            names += FAILURE
+            values += [True, self._core_digits(np.array([failed]))]
+        columns = np.broadcast_arrays(*(np.asarray(value) for value in values))
+        results = np.zeros((columns[0].size, self.result.columns), dtype=np.uint64)
+        for name, column in zip(names, columns, strict=True):
+            pack_field(results, self.result[name], column.reshape(-1))
+        return results
+
+    def pack_inner_stars(self, side: Int64s) -> UInt64s:
+        """Return stars of rounds as results; only for an accelerator with rounds."""
+        results = self.pack_punctuation(self.star, side, 0, False)
+        pack_field(results, self.result["inner"], np.ones(len(side), np.int64))
+        return results
+
+    def core_number(self, digits: Int64s) -> Int64s:
+        """Return the numbers of cores from the digits in results."""
+        arity, bits, levels = self._digits
+        if levels <= 1 or arity == 1 << bits:
+            return digits
+        number = np.zeros_like(digits)
+        for level in range(levels):
+            number += ((digits >> (level * bits)) & ((1 << bits) - 1)) * arity**level
+        return number
+
+    def _core_digits(self, number: Int64s) -> Int64s:
+        arity, bits, levels = self._digits
+        if levels <= 1 or arity == 1 << bits:
+            return number
+        digits = np.zeros_like(number)
+        for level in range(levels):
+            digits |= (number // arity**level % arity) << (level * bits)
+        return digits

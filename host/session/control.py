@@ -1,0 +1,609 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decisions while a join runs: precision, cores, and when tuples are offered."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from host.columns.times import TimePlan
+from host.devices import Device
+from host.devices.waiting import Finished
+from host.errors import UsageError
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
+from host.protocol.segments import growth
+from host.query.cores import Controller, CoreControl, Epoch, Observation, Segment
+from host.query.ordering import Measurement, Ordering, PeriodControl
+from host.query.quantities import positive
+from host.reference.arrivals import UInt64s
+from host.reference.window import CountWindow, Window
+from host.session.cores import CoreContents, NewTurns, failed_cores, fewest_cores
+from host.session.decoder import ResultDecoder
+from host.session.intake import Arrived
+from host.session.records import (
+    CoreChange,
+    CoreDecision,
+    ElasticRecord,
+    PeriodChange,
+    PrecisionRecord,
+)
+from host.session.staging import Staging
+
+__all__ = [
+    "AdaptivePrecision",
+    "ElasticCores",
+    "Interval",
+    "NoteDecision",
+    "PACED_ROWS",
+    "Pacing",
+    "QUANTUM",
+    "ROWS",
+    "control_of",
+]
+
+# Offer tuples to a device no earlier than they arrive by the time in their order column.
+
+Int64s = npt.NDArray[np.int64]
+
+#: Cycles of an exchange at most: a tuple is offered, and its answer is seen, up to so many late.
+QUANTUM = 128
+#: Rows of a side that are staged at once, and words that wait: few, as a real stream has no later
+#: ones to show.
+PACED_ROWS = 4
+
+
+class Pacing:
+    """Arrivals of the tuples of one execution, in cycles of its device.
+
+    A tuple arrives when the device has run as many cycles as the pace gives to its time, counted
+    from timestamp zero.
+
+    Parameters
+    ----------
+    pace : int, float or Fraction
+        Clock cycles that pass while the left order column advances by one of its units.
+    times : TimePlan
+        How the order columns become timestamps.
+    device : Device
+        The device, which must have a clock.
+    staging : Staging
+        The words that wait; it holds those of the configuration.
+
+    Attributes
+    ----------
+    cycles : float
+        Clock cycles for a unit of the timestamps.
+    longest : int
+        Most cycles from the arrival of a tuple to its answer.
+    """
+
+    def __init__(
+        self, pace: Fraction | float, times: TimePlan, device: Device, staging: Staging
+    ) -> None:
+        of_unit = positive(pace, "cycles for a unit of time")
+        self.cycles = float(of_unit * times.divisor / times.factors[0])
+        self._device, self._codec = device, WordCodec(device.manifest)
+        # A word of an earlier query may wait before those of the configuration.
+        self._accepted = -int(self._codec.tuple_counts(staging.words).sum())
+        self._due: Int64s = np.zeros(0, np.int64)
+        self._first = 0  # number of the tuple at index 0
+        self._answered = 0
+        self.longest = 0
+
+    def stage(self, arrived: Arrived) -> None:
+        """Take tuples that are staged."""
+        due = np.ceil(arrived.times.astype(np.float64) * self.cycles)
+        self._due = np.concatenate([self._due, due.astype(np.int64)])
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of a failure, behind which tuples that have arrived may be sent again."""
+        if turns.first is not None:
+            self._accepted -= self._first + len(self._due) - sum(turns.first.values())
+
+    def arrived(self, cycle: int) -> int:
+        """Return how many tuples have arrived, of those staged."""
+        return self._first + int(np.searchsorted(self._due, cycle, side="right"))
+
+    def due_words(self, words: UInt64s, cycle: int) -> int:
+        """Return how many of the waiting words may be offered.
+
+        Parameters
+        ----------
+        words : array of uint64
+            The words.
+        cycle : int
+            Cycles that the device has run.
+        """
+        ends = self._accepted + np.cumsum(self._codec.tuple_counts(words))
+        return int(np.searchsorted(ends, self.arrived(cycle), side="right"))
+
+    def answer(self, complete: int, cycle: int) -> Int64s:
+        """Return the cycles that each tuple waited which is answered since the last call."""
+        begin, self._answered = self._answered, max(self._answered, complete)
+        waited = cycle - self._due[begin - self._first : self._answered - self._first]
+        if len(waited):
+            self.longest = max(self.longest, int(waited.max()))
+        self._due = self._due[self._answered - self._first :]
+        self._first = self._answered
+        return waited
+
+    def settle(self, finished: Finished) -> None:
+        """Take the outcome of an exchange.
+
+        Raises
+        ------
+        UsageError
+            If the device has no clock, so that no tuple would ever arrive.
+        """
+        done = finished.done
+        if not done.cycles:
+            raise UsageError(
+                f"Device {self._device.uri!r} has no clock, so its input cannot have a pace; use a "
+                f"simulated device, or leave the pace out."
+            )
+        self._accepted += int(self._codec.tuple_counts(finished.words[: done.accepted]).sum())
+
+
+# Adaptive precision: measure an accelerator while it joins, and insert PRECISION words.
+
+#: Groups of either side in a measurement: the last one, cut off, weighs a sixteenth at most.
+GROUPS = 16
+#: Number of intervals after which a measurement ends with fewer groups as well.
+LONGEST = 64
+#: Exchanges in an interval, and the fewest cycles of one.
+EXCHANGES, FEWEST = 8, 64
+
+
+def control_of(ordering: Ordering, manifest: Manifest) -> PeriodControl:
+    """Return the controller of an adaptive ordering on such an accelerator."""
+    assert ordering.hold is not None
+    bound = min(ordering.period, 1 << manifest.probe_bits)
+    return PeriodControl(ordering.hold, bound, probes=manifest.probes)
+
+
+class AdaptivePrecision:
+    """Chooses the period of the stars for one execution of an accelerator.
+
+    A measurement begins with the mark that answers the last change of the period, when all that is
+    under way belongs to the new one. It ends between two exchanges, after the interval of the
+    ordering and :data:`GROUPS` groups of either side. Then the counters are read and
+    :class:`~host.query.ordering.PeriodControl` is asked. A new period is set by a PRECISION
+    word behind the first word that waits for the accelerator, which is the earliest place there is.
+
+    A device without a clock finishes no measurement, so its period stays the first one.
+
+    Parameters
+    ----------
+    device : Device
+        The device; its counters are read between exchanges.
+    ordering : Ordering
+        An adaptive ordering.
+    staging : Staging
+        The words that wait; it holds those of the configuration.
+    decoder : ResultDecoder
+        The decoder, which closes the groups of tuples when they are sent.
+    marks : int
+        Marks that come before the first tuple.
+
+    Attributes
+    ----------
+    chunk_cycles : int
+        Largest number of cycles of an exchange.
+    record : PrecisionRecord
+        The decisions.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        ordering: Ordering,
+        staging: Staging,
+        decoder: ResultDecoder,
+        *,
+        marks: int,
+    ) -> None:
+        self._device = device
+        self._staging, self._decoder = staging, decoder
+        self._codec = WordCodec(device.manifest)
+        self._control = control_of(ordering, device.manifest)
+        goal = self._control.goal
+        self._interval = goal.interval(ordering.interval)
+        self.chunk_cycles = max(FEWEST, self._interval // EXCHANGES)
+        self.record = PrecisionRecord(str(goal), self._control.bound, self._control.period)
+        self._marks = marks
+        # A word of an earlier query may wait before those of the configuration.
+        self._accepted = -int(self._codec.tuple_counts(staging.words).sum())
+        self._began: Mapping[str, int] | None = None
+        self._ended: Mapping[str, int] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Wait for the begin of a measurement."""
+        self._began = None
+        self._cycles, self._tuples = 0, 0
+        self._flights, self._flight = 0, 0
+
+    def settle(self, finished: Finished) -> None:
+        """Take the outcome of an exchange whose words and marks :class:`Staging` knows already."""
+        done = finished.done
+        tuples = int(self._codec.tuple_counts(finished.words[: done.accepted]).sum())
+        self._accepted += tuples
+        self._decoder.stars.send(max(0, self._accepted))
+        if self._began is not None:
+            self._cycles += done.cycles
+            self._tuples += tuples
+        elif self._staging.marks >= self._marks and done.cycles:
+            self._began = self._device.counters()
+
+    def steer(self, cycle: int) -> None:
+        """Change the period if the measurement under way is complete and calls for it.
+
+        Called while the device is in no exchange.
+
+        Parameters
+        ----------
+        cycle : int
+            Cycles that the device has run.
+        """
+        if self._began is None or not self._is_complete:
+            return
+        before = self._control.period
+        judgement = self._control.see(self._measured(self._began))
+        self.record.judge(held=judgement.held)
+        self._begin()
+        if judgement.period == before:
+            self._began = self._ended
+            return
+        self._marks += 1
+        # The first word that waits stays before the change; see `Staging.insert`.
+        fixed = int(self._codec.tuple_counts(self._staging.words[:1]).sum())
+        place = max(0, self._accepted + fixed)
+        self._decoder.stars.send(place)
+        self._decoder.stars.change(Ordering(judgement.period))
+        self._staging.insert(self._codec.pack_control("PRECISION", 0, judgement.period))
+        self.record.change(PeriodChange(cycle, place, judgement.period))
+
+    def note_flight(self) -> None:
+        """Count the tuples under way, now that all results that have come are decoded."""
+        if self._began is not None:
+            self._flights += 1
+            self._flight += max(0, self._accepted - self._decoder.complete)
+
+    @property
+    def _is_complete(self) -> bool:
+        if self._cycles < self._interval:
+            return False
+        group = min(self._control.period, self._device.manifest.probes)
+        return self._tuples >= 2 * GROUPS * group or self._cycles >= LONGEST * self._interval
+
+    def _measured(self, began: Mapping[str, int]) -> Measurement:
+        """Return what was measured since the counters showed ``began``."""
+        now = self._device.counters()
+        last = self._ended or began
+        self._ended = now
+        counted = growth(self._device.manifest, began, now)
+        settling = growth(self._device.manifest, last, began)
+        return Measurement(
+            cycles=counted["cycles"],
+            offered=_offered(counted),
+            tuples=_taken(counted),
+            in_flight=Fraction(self._flight, max(1, self._flights)),
+            settling_offered=_offered(settling),
+            settling_tuples=_taken(settling),
+        )
+
+
+def _offered(counted: Mapping[str, int]) -> int:
+    """Return the cycles in which an input word was taken or had to wait."""
+    return counted["ingress_busy"] + counted["ingress_stalled"]
+
+
+def _taken(counted: Mapping[str, int]) -> int:
+    return counted["tuples_r"] + counted["tuples_s"]
+
+
+# The interval of an elastic join that is being observed.
+
+
+@dataclass
+class Interval:
+    """What has been counted since an interval began.
+
+    Parameters
+    ----------
+    before : mapping of str to int
+        The counters of the device at the begin.
+    staged : tuple of (int, int)
+        Tuples of R and of S that had been staged by then.
+    time : int
+        Time of the last one of them.
+    cycles : int
+        Cycles that have passed.
+    arrived : int
+        Tuples that had arrived at the begin.
+    """
+
+    before: Mapping[str, int]
+    staged: tuple[int, int]
+    time: int
+    cycles: int = 0
+    arrived: int = 0
+    _flight: int = 0  # tuples under way, summed over the looks at them
+    _flights: int = 0
+    _waits: int = 0  # answers whose latencies are known, and the sum of these
+    _waited: int = 0
+
+    def note_flight(self, under_way: int) -> None:
+        """Count the tuples that are under way at some moment."""
+        self._flights += 1
+        self._flight += under_way
+
+    def note_waits(self, waited: Int64s) -> None:
+        """Take the latencies of tuples that were answered."""
+        self._waits += len(waited)
+        self._waited += int(waited.sum())
+
+    def latency(self, rate: Fraction, *, is_paced: bool) -> int | None:
+        """Return the mean latency in cycles; None if no tuple was answered.
+
+        Without latencies of single tuples it is that of Little's law, at a ``rate`` of tuples per
+        cycle that were taken. Where the input has a pace, tuples under way do not tell it.
+        """
+        if self._waits:
+            return math.ceil(Fraction(self._waited, self._waits))
+        if is_paced or not rate:
+            return None
+        return math.ceil(Fraction(self._flight, max(1, self._flights)) / rate)
+
+
+# Elastic cores: observe an accelerator while it joins, and change the cores that store.
+
+#: Rows of a side that are staged at once, as a change comes before all that are not staged yet.
+ROWS = 256
+#: How much larger than observed the windows may become before cores are short of room.
+RESERVE = Fraction(5, 4)
+
+#: Called with every decision and every change, in order.
+NoteDecision = Callable[[CoreDecision | CoreChange], None]
+
+
+class ElasticCores:
+    """Chooses the cores for one execution of an accelerator; a schedule of its epochs.
+
+    An observation begins when the device has taken all tuples that came before the last change, and
+    ends between two exchanges, after the interval of the controller. Then the counters are read,
+    and a :class:`~host.query.cores.CoreControl` is asked. Other cores store from the next
+    tuple on that is staged: the first ones of the cores that have not failed.
+
+    Before tuples of a time-based window are staged, it is computed whether the chosen cores have
+    room for them. If not, all cores store from there on, whatever the controller says, or those
+    that are not too full. A count-based window bounds the number of cores from below.
+
+    When cores fail and the join goes on, they are chosen no more. If the controller asks for as
+    many as before, an epoch with others in their place follows at once.
+
+    A device without a clock gives no observation, so all cores stay in force.
+
+    Parameters
+    ----------
+    device : Device
+        The device; its counters are read between exchanges.
+    controller : Controller
+        What decides.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    cores : sequence of int
+        The cores that take turns at first.
+    staging : Staging
+        The words that wait; it holds those of the configuration.
+    pacing : Pacing, optional
+        When the tuples arrive, if the input has a pace; without, they arrive when they are taken,
+        and the latency is that of Little's law: tuples under way over tuples per cycle.
+    note : callable, optional
+        Called with every decision and every change.
+
+    Attributes
+    ----------
+    chunk_cycles : int
+        Largest number of cycles of an exchange.
+    record : ElasticRecord
+        The decisions.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        controller: Controller,
+        window: Window,
+        cores: Sequence[int],
+        staging: Staging,
+        *,
+        pacing: Pacing | None = None,
+        note: NoteDecision | None = None,
+    ) -> None:
+        self._device, self._window, self._cores = device, window, tuple(cores)
+        self._codec = WordCodec(device.manifest)
+        self._control = CoreControl(controller, len(self._cores))
+        self._contents = CoreContents(device.manifest, window, self._cores)
+        self._chosen = self._cores
+        # What the schedule has answered last; None if that is not to take effect any more.
+        self._told: tuple[int, ...] | None = self._cores
+        self._least = fewest_cores(device.manifest, window)
+        self._note, self._pacing = note, pacing
+        self._shortest = controller.interval
+        self.chunk_cycles = max(FEWEST, controller.interval // EXCHANGES)
+        self.record = ElasticRecord(str(controller), len(self._cores))
+        # A word of an earlier query may wait before those of the configuration.
+        self._accepted = -int(self._codec.tuple_counts(staging.words).sum())
+        self._complete = 0  # tuples that are answered
+        self._begins = 0  # tuples that come before the next observation
+        self._interval: Interval | None = None
+        self._peak = Fraction(0)  # highest rate so far, in tuples per cycle
+
+    def next(self, staged: int) -> Epoch | None:
+        """Return the epoch of the chosen cores, once."""
+        if self._chosen == self._told:
+            return None
+        self._told = self._chosen
+        return Epoch(self._chosen, after=staged)
+
+    def admit(self, arrived: Arrived) -> None:
+        """Choose other cores if the chosen ones have no room for tuples that will be staged next.
+
+        These are all cores, or if some of them are too full, as many of the emptiest ones as have
+        room. If there are none, all cores it is, and the device tells of the overflow.
+        """
+        if isinstance(self._window, CountWindow) or self._contents.fits(arrived, self._chosen):
+            return
+        emptiest = [core for core in self._contents.emptiest if core in self._cores]
+        fitting = (
+            tuple(sorted(emptiest[:count]))
+            for count in range(len(emptiest), 0, -1)
+            if self._contents.fits(arrived, sorted(emptiest[:count]))
+        )
+        self._chosen = next(fitting, self._cores)
+        self._control.require(len(self._chosen))
+        self.record.forced += 1
+
+    def begin(self, segment: Segment) -> None:
+        """Take note of the segment of an epoch that begins with the next tuple that is staged."""
+        self._contents.begin(segment.cores)
+        self._changed(segment.after, segment.cores)
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of the segment that follows a failure, behind all tuples that are staged."""
+        staged, gone = sum(self._contents.counts), failed_cores(self._device)
+        failed = tuple(core for core in self._cores if core in gone)
+        self._cores = tuple(core for core in self._cores if core not in gone)
+        self._control.lose(len(self._cores))
+        # An epoch that has been told and has not begun would bring cores from before the failure.
+        is_coming = self._told != tuple(self._contents.live)
+        if turns.first is None:
+            self._contents.begin(turns.live)
+        else:
+            self._contents.restart(turns.live, turns.first)
+            self._accepted -= staged - sum(turns.first.values())  # these will be taken again
+        self._told = None if is_coming else turns.live
+        self._chosen = self._cores[: self._control.active]
+        self._changed(staged, turns.live, failed)
+
+    def _changed(self, place: int, cores: Sequence[int], failed: Sequence[int] = ()) -> None:
+        """Note a change, behind which an observation begins."""
+        self._interval, self._begins = None, place
+        change = CoreChange(self.record.cycles, place, tuple(cores), tuple(failed))
+        self.record.change(change)
+        if self._note is not None:
+            self._note(change)
+
+    def stage(self, arrived: Arrived) -> None:
+        """Take tuples that are staged."""
+        self._contents.stage(arrived)
+
+    def settle(self, finished: Finished) -> None:
+        """Take the outcome of an exchange."""
+        done = finished.done
+        tuples = int(self._codec.tuple_counts(finished.words[: done.accepted]).sum())
+        self._accepted += tuples
+        self.record.cycles += done.cycles
+        self.record.core_cycles += done.cycles * self._contents.on
+        if self._interval is not None:
+            self._interval.cycles += done.cycles
+        elif self._accepted >= self._begins and done.cycles:
+            self._interval = self._begun()
+
+    def steer(self) -> None:
+        """End the interval if it is long enough, and choose the cores from now on.
+
+        Called while the device is in no exchange.
+        """
+        interval = self._interval
+        if interval is None or interval.cycles < self._shortest:
+            return
+        seen = self._observed(interval)
+        active = self._control.see(seen)
+        if active != len(self._chosen):
+            self._chosen = self._cores[:active]
+        self.record.observe(seen)
+        if self._note is not None:
+            self._note(CoreDecision(self.record.cycles, seen, active))
+        self._interval = self._begun()
+
+    def note_flight(self, complete: int) -> None:
+        """Count the tuples under way, now that all results that have come are decoded.
+
+        ``complete`` is the number of tuples that are answered.
+        """
+        self._complete = complete
+        if self._interval is not None:
+            self._interval.note_flight(self._under_way)
+
+    def note_waits(self, waited: Int64s) -> None:
+        """Take the latencies of tuples that were answered, where the input has a pace."""
+        if self._interval is not None:
+            self._interval.note_waits(waited)
+
+    @property
+    def _arrived(self) -> int:
+        """Number of tuples that have arrived."""
+        if self._pacing is None:
+            return self._accepted
+        return max(self._accepted, self._pacing.arrived(self.record.cycles))
+
+    @property
+    def _under_way(self) -> int:
+        """Number of tuples that have arrived and are not answered."""
+        return max(0, self._arrived - self._complete)
+
+    def _begun(self) -> Interval:
+        """Return an interval that begins now."""
+        counts, time = self._contents.counts, self._contents.latest
+        return Interval(self._device.counters(), counts, time, arrived=self._arrived)
+
+    def _observed(self, interval: Interval) -> Observation:
+        counted = growth(self._device.manifest, interval.before, self._device.counters())
+        tuples = counted["tuples_r"] + counted["tuples_s"]
+        cycles = counted["cycles"]
+        arrived = tuples if self._pacing is None else self._arrived - interval.arrived
+        self._peak = max(self._peak, Fraction(arrived, cycles))
+        held = self._contents.held
+        return Observation(
+            cores=len(self._contents.live),
+            least=self._least_for(max(held)),
+            cycles=cycles,
+            busy=counted["region_busy"],
+            stalled=counted["ingress_stalled"],
+            output=counted["output_busy"] + counted["output_stalled"],
+            tuples=tuples,
+            arrived=arrived,
+            pending=self._under_way,
+            window=sum(held),
+            ahead=self._ahead(interval, Fraction(arrived, cycles)),
+            peak=math.ceil(self._peak * cycles),
+            latency=interval.latency(Fraction(tuples, cycles), is_paced=self._pacing is not None),
+        )
+
+    def _least_for(self, held: int) -> int:
+        """Return how few cores hold so many tuples of a side, and some more."""
+        if isinstance(self._window, CountWindow):
+            return self._least
+        return math.ceil(held * RESERVE / self._device.manifest.storage.sub_window)
+
+    def _ahead(self, interval: Interval, rate: Fraction) -> int:
+        """Return how many tuples both windows hold once they are refilled at the present rate.
+
+        With a pace, that is the rate of arrivals per cycle. Otherwise it is that of the tuples that
+        were staged, over the time in their order column.
+        """
+        if isinstance(self._window, CountWindow):
+            return sum(int(self._window.size) for count in self._contents.counts if count)
+        if self._pacing is not None:
+            return math.ceil(rate * int((int(self._window.lifespan) + 1) * self._pacing.cycles))
+        passed = self._contents.latest - interval.time
+        staged = sum(self._contents.counts) - sum(interval.staged)
+        if passed <= 0:
+            return sum(self._contents.held)
+        return math.ceil(Fraction(staged * (int(self._window.lifespan) + 1), passed))

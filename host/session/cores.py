@@ -1,0 +1,722 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which cores store tuples: what they hold, which failed, and where epochs and segments begin."""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+import copy
+from dataclasses import replace
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from host.columns import EncodingPlan
+from host.devices import Device
+from host.errors import (
+    CoreFailureError,
+    EpochCapacityError,
+    EpochCoresError,
+    EpochOrderError,
+    UsageError,
+)
+from host.protocol.codecs import WordCodec
+from host.protocol.configuration import segment_words
+from host.protocol.manifest import Manifest
+from host.protocol.segments import SEGMENTS, FullestCore, Int64s, StorageSegments
+from host.protocol.storage import StorageRule
+from host.query.cores import Epoch, EpochSchedule, ListedEpochs, Segment, SegmentSchedule
+from host.reference.arrivals import Side, UInt64s
+from host.reference.window import CountWindow, Window
+from host.runtime import Columns
+from host.session.intake import NEVER, Arrived, SideTuples
+from host.session.rows import SideLog
+
+__all__ = [
+    "CoreContents",
+    "EpochChanges",
+    "EpochRules",
+    "Exclusion",
+    "FreeLists",
+    "NewTurns",
+    "SegmentChanges",
+    "exclude",
+    "failed_cores",
+    "fewest_cores",
+    "has_gates",
+    "note_failed",
+    "note_new",
+    "participation",
+]
+
+# Which cores hold tuples of the windows, and whether further tuples would fit them.
+
+
+def fewest_cores(manifest: Manifest, window: Window) -> int:
+    """Return how few cores always hold a count-based window, however they change.
+
+    That can be one more than there are: then no change is safe. For a time-based window it is 1,
+    as its size is not known.
+    """
+    if not isinstance(window, CountWindow):
+        return 1
+    room = manifest.storage.sub_window - SEGMENTS  # each core can get a tuple more in each
+    cores = manifest.storage.cores
+    return min(cores + 1, -(-int(window.size) // room)) if room > 0 else cores + 1
+
+
+class CoreContents:
+    """Follows both windows of an execution as tuples are staged.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Manifest of the accelerator.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    cores : sequence of int
+        The cores that take turns at first.
+
+    Attributes
+    ----------
+    live : sequence of int
+        The cores that take turns.
+    """
+
+    def __init__(self, manifest: Manifest, window: Window, cores: Sequence[int]) -> None:
+        self._cores, self._room = manifest.storage.cores, manifest.storage.sub_window
+        self._size: int | None = None
+        self._lifespan = np.uint64(0)
+        if isinstance(window, CountWindow):
+            self._size = int(window.size)
+        else:
+            self._lifespan = np.uint64(window.lifespan)
+        self._logs = {side: SideLog() for side in Side}
+        self._rule = StorageRule.of(manifest.storage)
+        self._segments = {side: StorageSegments(self._rule) for side in Side}
+        self.live: Sequence[int] = ()
+        self.begin(cores)
+
+    def begin(self, cores: Sequence[int]) -> None:
+        """Let other cores store the tuples that are staged from now on."""
+        self.live = cores
+        for side, segments in self._segments.items():
+            segments.begin(self._logs[side].count, cores)
+
+    def restart(self, cores: Sequence[int], first: Mapping[Side, int]) -> None:
+        """Let these cores alone hold the tuples of each side from ``first`` on, and store others.
+
+        The accelerator was cleared after a failure, and these tuples are sent again.
+        """
+        self.live = cores
+        for side in Side:
+            self._segments[side] = StorageSegments(self._rule)
+            self._segments[side].begin(first[side], cores)
+
+    def stage(self, arrived: Arrived) -> None:
+        """Take tuples that are staged."""
+        for side, times in _times(arrived).items():
+            self._logs[side].append(Columns({"time": times}))
+        for side, log in self._logs.items():
+            oldest = self._oldest(side)
+            log.forget(oldest)
+            self._segments[side].forget(oldest)
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """Number of tuples in the windows of R and of S."""
+        r, s = (self._logs[side].count - self._oldest(side) for side in Side)
+        return r, s
+
+    @property
+    def latest(self) -> int:
+        """Time of the last tuple; zero if there is none."""
+        times = [log.at("time", log.count - 1) for log in self._logs.values() if log.count]
+        return max(times, default=0)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Tuples of R and of S that have been staged."""
+        return self._logs[Side.R].count, self._logs[Side.S].count
+
+    @property
+    def on(self) -> int:
+        """Number of cores that take turns, or hold a tuple of a window."""
+        used = self._fullest > 0
+        used[list(self.live)] = True
+        return int(used.sum())
+
+    @property
+    def emptiest(self) -> list[int]:
+        """All cores, by the tuples that each holds of the side of which it holds more."""
+        order: list[int] = np.argsort(self._fullest, kind="stable").tolist()
+        return order
+
+    @property
+    def _fullest(self) -> Int64s:
+        """For each core, how many tuples it holds of the side of which it holds more."""
+        every, most = np.arange(self._cores), np.zeros(self._cores, np.int64)
+        for side, segments in self._segments.items():
+            begin = np.full(self._cores, self._oldest(side))
+            end = np.full(self._cores, self._logs[side].count)
+            most = np.maximum(most, segments.held(begin, end, every))
+        return most
+
+    def fits(self, arrived: Arrived, cores: Sequence[int]) -> bool:
+        """Return whether every core has room if ``cores`` store these tuples of a stream."""
+        for side, times in _times(arrived).items():
+            if not len(times):
+                continue
+            log, segments = self._logs[side], copy.deepcopy(self._segments[side])
+            if list(cores) != list(self.live):
+                segments.begin(log.count, cores)
+            own = log.count + np.arange(len(times))
+            core, _ = segments.locals(own)
+            held = segments.held(self._oldest_beside(side, own, times), own, core)
+            if (held >= self._room).any():
+                return False
+        return True
+
+    def _oldest(self, side: Side) -> int:
+        """Return the number of the oldest tuple in the window of a side."""
+        log = self._logs[side]
+        if self._size is not None:
+            return max(0, log.count - self._size)
+        if not log.count:
+            return 0
+        kept = log.part("time", log.kept, log.count)
+        return log.kept + int(self._begin_of(kept, np.uint64(self.latest)))
+
+    def _oldest_beside(self, side: Side, own: Int64s, times: UInt64s) -> Int64s:
+        """Return the numbers of the oldest tuples of the side when each of ``own`` is stored."""
+        if self._size is not None:
+            return np.maximum(0, own - self._size)
+        log = self._logs[side]
+        stored = log.part("time", log.kept, log.count) if log.count else times[:0]
+        every = np.concatenate([stored, times])
+        return log.kept + self._begin_of(every, times)
+
+    def _begin_of(self, times: UInt64s, now: UInt64s | np.uint64) -> Int64s:
+        """Return the index of the first of ascending ``times`` that is in the window at ``now``."""
+        least = now - np.minimum(now, self._lifespan)
+        return np.searchsorted(times, least).astype(np.int64)
+
+
+def _times(arrived: Arrived) -> dict[Side, UInt64s]:
+    """Return the times of the tuples of each side."""
+    return {side: tuples.times for side, tuples in arrived.sides.items()}
+
+
+# Which cores of a device take part in a query, and the words that tell the device so.
+
+_FAILED: "WeakKeyDictionary[Device, frozenset[int]]" = WeakKeyDictionary()
+
+
+def has_gates(manifest: Manifest) -> bool:
+    """Return whether the cores of an accelerator can be masked, and tell when they fail."""
+    return "MASK" in manifest.operations
+
+
+def failed_cores(device: Device) -> frozenset[int]:
+    """Return the cores that have failed since the device was opened."""
+    return _FAILED.get(device, frozenset())
+
+
+def note_failed(device: Device, core: int) -> None:
+    """Remember for later queries on the device that a core has failed."""
+    _FAILED[device] = failed_cores(device) | {core}
+
+
+def participation(device: Device) -> UInt64s:
+    """Return the words that come first in a query: they mask the failed cores and no others."""
+    codec = WordCodec(device.manifest)
+    failed = failed_cores(device)
+    words = [
+        codec.pack_control("MASK" if core in failed else "UNMASK", value=core)
+        for core in range(device.manifest.storage.cores)
+    ]
+    return np.concatenate(words)
+
+
+def note_new(device: Device, told: Iterable[int]) -> list[int]:
+    """Remember the cores that results tell have failed; return those that were not known yet."""
+    new = sorted(set(told) - failed_cores(device))
+    for core in new:
+        note_failed(device, core)
+    return new
+
+
+class NewTurns(NamedTuple):
+    """Which cores take turns after a failure.
+
+    Attributes
+    ----------
+    live : tuple of int
+        The cores, in the order of their turns.
+    first : dict of Side to int or None
+        If the accelerator was cleared and tuples were sent again: the number of the first one of
+        each side.
+    """
+
+    live: tuple[int, ...]
+    first: dict[Side, int] | None = None
+
+
+class Exclusion(NamedTuple):
+    """How an accelerator goes on without cores that have failed.
+
+    Attributes
+    ----------
+    live : list of int
+        The cores that go on, in the order of their turns.
+    masks : array of uint64
+        The words that mask the cores.
+    segment : array of uint64
+        The words that begin a segment of the live cores.
+    """
+
+    live: list[int]
+    masks: UInt64s
+    segment: UInt64s
+
+
+def exclude(
+    device: Device,
+    new: list[int],
+    cores: Iterable[int],
+    window: Window,
+    *,
+    others: Iterable[int] = (),
+) -> Exclusion:
+    """Return how a device goes on without the cores that have failed.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    new : list of int
+        The cores that have just failed, at least one; they are known to have failed.
+    cores : iterable of int
+        The cores that took turns so far.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    others : iterable of int
+        Cores that took no turns, and take them from now on if those that are left do not suffice.
+
+    Raises
+    ------
+    CoreFailureError
+        If no core is left, or if the window does not fit the cores that are left.
+    """
+    gone = failed_cores(device)
+    live = [core for core in cores if core not in gone]
+    if len(live) < fewest_cores(device.manifest, window):
+        live += [core for core in others if core not in gone and core not in live]
+    if not live:
+        raise CoreFailureError(device.uri, min(gone), "No core is left; reset the device.")
+    codec = WordCodec(device.manifest)
+    masks = np.concatenate([codec.pack_control("MASK", value=core) for core in new])
+    try:
+        segment = segment_words(device.manifest, live, window)
+    except UsageError as error:
+        raise CoreFailureError(device.uri, new[0], str(error)) from error
+    return Exclusion(live, masks, segment)
+
+
+# When the ingress has a free list of cores, which every segment needs.
+
+
+class FreeLists:
+    """Counts the tuples of both sides, and tells before which of them a segment may begin.
+
+    The ingress keeps the lists of three segments. A segment can therefore begin only once no
+    count-based window holds tuples of the third segment before it. If fewer lists are used, the
+    ingress has one for a segment that cannot wait.
+
+    Parameters
+    ----------
+    window : CountWindow or TimeWindow
+        Window of either side.
+    lists : int
+        Lists that are used.
+
+    Attributes
+    ----------
+    staged : int
+        Tuples of both sides so far.
+    counts : dict of Side to int
+        Tuples of each side so far.
+    """
+
+    def __init__(self, window: Window, lists: int = SEGMENTS) -> None:
+        self._size = int(window.size) if isinstance(window, CountWindow) else None
+        self.staged = 0
+        self.counts = dict.fromkeys(Side, 0)
+        # Tuples of each side before the last segments, of which all lists but one are.
+        self._none = (0,) * (lists - 1)
+        self._before = dict.fromkeys(Side, self._none)
+
+    def count(self, arrived: Arrived) -> None:
+        """Count tuples, which come next."""
+        self.staged += arrived.count
+        for side, tuples in arrived.sides.items():
+            self.counts[side] += len(tuples.places)
+
+    def begin(self) -> None:
+        """Begin a segment with the next tuple."""
+        for side, count in self.counts.items():
+            self._before[side] = (*self._before[side][1:], count)
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Begin the segment that follows a failure.
+
+        If the accelerator was cleared, all lists are free, and the tuples of the windows are in
+        that segment.
+        """
+        if turns.first is None:
+            self.begin()
+        else:
+            self._before = dict.fromkeys(Side, self._none)
+
+    def place(self, arrived: Arrived) -> int | None:
+        """Return the first of the next tuples before which a segment may begin; None if none."""
+        place = 0
+        for side in Side:
+            needed = self._needed(side)
+            if needed > 0:
+                tuples = arrived.sides.get(side)
+                if tuples is None or needed > len(tuples.places):
+                    return None
+                place = max(place, int(tuples.places[needed - 1]) + 1)
+        return place if place < arrived.count else None
+
+    def _needed(self, side: Side) -> int:
+        """Return how many tuples of a side must come before the next segment may begin."""
+        previous = self._before[side][0]
+        if self._size is None or not previous:
+            return 0
+        return previous + self._size - self.counts[side]
+
+
+# The exact places at which segments begin among the tuples that are staged.
+
+
+class SegmentChanges:
+    """Cuts the tuples of an execution where segments begin.
+
+    A segment begins right before a tuple; what comes after the last tuple is never begun. The
+    ingress keeps the lists of three segments. So a segment waits, with those behind it, while a
+    count-based window holds tuples of the third segment before it: it begins with the first tuple
+    before which both windows have lost them. No pair depends on when it begins.
+
+    Parameters
+    ----------
+    schedule : SegmentSchedule
+        What decides the segments.
+    window : CountWindow or TimeWindow
+        Window of either side.
+
+    Attributes
+    ----------
+    begun : list of Segment
+        The segments that have begun, with the places where they have.
+    """
+
+    def __init__(self, schedule: SegmentSchedule, window: Window) -> None:
+        self._schedule = schedule
+        self._lists = FreeLists(window)
+        self._due: Segment | None = None
+        self.begun: list[Segment] = []
+
+    def cut(self, arrived: Arrived) -> Iterator[Arrived | Segment]:
+        """Yield the tuples, and between them each segment that begins there."""
+        while (place := self._place(arrived)) is not None:
+            assert self._due is not None
+            part, arrived = arrived.split(place)
+            if part.count:
+                self._lists.count(part)
+                yield part
+            segment, self._due = Segment(self._lists.staged, self._due.cores), None
+            self._lists.begin()
+            self.begun.append(segment)
+            yield segment
+        self._lists.count(arrived)
+        yield arrived
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of the segment that follows a failure, behind all tuples so far."""
+        self._lists.go_on(turns)
+
+    def _place(self, arrived: Arrived) -> int | None:
+        """Return before which of some tuples a segment begins; None if before none of them."""
+        if self._due is None:
+            self._due = self._schedule.next(self._lists.staged)
+        if self._due is None:
+            return None
+        free = self._lists.place(arrived)
+        if free is None:
+            return None
+        place = max(free, self._due.after - self._lists.staged)
+        return place if place < arrived.count else None
+
+
+# The rules that every epoch of a join keeps, and the errors of those that do not.
+
+
+class EpochRules:
+    """Numbers the epochs of one join, and refuses those that cannot take effect.
+
+    Parameters
+    ----------
+    device : Device
+        The accelerator. Its cores that have failed take no turns, whichever epoch names them.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    """
+
+    def __init__(self, device: Device, window: Window) -> None:
+        self._device = device
+        self._storage = device.manifest.storage
+        self._window = window
+        self._failed = failed_cores(device)
+        self._last = 0
+        self._rule = StorageRule.of(device.manifest)
+        self._fullest: dict[Side, FullestCore] = {}
+        self._weigh_anew(self._live(range(self._storage.cores)), dict.fromkeys(Side, 0))
+
+    def admit(self, epoch: Epoch, place: int | None = None) -> Epoch:
+        """Return an epoch that has been decided, with its number and the cores that can store.
+
+        Parameters
+        ----------
+        epoch : Epoch
+            The epoch.
+        place : int, optional
+            Tuples that have been sent, for messages.
+
+        Raises
+        ------
+        EpochOrderError
+            If its number is not above the last one.
+        EpochCoresError
+            If it has no core, an unknown one, or one twice.
+        EpochCapacityError
+            If an even share of a count-based window does not fit its cores.
+        """
+        number = self._last + 1 if epoch.number is None else epoch.number
+        if number <= self._last:
+            raise EpochOrderError(number, self._last, place)
+        cores, most = tuple(epoch.cores), self._storage.cores
+        known = all(0 <= core < most for core in cores)
+        live = self._live(cores)
+        if not known or not live or len(set(cores)) < len(cores):
+            raise EpochCoresError(number, cores, most, place)
+        if isinstance(self._window, CountWindow):
+            share = -(-int(self._window.size) // len(live))
+            self._require_room(number, live, share, place)
+        self._last = number
+        return Epoch(live, epoch.after, epoch.beyond, number)
+
+    def begin(self, epoch: Epoch, counts: dict[Side, int]) -> Epoch:
+        """Weigh an epoch at the place where it is to take effect; return it as it does.
+
+        Cores that have failed since it was admitted are left out.
+
+        Parameters
+        ----------
+        epoch : Epoch
+            As returned by :meth:`admit`.
+        counts : dict of Side to int
+            Tuples of each side before it.
+
+        Raises
+        ------
+        EpochCoresError
+            If all of its cores have failed.
+        EpochCapacityError
+            If a core would not have room for what a count-based window has of this epoch and of
+            those before it.
+        """
+        assert epoch.number is not None
+        place = sum(counts.values())
+        live = self._live(epoch.cores)
+        if not live:
+            raise EpochCoresError(epoch.number, epoch.cores, self._storage.cores, place)
+        for side, fullest in self._fullest.items():
+            fullest.begin(counts[side], live)
+            needed = fullest.needed(counts[side])
+            self._require_room(epoch.number, live, needed, place)
+        return replace(epoch, cores=live)
+
+    def go_on(self, turns: NewTurns, counts: dict[Side, int]) -> None:
+        """Take note of a failure: the cores of ``turns`` store from here on.
+
+        Parameters
+        ----------
+        turns : NewTurns
+            All cores but those that have failed, or those of them that the epoch in force has.
+        counts : dict of Side to int
+            Tuples of each side before this place.
+        """
+        self._failed = failed_cores(self._device)
+        if turns.first is not None:
+            self._weigh_anew(turns.live, turns.first)
+            return
+        for side, fullest in self._fullest.items():
+            fullest.begin(counts[side], turns.live)
+
+    def _weigh_anew(self, live: tuple[int, ...], first: dict[Side, int]) -> None:
+        """Weigh windows whose tuples from ``first`` on, by side, are in the cores of ``live``."""
+        if not isinstance(self._window, CountWindow):
+            return
+        for side in Side:
+            fullest = FullestCore(self._rule, int(self._window.size), self._storage.sub_window)
+            if first[side] or len(live) < self._storage.cores:
+                fullest.begin(first[side], live)
+            self._fullest[side] = fullest
+
+    def _live(self, cores: Iterable[int]) -> tuple[int, ...]:
+        return tuple(core for core in cores if core not in self._failed)
+
+    def _require_room(
+        self, number: int, cores: Sequence[int], needed: int, place: int | None
+    ) -> None:
+        assert isinstance(self._window, CountWindow)
+        room = self._storage.sub_window
+        if needed > room:
+            raise EpochCapacityError(number, int(self._window.size), cores, room, needed, place)
+
+
+# The exact places at which epochs take effect among the tuples that are staged.
+
+
+class EpochChanges:
+    """Keeps epochs until their gamma has passed, and cuts the tuples of an execution there.
+
+    An epoch takes effect right before the first tuple that has passed its gamma. If the ingress
+    has no free list of cores at that place (:class:`FreeLists`), the epoch
+    waits for one. Of several epochs whose gamma has passed, the last one takes effect, as in
+    STRETCH, and the others never do. No pair depends on where an epoch takes effect.
+
+    Parameters
+    ----------
+    schedule : EpochSchedule
+        What decides the epochs.
+    plan : EncodingPlan
+        Window and times of the join.
+    floor : callable
+        See :meth:`host.session.intake.Intake.floor`.
+    rules : EpochRules
+        What numbers epochs and refuses them.
+    lists : int
+        See :class:`FreeLists`.
+
+    Attributes
+    ----------
+    begun : list of Segment
+        The segments of the epochs that have taken effect.
+    epochs : list of Epoch
+        The epochs that have taken effect: ``after`` is the exact place, ``number`` the number.
+    superseded : list of Epoch
+        Epochs that never took effect, because a later one had passed its gamma as well.
+    """
+
+    def __init__(
+        self,
+        schedule: EpochSchedule,
+        plan: EncodingPlan,
+        floor: Callable[[int], int],
+        rules: EpochRules,
+        *,
+        lists: int = SEGMENTS,
+    ) -> None:
+        self._schedule, self._plan, self._floor, self._rules = schedule, plan, floor, rules
+        self._lists = FreeLists(plan.window, lists)
+        self._coming: Epoch | None = None  # its gamma has not passed
+        self._due: Epoch | None = None  # its gamma has passed; it waits for a list
+        self._asked = -1  # place of the last question
+        self.begun: list[Segment] = []
+        self.epochs: list[Epoch] = []
+        self.superseded: list[Epoch] = []
+
+    def cut(self, arrived: Arrived) -> Iterator[Arrived | Segment]:
+        """Yield the tuples, and between them the segment of each epoch that takes effect there.
+
+        Raises
+        ------
+        EpochError
+            If an epoch is refused; all tuples before that place have been yielded.
+        """
+        while arrived.count:
+            self._ask()
+            passed, free = self._passed(arrived), self._lists.place(arrived)
+            if self._due is None or (passed is not None and (free is None or passed <= free)):
+                if passed is None:
+                    break
+                arrived = yield from self._advance(arrived, passed)
+                if self._due is not None:
+                    self.superseded.append(self._due)
+                self._due, self._coming = self._coming, None
+            elif free is not None:
+                arrived = yield from self._advance(arrived, free)
+                yield self._begin(self._due)
+                self._due = None
+            else:
+                break
+        yield from self._advance(arrived, arrived.count)
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of the segment that follows a failure, behind all tuples so far.
+
+        It lasts until the next epoch, whose cores that have failed are left out.
+        """
+        self._rules.go_on(turns, self._lists.counts)
+        self._lists.go_on(turns)
+
+    def _advance(self, arrived: Arrived, count: int) -> Generator[Arrived, None, Arrived]:
+        """Yield and count the first tuples; return those behind them."""
+        first, rest = arrived.split(count)
+        if first.count:
+            self._lists.count(first)
+            yield first
+        return rest
+
+    def _begin(self, epoch: Epoch) -> Segment:
+        """Return the segment of an epoch that takes effect here."""
+        epoch = self._rules.begin(epoch, self._lists.counts)
+        self._lists.begin()
+        segment = Segment(self._lists.staged, epoch.cores)
+        self.begun.append(segment)
+        self.epochs.append(replace(epoch, after=self._lists.staged))
+        return segment
+
+    def _ask(self) -> None:
+        """Ask for the epoch that comes next, unless it is known."""
+        place = self._lists.staged
+        # A list ends. Any other schedule could answer with the place at hand for ever.
+        fresh = isinstance(self._schedule, ListedEpochs) or self._asked < place
+        if self._coming is None and fresh:
+            self._asked = place
+            epoch = self._schedule.next(place)
+            self._coming = None if epoch is None else self._rules.admit(epoch, place)
+
+    def _passed(self, arrived: Arrived) -> int | None:
+        """Return the first tuple that has passed the gamma of the next epoch; None if none."""
+        epoch = self._coming
+        if epoch is None:
+            return None
+        place = max(0, epoch.after - self._lists.staged)
+        if epoch.beyond is not None:
+            gamma = self._floor(self._plan.times.ticks(epoch.beyond))
+            later = [
+                int(tuples.places[first])
+                for tuples in arrived.sides.values()
+                if (first := self._later(tuples, gamma)) < len(tuples.places)
+            ]
+            place = max(place, min(later, default=arrived.count))
+        return place if place < arrived.count else None
+
+    @staticmethod
+    def _later(tuples: SideTuples, gamma: int) -> int:
+        """Return the first of a side's tuples whose timestamp is greater than gamma."""
+        if gamma < 0:
+            return 0
+        return int(np.searchsorted(tuples.times, np.uint64(min(gamma, NEVER)), side="right"))

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turn results of an accelerator into pairs of row numbers: late materialization."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from host.errors import DeviceError
+from host.protocol.bit_fields import unpack_field
+from host.protocol.codecs import WordCodec
+from host.protocol.manifest import Manifest
+from host.protocol.result_words import ResultWords
+from host.protocol.segments import StorageSegments
+from host.protocol.storage import StorageRule
+from host.query.ordering import Ordering
+from host.reference.arrivals import Side
+from host.reference.window import CountWindow, Window
+from host.runtime import Columns
+from host.session.expected_stars import ExpectedStars
+from host.session.intake import Arrived
+from host.session.rows import SideLog
+
+__all__ = [
+    "Faults",
+    "ResultDecoder",
+    "StarLatency",
+    "ToldFailures",
+    "rows_of",
+]
+
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Errors that the accelerator has reported.
+
+    Parameters
+    ----------
+    overflow : tuple of Side
+        Sides whose window outgrew the cores.
+    disorder : bool
+        Whether timestamps decreased.
+    illegal : bool
+        Whether the accelerator received an illegal word.
+    """
+
+    overflow: tuple[Side, ...] = ()
+    disorder: bool = False
+    illegal: bool = False
+
+    def __bool__(self) -> bool:
+        return self.disorder or self.illegal or bool(self.overflow)
+
+
+@dataclass
+class ToldFailures:
+    """What stars and marks have told of failed cores.
+
+    Parameters
+    ----------
+    cores : dict of int to tuple of Side
+        By failed core: the sides of whose tuples it read a flipped bit; none if it stopped.
+    begins : dict of Side to tuple of int
+        By side: the number of the first probe whose group lacks something, and its place among all
+        arrivals.
+    """
+
+    cores: dict[int, tuple[Side, ...]] = field(default_factory=dict[int, tuple[Side, ...]])
+    begins: dict[Side, tuple[int, int]] = field(default_factory=dict[Side, tuple[int, int]])
+
+
+@dataclass(frozen=True)
+class StarLatency:
+    """Processing latencies: cycles from the acceptance of each probe to the star behind it."""
+
+    arrival: Int64s
+    cycles: Int64s
+
+
+class ResultDecoder:
+    """Turns results of a device into pairs of rows, from a record of what was sent.
+
+    Every tuple must be announced by :meth:`stage` before its results are decoded. A pair has the
+    columns ``left`` and ``right`` (row numbers of the sides) and, if detailed, ``probe`` (place of
+    the later tuple among all arrivals) and ``stored`` (number of the earlier tuple within its
+    side). If origins are wanted, ``origin`` is twice the number of the core that stored the earlier
+    tuple, plus the side of the later one.
+
+    Parameters
+    ----------
+    manifest : Manifest
+        Manifest of the accelerator.
+    ordering : Ordering
+        Precision that the accelerator is set to.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    detailed : bool
+        Whether all columns are wanted.
+    changes : bool
+        Whether the precision may change; see :class:`ExpectedStars`.
+    origins : bool
+        Whether the column ``origin`` is wanted.
+
+    Attributes
+    ----------
+    stars : ExpectedStars
+        The stars that are still to come.
+    segments : dict of Side to StorageSegments
+        Where each side's tuples are stored.
+    reach : int
+        Largest number of tuples that a probe can look back.
+    frozen : bool
+        Whether tuples and segments are kept although no later result can refer to them.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        ordering: Ordering,
+        window: Window,
+        *,
+        detailed: bool = True,
+        changes: bool = False,
+        origins: bool = False,
+    ) -> None:
+        self._detailed = detailed
+        self._origins = origins
+        self._told = ToldFailures()
+        self.frozen = False
+        self._codec = WordCodec(manifest)
+        rule = StorageRule.of(manifest)
+        self.segments = {side: StorageSegments(rule) for side in Side}
+        # Largest number of tuples that a probe can look back.
+        self.reach = rule.slots * rule.cores
+        if isinstance(window, CountWindow):
+            self.reach = min(self.reach, int(window.size))
+        self.logs = {side: SideLog() for side in Side}
+        self.arrivals = 0
+        self.stars = ExpectedStars(manifest, ordering, changes=changes)
+        self.marks = 0
+        self.faults = Faults()
+
+    def stage(self, arrived: Arrived) -> None:
+        """Announce tuples in the order of arrival."""
+        counts = {side: log.count for side, log in self.logs.items()}
+        places = dict.fromkeys(Side, np.zeros(0, np.int64))
+        for side, tuples in arrived.sides.items():
+            begin, end, at = tuples.begin, tuples.end, tuples.places
+            # A tuple's place minus the number of preceding tuples of its own side is the number of
+            # the others.
+            base = counts[side.other]
+            columns: dict[str, npt.NDArray[Any]] = {"before": at - np.arange(-base, len(at) - base)}
+            log = self.logs[side]
+            # Row numbers equal tuple numbers until a row has been left out.
+            if (
+                tuples.batch.rows is not None
+                or tuples.batch.first + begin != log.count
+                or log.has("row")
+            ):
+                columns["row"] = tuples.batch.row_numbers(begin, end)
+            valid = tuples.batch.valid
+            if valid is not None or log.has("valid"):
+                flags = np.ones(len(at), np.bool_) if valid is None else valid[begin:end]
+                columns["valid"] = flags
+            log.append(Columns(columns))
+            places[side] = at
+        self.arrivals += arrived.count
+        self._announce(places)
+
+    def _announce(self, places: dict[Side, Int64s]) -> None:
+        """Note which groups the tuples at these places close."""
+        self.stars.stage(places)
+
+    def flush(self) -> None:
+        """Announce that FLUSH was sent."""
+        self.stars.flush()
+
+    def begin_segment(self, live: Sequence[int]) -> None:
+        """Announce the :func:`host.protocol.configuration.segment_words` of these cores."""
+        for side, segments in self.segments.items():
+            segments.begin(self.logs[side].count, live)
+        self.stars.begin_segment(len(live))
+
+    def decode(
+        self, results: UInt64s, stamps: UInt64s | None = None
+    ) -> tuple[list[Columns], StarLatency]:
+        """Decode the next results in order.
+
+        Parameters
+        ----------
+        results : array of uint64
+            Results, as from :meth:`host.protocol.codecs.WordCodec.split_words`.
+        stamps : array of uint64, optional
+            The cycle in which each result was emitted.
+
+        Returns
+        -------
+        pairs : list of Columns
+            Pairs of each side's probes; with stamps, they also have a column ``emitted``.
+        stars : StarLatency
+            Probes that are now complete, with the cycle of their star; empty without stamps.
+        """
+        kinds = unpack_field(results, self._codec.result["kind"])
+        rare = np.flatnonzero(kinds != self._codec.pair)
+        punctuation = self._codec.unpack_results(results[rare])
+        self.marks += int((punctuation.kind == self._codec.mark).sum())
+        self._note_faults(punctuation)
+        if self.faults:  # after a fault, pairs are unreliable and may make no sense
+            results, kinds, rare, stamps = results[:0], kinds[:0], rare[:0], None
+            punctuation = self._codec.unpack_results(results)
+        is_pair = kinds == self._codec.pair
+        sides = unpack_field(results, self._codec.result["side"])
+        parts, latencies = [], []
+        for side in Side:
+            at = np.flatnonzero(is_pair & (sides == side))
+            is_star = (punctuation.kind == self._codec.star) & (punctuation.side == side)
+            is_star &= ~punctuation.inner  # the star of a round leaves its probe open
+            stars = rare[is_star]
+            self._note_failed(side, punctuation.failed[is_star])
+            if len(stars) >= len(self.stars.ends[side]):
+                raise DeviceError(
+                    f"The device sent more stars of side {side.name} than the tuples sent call "
+                    f"for; its bundle and its hardware do not belong together."
+                )
+            if len(at):
+                parts.append(self._pairs(results, side, at, stars, stamps))
+            latencies.append(self._advance(side, stars, stamps))
+        self._note_cores(punctuation)
+        if not (self.frozen or self._told.cores):
+            self._forget()
+        return parts, StarLatency(
+            np.concatenate([star.arrival for star in latencies]),
+            np.concatenate([star.cycles for star in latencies]),
+        )
+
+    def take_failures(self) -> ToldFailures:
+        """Return what has been told of failed cores since the last call."""
+        told, self._told = self._told, ToldFailures()
+        return told
+
+    def _note_failed(self, side: Side, failed: npt.NDArray[np.bool_]) -> None:
+        """Note the first probe whose star tells that something is missing."""
+        if not failed.any() or side in self._told.begins:
+            return
+        begin = int(self.stars.ends[side][int(np.argmax(failed))])
+        self._told.begins[side] = (begin, self.place(side, begin))
+
+    def _note_cores(self, punctuation: ResultWords) -> None:
+        """Note the cores that have failed, and why."""
+        at = np.flatnonzero(punctuation.failed)
+        causes = zip(punctuation.failed_core[at], punctuation.failed_parity[at], strict=True)
+        for core, parity in causes:
+            sides = tuple(side for side in Side if int(parity) >> side & 1)
+            self._told.cores.setdefault(int(core), sides)
+
+    def _pairs(
+        self, results: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None
+    ) -> Columns:
+        """Return the pairs found by probes of ``side``, which stand at the places ``at``."""
+        own, layout = results[at], self._codec.result
+        # Number of pairs before the first star, between it and the second one, and so on.
+        counts = np.diff(np.searchsorted(at, stars), prepend=0, append=len(at))
+        probe = np.repeat(self.stars.ends[side][: len(counts)], counts)
+        probe += unpack_field(own, layout["probe"])
+        mine, theirs = self.logs[side], self.logs[side.other]
+        if int(probe.max()) >= mine.count:
+            raise DeviceError(
+                f"The device answered to tuple {int(probe.max())} of side {side.name}, but only "
+                f"{mine.count} were sent."
+            )
+        before = mine.read("before", probe)
+        core = self._codec.core_number(unpack_field(own, layout["core"]))
+        stored = self.segments[side.other].ordinals(
+            before,
+            core,
+            unpack_field(own, layout["row"]),
+            unpack_field(own, layout["lane"]),
+        )
+        rows = {side: rows_of(mine, probe), side.other: rows_of(theirs, stored)}
+        columns: dict[str, npt.NDArray[Any]] = {"left": rows[Side.R], "right": rows[Side.S]}
+        if self._detailed:
+            columns |= {"probe": before + probe, "stored": stored}
+        if self._origins:
+            columns["origin"] = 2 * core + side
+        if stamps is not None:
+            columns["emitted"] = stamps[at]
+        return self._valid_pairs(Columns(columns), {side: probe, side.other: stored})
+
+    def _valid_pairs(self, pairs: Columns, numbers: dict[Side, Int64s]) -> Columns:
+        """Leave out pairs of tuples that stand for rows which match nothing."""
+        flags = [
+            log.read("valid", numbers[side]) for side, log in self.logs.items() if log.has("valid")
+        ]
+        valid = np.logical_and.reduce(flags) if flags else np.True_
+        return pairs if valid.all() else pairs.take(np.flatnonzero(valid))
+
+    def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> StarLatency:
+        """Step over the stars that were seen; return their latencies."""
+        seen = self.stars.see(side, len(stars))
+        if stamps is None or not len(stars):
+            empty = np.zeros(0, np.int64)
+            return StarLatency(empty, empty)
+        probes = np.arange(seen[0], seen[-1])
+        cycles = np.repeat(stamps[stars].astype(np.int64), np.diff(seen))
+        return StarLatency(self.logs[side].read("before", probes) + probes, cycles)
+
+    @property
+    def complete(self) -> int:
+        """Number of first arrivals whose results have all been decoded."""
+        places = [self.arrivals]
+        for side, log in self.logs.items():
+            first = self.first_open(side)
+            if first < log.count:
+                places.append(self.place(side, first))
+        return min(places)
+
+    def first_open(self, side: Side) -> int:
+        """Return the number of the first probe of ``side`` that is not completely answered."""
+        return int(self.stars.ends[side][0])
+
+    def place(self, side: Side, number: int) -> int:
+        """Return the place of a probe that is not answered yet, among all arrivals."""
+        log = self.logs[side]
+        return self.arrivals if number == log.count else int(log.at("before", number)) + number
+
+    def _forget(self) -> None:
+        """Forget tuples, but keep those without a star and those that later results can mean."""
+        for side, log in self.logs.items():
+            first = int(self.stars.ends[side.other][0])
+            other = self.logs[side.other]
+            met = other.at("before", first) if first < other.count else log.count
+            log.forget(min(int(self.stars.ends[side][0]), met - self.reach))
+            self.segments[side].forget(met - self.reach)
+
+    def oldest_row(self, side: Side) -> int | None:
+        """Return the oldest row that a pair can refer to, of the staged tuples of ``side``.
+
+        None if pairs decoded later can refer only to tuples of that side that are staged later.
+        """
+        log = self.logs[side]
+        if log.kept == log.count:
+            return None
+        return int(log.at("row", log.kept)) if log.has("row") else log.kept
+
+    def _note_faults(self, results: ResultWords) -> None:
+        flags = int(np.bitwise_or.reduce(results.overflow, initial=0))
+        disorder, illegal = bool(results.disorder.any()), bool(results.illegal.any())
+        if flags or disorder or illegal:
+            sides = tuple(side for side in Side if flags >> side & 1)
+            self.faults = Faults(sides, disorder, illegal)
+
+
+def rows_of(log: SideLog, numbers: Int64s) -> Int64s:
+    """Return the rows of tuples; they equal the tuple numbers unless rows were left out."""
+    return log.read("row", numbers) if log.has("row") else numbers

@@ -1,0 +1,462 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done about a core that fails: end, go on without it, or answer again."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from host.devices import Device
+from host.errors import CoreFailureError
+from host.protocol.codecs import WordCodec
+from host.protocol.segments import SEGMENTS
+from host.query.queries import OnFailure
+from host.reference.arrivals import Side, UInt64s
+from host.reference.window import CountWindow, Window
+from host.runtime import Columns
+from host.session.cores import (
+    Exclusion,
+    NewTurns,
+    exclude,
+    failed_cores,
+    has_gates,
+    note_failed,
+    note_new,
+)
+from host.session.decoder import ResultDecoder
+from host.session.params import AcceleratorJoinParams
+from host.session.records import CoreFailure, FailureRecord, LostTuples, cause_of
+from host.session.restart import ReplayLog, RestartableDecoder
+from host.session.results import Delivery
+from host.session.staging import Staging
+
+__all__ = [
+    "CoreFailures",
+    "FailureResponse",
+    "Replay",
+    "Restart",
+]
+
+# Go on without a core that has failed, and tell exactly what is missing.
+
+
+@dataclass
+class _Episode:
+    """From the first answer that lacks something to the mark after which none does.
+
+    ``begins`` gives, by side, the number of the first probe whose answer may lack something, and
+    the place of that probe among all tuples. Results of the arrivals from ``hold`` on are held.
+    ``cores`` are the failed cores, with the cycles of the device when they were noticed, and
+    ``parity`` says of whose tuples each of them read a flipped bit. ``mark`` is the number of the
+    mark that ends the episode.
+    """
+
+    begins: dict[Side, tuple[int, int]]
+    hold: int
+    cores: dict[int, int] = field(default_factory=dict[int, int])
+    parity: dict[int, tuple[Side, ...]] = field(default_factory=dict[int, tuple[Side, ...]])
+    mark: int = 0
+
+
+class CoreFailures:
+    """Masks the cores that fail in one execution, and leaves their pairs out from a place on.
+
+    The stars and marks of an accelerator tell when the results of a core are missing, up to the
+    word MASK of that core. So a failure is answered with MASK, a segment without the core, and
+    FLUSH. Until the mark of FLUSH, no later pair is handed on, because another core may have failed
+    in the meantime; if the mark says so, that core is masked as well. Then all pairs of these cores
+    from the first incomplete group on are dropped, whether they came or not, which makes the answer
+    independent of the moment at which a core stopped.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    staging : Staging
+        The words that wait.
+    decoder : ResultDecoder
+        The decoder; it gives the column ``origin`` of every pair.
+
+    Attributes
+    ----------
+    marks : int
+        Number of marks that answer inserted words, whether they have come or not.
+    record : FailureRecord
+        What has failed.
+    """
+
+    def __init__(
+        self, device: Device, window: Window, staging: Staging, decoder: ResultDecoder
+    ) -> None:
+        self._device, self._window = device, window
+        self._staging, self._decoder = staging, decoder
+        self._codec = WordCodec(device.manifest)
+        self._episode: _Episode | None = None
+        # By failed core: the places from which on pairs of each side's probes are dropped.
+        self._dropped: dict[int, dict[Side, int]] = {}
+        self._new_turns: NewTurns | None = None
+        self.marks = 0
+        self.record = FailureRecord()
+
+    def see(self, cycle: int, *, flushed: bool) -> bool:
+        """Take what the decoder was told in its last batch of results.
+
+        Parameters
+        ----------
+        cycle : int
+            Cycles that the device has run.
+        flushed : bool
+            Whether the FLUSH of the execution has been staged.
+
+        Returns
+        -------
+        bool
+            Whether pairs that are held must be sifted again.
+        """
+        told = self._decoder.take_failures()
+        new = note_new(self._device, told.cores)
+        episode = self._episode
+        if episode is None:
+            if not new:
+                return False
+            # No probe of a side without an incomplete group lacks anything before MASK.
+            begins = {
+                side: (log.count, self._decoder.arrivals)
+                for side, log in self._decoder.logs.items()
+            } | told.begins
+            places = [place for _, place in told.begins.values()]
+            episode = _Episode(begins, min([self._decoder.complete, *places]))
+            self._episode = episode
+        for side, begin in told.begins.items():
+            episode.begins[side] = min(episode.begins[side], begin)
+        if new:
+            episode.cores |= dict.fromkeys(new, cycle)
+            episode.parity |= {core: told.cores[core] for core in new}
+            self._send(episode, new, flushed=flushed)
+        for core in episode.cores:
+            self._dropped[core] = {side: place for side, (_, place) in episode.begins.items()}
+        if not new and self._decoder.marks >= episode.mark:
+            self._end(episode)
+        return True
+
+    def take_turns(self) -> NewTurns | None:
+        """Return which cores take turns since the last call, if others do than before."""
+        turns, self._new_turns = self._new_turns, None
+        return turns
+
+    def limit(self, complete: int) -> int:
+        """Return how many first arrivals can be handed on, of those whose results have come."""
+        return complete if self._episode is None else min(complete, self._episode.hold)
+
+    def sift(self, pairs: Columns) -> Columns:
+        """Return the pairs without those that count as missing."""
+        if not self._dropped or not pairs.num_rows:
+            return pairs
+        kept = np.ones(pairs.num_rows, np.bool_)
+        for core, places in self._dropped.items():
+            for side, place in places.items():
+                kept &= (pairs["origin"] != 2 * core + side) | (pairs["probe"] < place)
+        return pairs if kept.all() else pairs.take(np.flatnonzero(kept))
+
+    def _end(self, episode: _Episode) -> None:
+        """Note what is missing, now that no other core can have failed in the meantime."""
+        for core, cycle in episode.cores.items():
+            lost = [
+                part
+                for side, begin in episode.begins.items()
+                for part in self._lost(core, side, begin)
+            ]
+            parity = episode.parity[core]
+            self.record.failures.append(CoreFailure(core, cycle, tuple(lost), parity=parity))
+        self._decoder.frozen = False
+        self._episode = None
+
+    def _lost(self, core: int, side: Side, begin: tuple[int, int]) -> list[LostTuples]:
+        """Return what probes of ``side`` from ``begin`` on cannot meet, segment by segment."""
+        number, place = begin
+        other, before = side.other, place - number
+        oldest = max(0, before - self._reach)
+        ordinals = np.arange(oldest, self._decoder.logs[other].count)
+        mine = ordinals[self._decoder.segments[other].locals(ordinals)[0] == core]
+        bends = np.flatnonzero(np.diff(np.diff(mine))) + 2
+        return [
+            LostTuples(other, int(part[0]), int(part[-1]), len(part), number)
+            for part in np.split(mine, bends)
+            if len(part)
+        ]
+
+    @property
+    def _reach(self) -> int:
+        """Largest number of tuples that a probe looks back."""
+        if isinstance(self._window, CountWindow):
+            return int(self._window.size)
+        return self._decoder.reach
+
+    def _send(self, episode: _Episode, new: list[int], *, flushed: bool) -> None:
+        """Stage the words that go on without the failed cores, behind all that is staged."""
+        self._require_room()
+        live, masks, segment = exclude(
+            self._device,
+            new,
+            self._decoder.segments[Side.R].live.tolist(),
+            self._window,
+            others=range(self._device.manifest.storage.cores),
+        )
+        flush = self._codec.pack_control("FLUSH")
+        self._staging.append(np.concatenate([masks, segment, flush]), marks=1)
+        self._decoder.begin_segment(live)
+        self._decoder.frozen = True
+        self._new_turns = NewTurns(tuple(live))
+        self.marks += 1
+        episode.mark = self.marks + flushed
+
+    def _require_room(self) -> None:
+        """Raise unless the accelerator can keep another list of cores."""
+        if not isinstance(self._window, CountWindow):
+            return
+        for side, log in self._decoder.logs.items():
+            oldest = max(log.count - int(self._window.size), 0)
+            if log.count and self._decoder.segments[side].number(oldest) >= SEGMENTS - 1:
+                raise CoreFailureError(
+                    self._device.uri,
+                    min(failed_cores(self._device)),
+                    "Too many cores failed within one window for a list of the others; run the "
+                    "join again, which begins without them.",
+                )
+
+
+# Answer again what a failed core left unanswered, from the tuples of the window on.
+
+
+class Restart(NamedTuple):
+    """How an execution goes on after a failure.
+
+    Attributes
+    ----------
+    decoder : RestartableDecoder
+        Decoder of all results after the mark of CLEAR.
+    skip : int
+        Marks that come first, up to that one.
+    answered : dict of Side to int
+        By side, the place of the first probe that is not answered yet. Pairs of later probes are
+        dropped, because they come again.
+    """
+
+    decoder: RestartableDecoder
+    skip: int
+    answered: dict[Side, int]
+
+    def keep(self, pairs: Columns) -> Columns:
+        """Return the pairs of the probes that are answered."""
+        sides = pairs["origin"] % 2
+        first = np.where(sides == Side.R, self.answered[Side.R], self.answered[Side.S])
+        return pairs.take(np.flatnonzero(pairs["probe"] < first))
+
+
+class Replay:
+    """Starts the accelerator anew without a core that has failed, so that nothing is missing.
+
+    The failed core is masked, and CLEAR forgets everything. Then the tuples are sent again that
+    probes can meet that are not answered yet, and these probes themselves. What a probe finds that
+    was answered before is dropped. All results that come before the mark of CLEAR are dropped.
+
+    Parameters
+    ----------
+    device : Device
+        The device.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    staging : Staging
+        The words that wait.
+
+    Attributes
+    ----------
+    log : ReplayLog
+        The tuples that may have to be sent again.
+    record : FailureRecord
+        What has failed.
+    """
+
+    def __init__(self, device: Device, window: Window, staging: Staging) -> None:
+        self._device, self._window, self._staging = device, window, staging
+        self._codec = WordCodec(device.manifest)
+        self.log = ReplayLog(self._codec)
+        self.record = FailureRecord()
+        self._skip = 0
+        self._new_turns: NewTurns | None = None
+
+    def see(self, decoder: RestartableDecoder, cycle: int, *, flushed: bool) -> Restart | None:
+        """Take what the decoder was told in its last batch of results.
+
+        Parameters
+        ----------
+        decoder : RestartableDecoder
+            The decoder of that batch.
+        cycle : int
+            Cycles that the device has run.
+        flushed : bool
+            Whether the FLUSH of the execution has been staged.
+
+        Returns
+        -------
+        Restart or None
+            How the execution goes on, if a core has failed.
+        """
+        told = decoder.take_failures()
+        new = note_new(self._device, told.cores)
+        if not new:
+            self.log.forget({side: decoder.sent_from(side) for side in Side})
+            return None
+        answered = decoder.answered(told)
+        again = self.log.again(decoder.needed(answered))
+        cores = range(self._device.manifest.storage.cores)
+        without = exclude(self._device, new, cores, self._window)
+        restarted = decoder.restarted(again, answered, without.live)
+        self._send(without, again.words)
+        first = {side: restarted.sent_from(side) for side in Side}
+        self._new_turns = NewTurns(tuple(without.live), first)
+        if flushed:
+            self._staging.append(self._codec.pack_control("FLUSH"), marks=1)
+            restarted.flush()
+        for core in new:
+            replayed = sum(map(len, again.numbers.values()))
+            self.record.failures.append(
+                CoreFailure(core, cycle, replayed=replayed, parity=told.cores[core])
+            )
+        return Restart(
+            restarted, self._skip, {side: place for side, (_, place) in answered.items()}
+        )
+
+    def take_turns(self) -> NewTurns | None:
+        """Return which cores take turns since the last call, if others do than before."""
+        turns, self._new_turns = self._new_turns, None
+        return turns
+
+    def _send(self, without: Exclusion, tuples: UInt64s) -> None:
+        clear = self._codec.pack_control("CLEAR")
+        self._staging.append(np.concatenate([without.masks, clear]), marks=1)
+        self._skip = self._staging.outstanding
+        self._staging.append(np.concatenate([without.segment, tuples]))
+
+
+# What an execution does about a core that fails: end, go on without it, or answer again.
+
+
+class FailureResponse:
+    """Responds to failed cores as ``params.on_failure`` says.
+
+    Parameters
+    ----------
+    params : AcceleratorJoinParams
+        The execution.
+    staging : Staging
+        The words that wait.
+    decoder : ResultDecoder
+        The decoder.
+
+    Attributes
+    ----------
+    replay : Replay or None
+        What answers again, if that is the response.
+    """
+
+    def __init__(
+        self, params: AcceleratorJoinParams, staging: Staging, decoder: ResultDecoder
+    ) -> None:
+        device, window = params.device, params.plan.window
+        self._device: Device = device
+        self._report: CoreFailures | None = None
+        self.replay: Replay | None = None
+        if not has_gates(device.manifest):
+            return
+        if params.on_failure is OnFailure.REPORT:
+            self._report = CoreFailures(device, window, staging, decoder)
+        elif params.on_failure is OnFailure.REPLAY:
+            self.replay = Replay(device, window, staging)
+
+    @property
+    def record(self) -> FailureRecord | None:
+        """What has failed; None if a failure ends the join."""
+        policy = self._report or self.replay
+        return None if policy is None else policy.record
+
+    @property
+    def marks(self) -> int:
+        """Number of marks that answer words inserted after a failure."""
+        return 0 if self._report is None else self._report.marks
+
+    def take_turns(self) -> NewTurns | None:
+        """Return which cores take turns since the last call, if others do than before."""
+        policy = self._report or self.replay
+        return None if policy is None else policy.take_turns()
+
+    def limit(self, complete: int) -> int:
+        """Return how many first arrivals can be handed on, of those whose results have come."""
+        return complete if self._report is None else self._report.limit(complete)
+
+    def see(
+        self,
+        decoder: ResultDecoder,
+        delivery: Delivery,
+        parts: list[Columns],
+        cycles: int,
+        *,
+        flushed: bool,
+    ) -> tuple[list[Columns], Restart | None]:
+        """Take what the decoder was told of cores in its last batch of results.
+
+        Parameters
+        ----------
+        decoder : ResultDecoder
+            Decoder of that batch.
+        delivery : Delivery
+            Pairs that wait in it, and count as missing or come again, are dropped.
+        parts : list of Columns
+            Pairs of the batch.
+        cycles : int
+            Cycles that the device has run.
+        flushed : bool
+            Whether the FLUSH of the execution has been staged.
+
+        Returns
+        -------
+        parts : list of Columns
+            The pairs that do not count as missing.
+        restart : Restart or None
+            How the execution goes on, if it must answer again.
+
+        Raises
+        ------
+        CoreFailureError
+            If a core has failed, and a failure ends the join.
+        """
+        if self._report is not None:
+            if self._report.see(cycles, flushed=flushed):
+                delivery.sift(self._report.sift)
+            return [self._report.sift(pairs) for pairs in parts], None
+        if self.replay is not None:
+            assert isinstance(decoder, RestartableDecoder)
+            restart = self.replay.see(decoder, cycles, flushed=flushed)
+            if restart is None:
+                return parts, None
+            delivery.sift(restart.keep)
+            return [restart.keep(pairs) for pairs in parts], restart
+        self._require_none(decoder)
+        return parts, None
+
+    def _require_none(self, decoder: ResultDecoder) -> None:
+        """Raise an error if a core has failed."""
+        cores = decoder.take_failures().cores
+        if not cores:
+            return
+        core = min(cores)
+        note_failed(self._device, core)
+        cause = f"It read {cause_of(cores[core])}. " if cores[core] else ""
+        raise CoreFailureError(
+            self._device.uri,
+            core,
+            f"{cause}Run the join again, which leaves the core out, or let it go on after a "
+            "failure by on_failure='report' or 'replay'.",
+        )

@@ -1,0 +1,579 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoded pairs as results in their turn: rows that come alone, strict order, release, rows."""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.reference.arrivals import Side, UInt64s, shifted
+from host.reference.types import NO_ROW, JoinType
+from host.reference.window import CountWindow, Window
+from host.runtime import Buffer, Columns, ConduitExecStream, ConduitParams, Quantum, StreamResult
+from host.session.intake import Arrived
+from host.session.params import AcceleratorJoinParams
+from host.session.rows import Rows, RowTimes, SideLog, TrackedRows
+
+__all__ = [
+    "Completion",
+    "Delivery",
+    "Departures",
+    "Materialize",
+    "MaterializeParams",
+    "Release",
+    "StrictOrder",
+    "departures",
+]
+
+# When rows leave the window: which sent tuple pushes each of them out.
+
+Int64s = npt.NDArray[np.int64]
+
+
+class Departures(ABC):
+    """Finds the places in the order of arrival at which tracked rows leave the window.
+
+    A row *leaves at* a place if no tuple at that place or behind it can match the row, but a tuple
+    at the preceding place could.
+    """
+
+    @abstractmethod
+    def stage(self, arrived: Arrived) -> None:
+        """Announce tuples that are sent, in the order of arrival."""
+
+    @abstractmethod
+    def gone(self, side: Side, rows: TrackedRows, complete: int, reached: int) -> int:
+        """Return how many of the first rows leave at the place ``complete`` or before it.
+
+        Parameters
+        ----------
+        side : Side
+            Side of the rows.
+        rows : TrackedRows
+            The rows.
+        complete : int
+            At most the number of tuples announced.
+        reached : int
+            No tuple that is announced later has a smaller timestamp.
+        """
+
+    @abstractmethod
+    def places(self, side: Side, rows: TrackedRows, count: int) -> Int64s:
+        """Return the places at which the first ``count`` rows leave.
+
+        For rows that no tuple has pushed out, the place is at least the number of tuples announced.
+        """
+
+    @abstractmethod
+    def forget(self, complete: int) -> None:
+        """Allow places below ``complete`` to be forgotten; they are not asked for any more."""
+
+
+def departures(window: Window) -> Departures:
+    """Return the departures for ``window``, which both sides have."""
+    if isinstance(window, CountWindow):
+        return _ByRank(window.size)
+    return _ByTime(int(window.lifespan))
+
+
+class _ByTime(Departures):
+    """A tuple whose timestamp exceeds a row's timestamp plus the lifespan pushes the row out."""
+
+    def __init__(self, lifespan: int) -> None:
+        self._lifespan = lifespan
+        self._times = SideLog()  # timestamps of all arrivals, by place
+
+    def stage(self, arrived: Arrived) -> None:
+        self._times.append(Columns({"time": arrived.times}))
+
+    def gone(self, side: Side, rows: TrackedRows, complete: int, reached: int) -> int:
+        del side  # timestamps are the same for both sides
+        if complete < self._times.count:
+            reached = int(self._times.at("time", complete))
+        bound = np.uint64(reached)
+        return int(np.searchsorted(self._last(rows.times), bound, side="left"))
+
+    def places(self, side: Side, rows: TrackedRows, count: int) -> Int64s:
+        del side
+        if not self._times.has("time"):
+            return np.zeros(count, np.int64)
+        first = self._times.kept
+        times = self._times.part("time", first, self._times.count)
+        found = np.searchsorted(times, self._last(rows.times[:count]), side="right")
+        return found.astype(np.int64) + first
+
+    def forget(self, complete: int) -> None:
+        self._times.forget(complete)
+
+    def _last(self, times: UInt64s) -> UInt64s:
+        """Return the last timestamp at which each row is in the window."""
+        return shifted(times, self._lifespan)[0]
+
+
+class _ByRank(Departures):
+    """The tuple that comes ``size`` tuples of its own side after a row pushes the row out."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._places = {side: SideLog() for side in Side}  # places of each side's tuples
+        self._arrivals = 0
+
+    def stage(self, arrived: Arrived) -> None:
+        for side, tuples in arrived.sides.items():
+            self._places[side].append(Columns({"place": tuples.places + self._arrivals}))
+        self._arrivals += arrived.count
+
+    def gone(self, side: Side, rows: TrackedRows, complete: int, reached: int) -> int:
+        del reached  # timestamps do not matter
+        return int(np.searchsorted(self._pushing(side, rows), complete, side="right"))
+
+    def places(self, side: Side, rows: TrackedRows, count: int) -> Int64s:
+        found = np.full(count, self._arrivals, np.int64)
+        known = self._pushing(side, rows)[:count]
+        found[: len(known)] = known
+        return found
+
+    def forget(self, complete: int) -> None:
+        del complete  # the remaining rows decide what is needed
+
+    def _pushing(self, side: Side, rows: TrackedRows) -> Int64s:
+        """Return the places of the tuples that push the first rows out, as far as sent."""
+        log = self._places[side]
+        begin = rows.first + self._size  # over a count-based window, every row is a tuple
+        if begin >= log.count:
+            return np.zeros(0, np.int64)
+        log.forget(begin)
+        return log.part("place", begin, log.count)
+
+
+# Rows that come alone in the results of outer, semi and anti joins.
+
+_NAMES = {Side.R: "left", Side.S: "right"}
+
+
+class Completion:
+    """Keeps a bit for each row in the window, and emits rows that come alone when they leave it.
+
+    In strict order, a row comes before the pairs of the tuple that pushes it out. Rows that no
+    tuple pushes out come at the end. The result does not depend on when results arrive from the
+    device.
+
+    Parameters
+    ----------
+    how : JoinType
+        Type of the join; any but the inner join, which has no rows that come alone.
+    window : CountWindow or TimeWindow
+        Window of either side.
+    """
+
+    def __init__(self, how: JoinType, window: Window) -> None:
+        self._how = how
+        self._tracked = {side: TrackedRows() for side in Side if how.tracks(side)}
+        self._departures = departures(window)
+
+    def take(self, side: Side, taken: RowTimes) -> None:
+        """Announce rows in their order of arrival, before their tuples are staged."""
+        if side in self._tracked:
+            self._tracked[side].add(taken)
+
+    def stage(self, arrived: Arrived) -> None:
+        """Announce tuples that will be sent."""
+        self._departures.stage(arrived)
+
+    def mark(self, pairs: Columns) -> None:
+        """Record pairs that have been found, including pairs that another stream emits."""
+        if pairs.num_rows:
+            for side, rows in self._tracked.items():
+                rows.mark(pairs[_NAMES[side]])
+
+    def oldest_row(self, side: Side) -> int | None:
+        """Return the oldest row of ``side`` that can still come alone; None if there is none."""
+        return self._tracked[side].oldest if side in self._tracked else None
+
+    def complete(
+        self, pairs: Sequence[Columns], complete: int, reached: int, *, ended: bool
+    ) -> list[Columns]:
+        """Return the results that are now certain.
+
+        Parameters
+        ----------
+        pairs : sequence of Columns
+            Pairs of the result that have become ready. If they have a column ``probe``, they are
+            sorted by it, and rows that come alone are inserted at their places. Otherwise those
+            rows come behind the pairs.
+        complete : int
+            Number of first arrivals whose pairs have all been marked and passed to this method.
+        reached : int
+            No later tuple has a smaller timestamp.
+        ended : bool
+            Whether no tuple follows.
+        """
+        alone = [
+            rows
+            for side, tracked in self._tracked.items()
+            if (rows := self._leaving(side, tracked, complete, reached, ended=ended)) is not None
+        ]
+        self._departures.forget(complete)
+        if not alone:
+            return [_without_probe(of_pairs) for of_pairs in pairs]
+        rows = Columns.concatenate(alone)
+        # Rows that leave together come in the order of arrival: on a tie of timestamps, left rows
+        # first.
+        number, is_right = np.maximum(rows["left"], rows["right"]), rows["left"] == NO_ROW
+        rows = rows.take(np.lexsort((number, is_right, rows["time"], rows["place"])))
+        if len(pairs) == 1 and "probe" in pairs[0].arrays:
+            return [_merged(pairs[0], rows)]
+        return [*(_without_probe(of_pairs) for of_pairs in pairs), _results(rows, ())]
+
+    def _leaving(
+        self, side: Side, tracked: TrackedRows, complete: int, reached: int, *, ended: bool
+    ) -> Columns | None:
+        """Return the rows of a side that come alone now, with the places at which they leave."""
+        count = len(tracked) if ended else self._departures.gone(side, tracked, complete, reached)
+        if not count:
+            return None
+        places = self._departures.places(side, tracked, count)
+        gone = tracked.leave(count)
+        wanted = np.flatnonzero((gone["matched"] == self._how.wants_matched) & gone["answered"])
+        if not len(wanted):
+            return None
+        none = np.full(len(wanted), NO_ROW, np.int64)
+        numbers = {_NAMES[side]: gone["row"][wanted], _NAMES[side.other]: none}
+        return Columns(
+            {
+                "left": numbers["left"],
+                "right": numbers["right"],
+                "time": gone["time"][wanted],
+                "place": places[wanted],
+            }
+        )
+
+
+def _merged(pairs: Columns, alone: Columns) -> Columns:
+    """Insert rows that come alone before the pairs of the tuples that push them out."""
+    at = np.searchsorted(pairs["probe"], alone["place"], side="left")
+    names = [name for name in pairs.arrays if name != "probe"]
+    rows = _results(alone, names)
+    return Columns({name: np.insert(pairs[name], at, rows[name]) for name in names})
+
+
+def _results(alone: Columns, names: Sequence[str]) -> Columns:
+    """Return rows that come alone as results with columns ``names``; a trace's columns are -1."""
+    arrays = {name: np.full(alone.num_rows, -1, np.int64) for name in names}
+    return Columns({**arrays, "left": alone["left"], "right": alone["right"]})
+
+
+def _without_probe(pairs: Columns) -> Columns:
+    return Columns({name: array for name, array in pairs.arrays.items() if name != "probe"})
+
+
+# Forget rows as soon as no pair that is under way refers to them.
+
+
+class Release:
+    """Forgets rows once all pairs that could refer to them have left the buffer behind a stream.
+
+    A limit says that no pair decoded later refers to a row below it. The limit is applied when all
+    pairs that were handed on before have been consumed.
+
+    Parameters
+    ----------
+    rows : tuple of Rows
+        Stores of the rows of both sides.
+    """
+
+    def __init__(self, rows: tuple[Rows, Rows]) -> None:
+        self._rows = rows
+        self._limits = dict.fromkeys(Side, 0)
+        self._produced = 0
+        # Limits that wait, each with the number of pairs that must be consumed first.
+        self._waiting: deque[tuple[int, dict[Side, int]]] = deque()
+
+    def allow(self, side: Side, before: int) -> None:
+        """Declare that no pair decoded from now on refers to a row of ``side`` below ``before``."""
+        self._limits[side] = before
+
+    def produced(self, pairs: int) -> None:
+        """Record that ``pairs`` pairs were put into the buffer."""
+        self._produced += pairs
+
+    def handed_on(self) -> None:
+        """Record that all pairs decoded so far are in the buffer."""
+        if self._waiting and self._waiting[-1][1] == self._limits:
+            return
+        if self._waiting and self._waiting[-1][0] == self._produced:
+            self._waiting.pop()
+        self._waiting.append((self._produced, dict(self._limits)))
+
+    def consumed(self, waiting: int) -> None:
+        """Apply the limits that are due when ``waiting`` pairs are still in the buffer."""
+        while self._waiting and self._waiting[0][0] <= self._produced - waiting:
+            _, limits = self._waiting.popleft()
+            for side, before in limits.items():
+                self._rows[side].forget(before)
+
+
+# Restore strict order from punctuated order.
+
+
+class StrictOrder:
+    """Holds pairs back until no earlier one can follow, and passes them on sorted.
+
+    Pairs are sorted by ``probe``, then by ``stored``. Only pairs of the accelerator's open groups
+    are held, so their number does not grow with the stream.
+
+    Parameters
+    ----------
+    with_probe : bool
+        Whether pairs keep their column ``probe`` when they are passed on.
+    in_rounds : bool
+        Whether the pairs of a probe come in the order in which they are wanted.
+    """
+
+    def __init__(self, *, with_probe: bool = False, in_rounds: bool = False) -> None:
+        self._held: list[Columns] = []
+        self._in_rounds = in_rounds
+        self._dropped = {"stored", "origin"} | (set() if with_probe else {"probe"})
+
+    def push(self, parts: Sequence[Columns], complete: int) -> Columns | None:
+        """Take pairs; return, sorted, those whose probe is below ``complete``.
+
+        Parameters
+        ----------
+        parts : sequence of Columns
+            Newly decoded pairs.
+        complete : int
+            No pair with a probe below this number follows.
+        """
+        self._held += [pairs for pairs in parts if pairs.num_rows]
+        if not self._held:
+            return None
+        held = Columns.concatenate(self._held)
+        probe = held["probe"]
+        stored = np.zeros_like(probe) if self._in_rounds else held["stored"]
+        ready = probe < complete
+        count = int(np.count_nonzero(ready))
+        if not count:
+            self._held = [held]
+            return None
+        if count == held.num_rows:
+            self._held, order = [], _order(probe, stored)
+        else:
+            self._held = [held.take(np.flatnonzero(~ready))]
+            at = np.flatnonzero(ready)
+            order = at[_order(probe[at], stored[at])]
+        rest = [name for name in held.arrays if name not in self._dropped]
+        return Columns({name: held[name][order] for name in rest})
+
+    def sift(self, keep: Callable[[Columns], Columns]) -> None:
+        """Leave out held pairs; ``keep`` returns those of its argument that stay."""
+        self._held = [keep(pairs) for pairs in self._held]
+        self._held = [pairs for pairs in self._held if pairs.num_rows]
+
+    def least(self, column: str) -> int | None:
+        """Return the smallest value of ``column`` among the held pairs; None if there are none."""
+        return min((int(pairs[column].min()) for pairs in self._held), default=None)
+
+
+def _order(major: Int64s, minor: Int64s) -> Int64s:
+    """Return the order by ``major``, then ``minor``; both are packed in one number if they fit."""
+    least = int(minor.min())
+    bits = (int(minor.max()) - least).bit_length()
+    start = int(major.min())
+    if (int(major.max()) - start).bit_length() + bits <= 63:
+        packed = ((major - start) << np.int64(bits)) | (minor - least)
+        # The groups follow one another, which makes a stable sort fast because it merges sorted
+        # runs.
+        return np.argsort(packed, kind="stable")
+    return np.lexsort((minor, major))
+
+
+# Turn pairs of row numbers into the rows themselves.
+
+
+@dataclass(frozen=True)
+class MaterializeParams(ConduitParams):
+    """Parameters of :class:`Materialize`.
+
+    Parameters
+    ----------
+    store : tuple of Rows
+        Stores of the rows of both sides.
+    schema : pa.Schema
+        Schema of the result: the left columns, then the right columns, or the left columns only.
+    widths : tuple of int
+        Number of the result's columns that come from the left side, and from the right side.
+    rows : int
+        Largest number of rows in an output batch.
+    observe : callable or None
+        Called with the pairs of every output batch.
+    """
+
+    store: tuple[Rows, Rows]
+    schema: pa.Schema
+    widths: tuple[int, int]
+    rows: int = 1 << 16
+    observe: Callable[[Columns], None] | None = None
+
+
+class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch]):
+    """Stream that puts the rows given by columns ``left`` and ``right`` side by side.
+
+    Where a row number stands for no row, the columns are null. ``observe`` gets the original row
+    numbers of the user's inputs.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._p: MaterializeParams | None = None
+
+    def prepare(self, params: MaterializeParams) -> None:
+        super().prepare(params)
+        self._p = params
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        assert self._p is not None
+        done = 0
+        while done < quantum.rows:
+            result = self.precheck_conduit_buffers()
+            if result is not StreamResult.YIELD:
+                return result
+            pairs = self.input.access()
+            count = min(pairs.num_rows, self._p.rows, self.output.provide())
+            part = pairs.slice(0, count)
+            self.output.produce(self._rows(part, self._p))
+            if self._p.observe is not None:
+                numbers = {
+                    name: _original(rows, part[name])
+                    for rows, name in zip(self._p.store, ("left", "right"), strict=True)
+                }
+                self._p.observe(Columns({**part.arrays, **numbers}))
+            self.input.consume(count)
+            done += count
+        return StreamResult.QUANTUM_EXPIRED
+
+    @staticmethod
+    def _rows(pairs: Columns, params: MaterializeParams) -> pa.RecordBatch:
+        columns: list[pa.Array] = []
+        types = params.schema.types
+        for rows, name, width in zip(params.store, ("left", "right"), params.widths, strict=True):
+            if width:
+                begin = len(columns)
+                columns += _taken(rows, pairs[name], types[begin : begin + width])
+        if not columns:
+            raise ValueError("A result needs at least one column")
+        return pa.RecordBatch.from_arrays(columns, schema=params.schema)
+
+
+def _taken(rows: Rows, numbers: Int64s, types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """Return columns of rows, of the given ``types``, with nulls where there is no row."""
+    there = numbers != NO_ROW
+    if there.all():
+        return rows.take(numbers)
+    if not there.any():
+        return [pa.nulls(len(numbers), kind) for kind in types]
+    places = pa.array(np.cumsum(there) - 1, mask=~there)
+    return [column.take(places) for column in rows.take(numbers[there])]
+
+
+def _original(rows: Rows, numbers: Int64s) -> Int64s:
+    known = numbers.copy()
+    there = numbers != NO_ROW
+    known[there] = rows.original(numbers[there])
+    return known
+
+
+# Hand results on in their turn, and forget the rows that no later result can refer to.
+
+
+class Delivery:
+    """Queues the results of one execution whose turn it is, and puts them into a buffer.
+
+    Pairs wait for their star if their order is strict, and rows that come alone wait until no pair
+    of theirs can come any more.
+
+    Parameters
+    ----------
+    params : AcceleratorJoinParams
+        The execution.
+    completion : Completion or None
+        What finds the rows that come alone; None if only pairs are asked for.
+    in_order : bool
+        Whether pairs come in the strict order, so that none waits for its star.
+
+    Attributes
+    ----------
+    ready : list of Columns
+        Results that wait for room in the buffer.
+    is_cut : bool
+        Whether the execution ends before its input does.
+    """
+
+    def __init__(
+        self,
+        params: AcceleratorJoinParams,
+        completion: Completion | None,
+        *,
+        in_order: bool = False,
+    ) -> None:
+        self._params, self._completion = params, completion
+        self._order = StrictOrder(with_probe=completion is not None, in_rounds=params.in_rounds)
+        self._waits = params.strict and not in_order
+        self._release = Release(params.rows)
+        self.ready: list[Columns] = []
+        self.is_cut = False
+
+    def sift(self, keep: Callable[[Columns], Columns]) -> None:
+        """Drop pairs that wait for their star, unless ``keep`` returns them."""
+        self._order.sift(keep)
+
+    def push(self, parts: Sequence[Columns], complete: int, reached: int, *, done: bool) -> None:
+        """Queue the results whose turn it is.
+
+        Parameters
+        ----------
+        parts : list of Columns
+            Pairs that have been decoded.
+        complete : int
+            Number of first arrivals whose pairs have all been decoded.
+        reached : int
+            No later tuple has a smaller timestamp.
+        done : bool
+            Whether no pair can follow.
+        """
+        params = self._params
+        if self._waits:
+            pairs = self._order.push(parts, complete)
+            parts = [] if pairs is None else [pairs]
+        if self._completion is not None:
+            goes_on = self.is_cut or (done and params.is_cut is not None and params.is_cut())
+            parts = self._completion.complete(parts, complete, reached, ended=done and not goes_on)
+        self.ready += [results for results in parts if results.num_rows]
+
+    def allow(self, oldest: dict[Side, int]) -> None:
+        """Forget the rows below ``oldest``, as soon as no result that waits refers to them."""
+        for side, decoded in oldest.items():
+            held = self._order.least("left" if side is Side.R else "right")
+            alone = None if self._completion is None else self._completion.oldest_row(side)
+            self._release.allow(side, min(row for row in (decoded, held, alone) if row is not None))
+
+    def hand_on(self, output: Buffer[Columns]) -> bool:
+        """Put queued results into the buffer; return False if there is no room for all of them."""
+        self._release.consumed(output.rows)
+        while self.ready:
+            room = output.provide()
+            if not room:
+                return False
+            pairs = self.ready[0]
+            output.produce(pairs.slice(0, room))
+            self._release.produced(min(room, pairs.num_rows))
+            if room < pairs.num_rows:
+                self.ready[0] = pairs.slice(room)
+            else:
+                del self.ready[0]
+        self._release.handed_on()
+        return True

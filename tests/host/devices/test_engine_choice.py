@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from host import CountWindow
+from host.devices.bundles import suitable_engine
+from host.query.queries import JoinQuery, Term
+
+
+@pytest.mark.parametrize(
+    ("terms", "engine", "says"),
+    [
+        ([], "scan", "no term is bounded on both sides"),
+        ([Term("a", "b", low=0, high=None)], "scan", "no term is bounded on both sides"),
+        ([Term("a", "b")], "index", "left.a = right.b"),
+        ([Term("a", "b", low=-1, high=2)], "index", "-1 <= left.a - right.b <= 2"),
+        (
+            [Term("a", "b", low=-1, high=2), Term("c", "c"), Term("d", "d", low=None, high=0)],
+            "index",
+            "left.c = right.c",
+        ),
+    ],
+)
+def test_the_index_is_for_terms_that_bound_what_can_match(terms, engine, says):
+    choice = suitable_engine(JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(5)))
+    assert choice.engine == engine
+    assert says in choice.reason

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An aggregation on the host or on an accelerator, which is closed whatever happens."""
+
+import pytest
+
+from host.errors import AcceleratorLimitError
+from host.operators import device_aggregate
+from host.operators.device_aggregate import DeviceAggregation, require_suitable
+from tests.host.operators.device_tables import SCHEMA, query
+from tests.host.operators.small_aggregate import PARAMETERS, ModelDevice, manifest_of
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Devices that have been opened and not closed."""
+    devices = []
+
+    class Noted(ModelDevice):
+        def __init__(self, uri):
+            super().__init__()
+            devices.append(self)
+
+        def close(self):
+            devices.remove(self)
+
+    monkeypatch.setattr(device_aggregate, "open_aggregate", Noted)
+    return devices
+
+
+def test_a_device_is_open_as_long_as_its_aggregation(opened):
+    with DeviceAggregation(SCHEMA, query(), "sim:small") as doing:
+        assert len(opened) == 1
+        assert doing.work.last_rows().num_rows == 0
+        assert doing.watch is not None
+    assert opened == []
+    doing.close()
+
+
+def test_a_query_that_does_not_suit_leaves_no_device_open(opened):
+    with pytest.raises(AcceleratorLimitError, match="'weight' has floats"):
+        DeviceAggregation(SCHEMA, query(aggregates={"w": "sum:weight"}), "sim:small")
+    assert opened == []
+
+
+def test_the_host_needs_no_device(opened):
+    with DeviceAggregation(SCHEMA, query()) as doing:
+        assert (doing.watch, doing.cycles, opened) == (None, 0, [])
+
+
+def test_what_a_manifest_cannot_do_is_known_before_a_device_is_opened():
+    manifest = manifest_of(PARAMETERS)
+    require_suitable(SCHEMA, query(), manifest)
+    with pytest.raises(AcceleratorLimitError, match="have 7 panes, but those .* at most 6"):
+        require_suitable(SCHEMA, query(window=7, advance=1), manifest)
+    with pytest.raises(AcceleratorLimitError, match="'weight' has floats"):
+        require_suitable(SCHEMA, query(aggregates={"w": "max:weight"}), manifest)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+
+from functools import reduce
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from host.operators import panes
+from host.operators.panes import cells_of, merge_cells, reduce_segments
+
+
+def last_digits(a, b):
+    """Combine associatively, and not as any function of NumPy does."""
+    return np.maximum(a % 10, b % 10)
+
+
+COMBINES = [np.add, np.minimum, np.maximum, last_digits]
+TUPLES = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(-6, 20), st.integers(0, 99)), min_size=1, max_size=40
+)
+
+
+def cells(tuples, combines=tuple(COMBINES), dtype=np.int64):
+    keys, times, values = (np.array(column, np.int64) for column in zip(*tuples, strict=True))
+    return cells_of(keys, times, [(values % 10).astype(dtype) for _ in combines], combines)
+
+
+def expected(tuples, length, advance, first, last):
+    found = {}
+    for key, pane, value in tuples:
+        for window in range(first, last + 1):
+            if window * advance <= pane < window * advance + length:
+                found.setdefault((window, key), []).append(value % 10)
+    combine = [sum, min, max, lambda values: reduce(lambda a, b: max(a % 10, b % 10), values)]
+    return [(place, [of(values) for of in combine]) for place, values in sorted(found.items())]
+
+
+@pytest.mark.parametrize("sparsest", [0, 1 << 40], ids=["ranges", "sweep"])
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+@settings(max_examples=60)
+@given(
+    tuples=TUPLES,
+    length=st.integers(1, 6),
+    advance=st.integers(1, 6),
+    first=st.integers(-9, 9),
+    last=st.integers(-3, 22),
+)
+def test_both_ways_give_every_window_that_is_asked_for(
+    sparsest, dtype, tuples, length, advance, first, last
+):
+    advance = min(advance, length)
+    made = cells(tuples, dtype=dtype)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(panes, "_SPARSEST", sparsest)
+        got = made.windows(length, advance, COMBINES, first=first, last=last)
+    states = list(zip(*(at.tolist() for at in got.states), strict=True))
+    places = zip(got.window.tolist(), got.key.tolist(), strict=True)
+    assert [(place, [*state]) for place, state in zip(places, states, strict=True)] == expected(
+        tuples, length, advance, first, last
+    )
+
+
+def test_a_sum_of_integers_slides_and_a_sum_of_floats_does_not():
+    tuples = [(0, pane, 1) for pane in range(30)]
+    for dtype, slides in ((np.int64, True), (np.float64, False)):
+        made = cells(tuples, (np.add,), dtype)
+        sweep = panes.Sweep(made.key, made.pane, made.states, [np.add], 4, 1)
+        assert sweep.slides == slides
+        assert sweep.windows(0, 3)[2][0].tolist() == [4, 4, 4, 4]
+    made = cells(tuples, (np.add,))
+    assert made._fill(4, 1, 33) is False, "more windows than cells are not worth while"
+    assert made._fill(4, 1, 30)
+    assert made._fill(65, 1, 30) is False
+
+
+@settings(max_examples=60)
+@given(TUPLES, TUPLES, st.integers(-6, 21))
+def test_cells_of_parts_merge_to_the_cells_of_the_whole(one, other, first):
+    merged = merge_cells(cells(one), cells(other), COMBINES)
+    whole = cells(one + other)
+    for got in (merged, merge_cells(merged, cells(one).after(99), COMBINES)):
+        assert got.key.tolist() == whole.key.tolist()
+        assert got.pane.tolist() == whole.pane.tolist()
+        assert [at.tolist() for at in got.states] == [at.tolist() for at in whole.states]
+    assert merge_cells(cells(one).after(99), merged, COMBINES) is merged
+    assert set(merged.after(first).pane.tolist()) == {p for _, p, _ in one + other if p >= first}
+    places = list(zip(whole.key.tolist(), whole.pane.tolist(), strict=True))
+    assert places == sorted(set(places))
+
+
+@given(st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=9), max_size=9))
+def test_segments_are_reduced_each_by_itself(segments):
+    values = np.array([value for segment in segments for value in segment], np.int64)
+    lengths = np.array([len(segment) for segment in segments], np.int64)
+    begins = np.cumsum(lengths) - lengths
+    given = values.copy()
+    for combine, of in ((np.add, sum), (lambda a, b: a + b, sum), (lambda a, b: a | b, None)):
+        want = [of(s) if of else reduce(lambda a, b: a | b, s) for s in segments]
+        assert reduce_segments(values, begins, combine).tolist() == want
+    assert (values == given).all(), "the input is not written into"
