@@ -170,7 +170,7 @@ def _worked(found_by: DeviceRows | None) -> str:
 
 def _explanation(join: AsofJoin) -> str:
     """Say what is joined, and how."""
-    device = "none: binary searches on the host"
+    device = "none: the software engine, by one sort of both sides by key and time"
     if join.found_by is not None:
         uri, manifest = join.found_by.device.uri, join.found_by.device.manifest
         search = (

@@ -11,16 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.devices import Device
+from host.engine.asof import SortedRows, Times, places
 from host.errors import AcceleratorLimitError
-from host.operators.asof import (
-    SortedRows,
-    Times,
-    closest_parts,
-    encode_sides,
-    joined_rows,
-    places,
-    require_tolerance,
-)
+from host.operators.asof import encode_sides, joined_rows, require_tolerance
 from host.query.ordering import Ordering
 from host.query.queries import AsofQuery, JoinQuery, Term
 from host.query.tables import output_schema, without_views
@@ -55,7 +48,7 @@ _LATEST = (1 << 64) - 1
 
 
 class DeviceRows:
-    """Finds right rows by a join on a device; see :class:`host.operators.asof.Neighbours`.
+    """Finds right rows by a join on a device; see :class:`host.engine.asof.Neighbours`.
 
     If the rows within the tolerance are more than the device holds, its window is the largest one,
     and the left rows without an answer are looked up on the host. The newest row of the window is
@@ -296,7 +289,7 @@ class AsofJoin:
         self.found_by = (
             None
             if device is None
-            else DeviceRows(sides.left, sides.right, device, tolerance=sides.tolerance)
+            else DeviceRows(sides.left, sides.right, device, tolerance=sides.search.tolerance)
         )
 
     @property
@@ -310,7 +303,7 @@ class AsofJoin:
             _keyed(self._sides.left),
             _keyed(self._sides.right),
             self.query.direction,
-            tolerance=self._sides.tolerance,
+            tolerance=self._sides.search.tolerance,
             exact=self.query.allow_exact_matches,
         )
         return self._wanted(*self._sides.joined(np.array(found, np.int64)))
@@ -333,15 +326,9 @@ class AsofJoin:
             return
         parts = []
         first = 0  # of the left tuples of the next part
-        for found in closest_parts(
-            self._sides.left,
-            self._sides.right,
-            self.query.direction,
-            tolerance=self._sides.tolerance,
-            exact=self.query.allow_exact_matches,
-            neighbours=self.found_by,
-        ):
-            parts.append(self._wanted(*self._sides.joined(found, first)))
+        sides = self._sides
+        for found in sides.search.parts(sides.left, sides.right, self.found_by):
+            parts.append(self._wanted(*sides.joined(found, first)))
             yield parts[-1]
             first += len(found)
         self._rows = _together(parts)

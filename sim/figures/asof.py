@@ -8,7 +8,7 @@ import numpy as np
 from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
 from host import open_device
-from host.operators.asof import Times, closest_rows
+from host.engine.asof import AsofSearch, Times
 from host.operators.asof_tables import DeviceRows
 from host.reference.asof import Direction
 from sim.verilated.library import build_library
@@ -43,10 +43,10 @@ def asof_run(parameters, *, rows, keys, report, window=None):
     tolerance = (parameters.capacity if window is None else window) - 1
     with open_device(f"sim:{bundle}") as device:
         found_by = DeviceRows(left, right, device, tolerance=tolerance)
-        looking = {"direction": Direction.BACKWARD, "tolerance": tolerance}
-        found = closest_rows(left, right, **looking, neighbours=found_by)
+        search = AsofSearch(Direction.BACKWARD, tolerance)
+        found = search.rows(left, right, found_by)
         counts = found_by.counters
-    if not (found == closest_rows(left, right, **looking)).all():
+    if not (found == search.rows(left, right)).all():
         raise AssertionError("the device has found other rows than the host")
     if found_by.looked_up:
         raise AssertionError(f"{found_by.looked_up} rows were not answered by the device")

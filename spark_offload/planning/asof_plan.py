@@ -189,7 +189,7 @@ def _explanation(
     left, right = query.on
     by_time = f"by the time of the left row, {left!r}"
     return Explanation(
-        device="none: Spark's own windows" if cause else "none: binary searches on the host",
+        device="none: Spark's own windows" if cause else "none: the software engine",
         chosen=(
             "the host cannot serve; strict=True raises this"
             if cause

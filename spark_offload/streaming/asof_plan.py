@@ -115,7 +115,7 @@ def make_asof_stream_plan(
     if groups:
         question |= question_of_groups(len(groups))
     explanation = StreamExplanation(
-        device="none: binary searches on the host",
+        device="none: the software engine",
         chosen="no accelerator has a walk that ends with the closest row",
         accelerator="none",
         partitions=number,

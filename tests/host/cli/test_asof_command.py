@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host.__main__ import main
-from host.operators import asof_tables as asof_join
+from host.engine.asof import AsofSearch
 
 TRADES = "time,symbol,price\n2026-11-02 10:00:03,A,5\n2026-11-02 10:00:01,B,7\n"
 QUOTES = (
@@ -88,8 +88,6 @@ def test_wrong_options_are_named_and_write_nothing(files, tmp_path, capsys, opti
 
 
 def test_a_wrong_answer_is_found_out(files, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(
-        asof_join, "closest_parts", lambda *sides, **options: iter([pa.array([1, 1]).to_numpy()])
-    )
+    monkeypatch.setattr(AsofSearch, "parts", lambda *sides: iter([pa.array([1, 1]).to_numpy()]))
     assert main(["asof", *files, str(tmp_path / "out.parquet"), "--verify"]) == 1
     assert "Verification failed: 2 results, but the reference join has" in capsys.readouterr().err

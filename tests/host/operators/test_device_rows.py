@@ -9,8 +9,8 @@ import pytest
 
 from host import CountWindow, UsageError, open_device
 from host.devices import Device
+from host.engine.asof import AsofSearch, Times
 from host.errors import AcceleratorLimitError
-from host.operators.asof import Times, closest_rows
 from host.operators.asof_tables import AsofJoin, DeviceRows
 from host.protocol.manifest import Manifest
 from host.query.queries import AsofQuery, JoinQuery, Term
@@ -36,7 +36,7 @@ def same_as_reference(left, right, device, direction, tolerance, exact):
         for rows in (left, right)
     ]
     driven = DeviceRows(*sides, device, tolerance=tolerance)
-    found = closest_rows(*sides, direction, tolerance=tolerance, exact=exact, neighbours=driven)
+    found = AsofSearch(direction, tolerance, exact).rows(*sides, driven)
     assert found.tolist() == reference_asof(
         left, right, direction, tolerance=tolerance, exact=exact
     )

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+from host.engine.asof import AsofSearch
 from sim.figures import asof
 from tests.host.session.test_driver_simulated import PARAMETERS
 
@@ -17,6 +18,6 @@ def test_each_core_adds_a_result_to_a_left_row(monkeypatch):
     few = asof.asof_run(INDEX, window=INDEX.sub_window, **measured)
     assert few["results_per_left_row"] < 1.5 < 2.5 < many["results_per_left_row"]
     answers = iter([np.zeros(2000), np.ones(2000)])
-    monkeypatch.setattr(asof, "closest_rows", lambda *sides, **options: next(answers))
+    monkeypatch.setattr(AsofSearch, "rows", lambda *sides: next(answers))
     with pytest.raises(AssertionError, match="other rows than the host"):
         asof.asof_run(INDEX, **measured)
