@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outcomes of proofs as tables, printed or kept in a document between two markers."""
 
+from collections import Counter
 from pathlib import Path
 
 __all__ = ["BEGIN", "END", "document", "table", "update"]
@@ -49,10 +50,13 @@ def document(proofs, rows):
     counts = [[int(cell) for cell in cells_of(rows[proof.name], 4, 6)] for proof in shown]
     claims, killed = map(sum, zip(*counts, strict=True))
     lines += ["", f"In all {len(shown)} proofs, {claims} properties, {killed} mutants killed.", ""]
-    lines.append("What is spared, and why:")
+    lines.append("Why mutants are spared, and of how many changes a reason is if of several:")
     lines.append("")
     for proof in shown:
-        lines += [f"- `{proof.name}`, `{part}`: {why}" for part, why in proof.spared.items()]
+        reasons = Counter(proof.spared.values())
+        told = [f"{why} ({count})" if count > 1 else why for why, count in reasons.items()]
+        if told:
+            lines.append(f"- `{proof.name}`: {'; '.join(told)}")
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scores of all modules as a file, and as the table of docs/mutation.md."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 import json
 from pathlib import Path
@@ -49,13 +50,13 @@ def reason_of(module: str, survivor: str) -> str | None:
 
 
 def table(scores: Mapping[str, Mapping]) -> str:
-    """Return the table and the list of survivors, in Markdown."""
+    """Return the table of scores and that of reasons for survivors, in Markdown."""
     lines = [
         "| module | decides | mutants | run | noticed | endless | score | equivalent | open |",
         "|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     sums: dict[str, list[int]] = {}
-    listed: list[str] = []
+    why: Counter[str] = Counter()
     for module, row in scores.items():
         noticed, every = score_of(row)
         reasons = [(text, reason_of(module, text)) for text in row["survivors"]]
@@ -66,11 +67,14 @@ def table(scores: Mapping[str, Mapping]) -> str:
         before = sums.get(package, [0] * len(numbers))
         sums[package] = [total + number for total, number in zip(before, numbers, strict=True)]
         lines.append(_row(f"`{module}`", TARGETS[module].why, *numbers))
-        if reasons:
-            listed += ["", f"`{module}`", ""]
-            listed += [f"- `{text}`: {reason or '**open**'}" for text, reason in reasons]
+        for text, reason in reasons:
+            if reason is None:
+                text = f"**open**, in `{module}`: `{text.replace('|', '&#124;')}`"
+            why[reason or text] += 1
     lines += [_row(f"all of `{package}`", "", *total) for package, total in sums.items()]
-    return "\n".join([*lines, "", "What was not noticed, and why:", *listed])
+    note = f"Why the others were not noticed; each is in [{SCORES.name}]({SCORES.name})."
+    lines += ["", note, "", "| mutants | reason |", "|--:|---|"]
+    return "\n".join([*lines, *(f"| {count} | {text} |" for text, count in why.most_common())])
 
 
 def _row(name: str, why: str, *numbers: int) -> str:

@@ -24,7 +24,8 @@ def outcome(name, claims, killed):
 def test_rows_of_other_proofs_stay(tmp_path):
     path = tmp_path / "proofs.md"
     path.write_text(f"Before.\n\n{BEGIN}\n{END}\n\nAfter.\n")
-    proofs = [proof("one"), proof("two", {"a": "b"}), proof("three")]
+    spared = {"a & b": "for a reason", "a | b": "for a reason", "a": "of its own"}
+    proofs = [proof("one"), proof("two", spared), proof("three")]
     update(path, proofs, [(proofs[2], outcome("three", 4, 5)), (proofs[0], outcome("one", 1, 2))])
     update(path, proofs, [(proofs[0], outcome("one", 2, 3))])
     update(path, proofs, [(proofs[1], outcome("two", 10, 20))])
@@ -36,7 +37,7 @@ def test_rows_of_other_proofs_stay(tmp_path):
         "| `three` | it holds | Adder | 4 | bounded 7 | 5 |  | 1 |",
     ]
     assert "In all 3 proofs, 16 properties, 28 mutants killed." in lines
-    assert "- `two`, `a`: b" in lines
+    assert "- `two`: for a reason (2); of its own" in lines
     assert (lines[0], lines[-1]) == ("Before.", "After.")
 
 
