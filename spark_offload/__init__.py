@@ -2,25 +2,28 @@
 """Sliding-window stream joins of Spark DataFrames on an accelerator, and aggregates."""
 
 from host import JoinError  # before PySpark, so that host.startup is in place meanwhile
-from spark_offload.aggregate import plan_aggregate, stream_aggregate
-from spark_offload.asof import asof_join, plan_asof_join
-from spark_offload.failures.translation import task_error
-from spark_offload.join import plan_join, stream_join
-from spark_offload.join_aggregate import join_aggregate, plan_join_aggregate
-from spark_offload.measures.metrics import JoinMetrics, TaskMetrics
-from spark_offload.overlap import overlap_join
-from spark_offload.planning.explanation import Explanation, TermExplanation
-from spark_offload.planning.plan import JoinPlan, explain, metrics
-from spark_offload.planning.verification import Verification, verify
-from spark_offload.streaming import (
+from spark_offload.api.aggregates import (
+    join_aggregate,
+    plan_aggregate,
+    plan_join_aggregate,
+    stream_aggregate,
+)
+from spark_offload.api.joins import asof_join, overlap_join, plan_asof_join, plan_join, stream_join
+from spark_offload.cluster.session import open_session
+from spark_offload.errors import task_error
+from spark_offload.explanation.explanations import Explanation, TermExplanation
+from spark_offload.measures import JoinMetrics, TaskMetrics
+from spark_offload.plan.plan import JoinPlan, explain, metrics
+from spark_offload.plan.verification import Verification, verify
+from spark_offload.stream.checks import StreamExplanation
+from spark_offload.stream.metrics import (
     AggregateMicroBatch,
     MicroBatch,
-    StreamExplanation,
-    StreamJoinPlan,
     read_progress,
     stream_aggregate_metrics,
     stream_metrics,
 )
+from spark_offload.stream.plans import StreamJoinPlan
 
 __all__ = [
     "AggregateMicroBatch",
@@ -38,6 +41,7 @@ __all__ = [
     "explain",
     "join_aggregate",
     "metrics",
+    "open_session",
     "overlap_join",
     "plan_aggregate",
     "plan_asof_join",

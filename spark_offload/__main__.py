@@ -10,9 +10,8 @@ from pyspark.sql import SparkSession
 
 from host.cli.command import INTERRUPTED, OutputFile, ending
 from spark_offload.cli import bench, bench_matches, bench_stream, demo, join, zip
-from spark_offload.failures.translation import kit_errors
-from spark_offload.session.interrupts import quick_interrupts, stop_session
-from spark_offload.session.java_log import kept_java_log
+from spark_offload.cluster.session import kept_java_log, quick_interrupts, stop_session
+from spark_offload.errors import kit_errors
 
 __all__ = ["main", "parser"]
 

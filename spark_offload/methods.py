@@ -13,8 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from spark_offload.asof import asof_join
-from spark_offload.join import stream_join
+from spark_offload.api.joins import asof_join, stream_join
 
 __all__: list[str] = []
 

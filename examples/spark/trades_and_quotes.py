@@ -7,8 +7,7 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_offload import asof_join, stream_join
-from spark_offload.session import open_session
+from spark_offload import asof_join, open_session, stream_join
 
 __all__ = ["SYMBOLS", "explained", "quotes", "slippage", "trades"]
 

@@ -3,19 +3,23 @@
 
 import argparse
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 import sys
 import time
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from host import UsageError
-from spark_offload.cli.aggregate_benchmark import KIT, SPARK, WINDOWS, AggregateBenchmark
-from spark_offload.cli.benchmark import Benchmark
-from spark_offload.cli.race import (
+from spark_offload.api.aggregates import plan_aggregate
+from spark_offload.api.joins import plan_join
+from spark_offload.cli.benchmark import (
     Answer,
+    Benchmark,
     BenchRow,
     Times,
     answer,
@@ -24,12 +28,95 @@ from spark_offload.cli.race import (
     show,
     stored_frames,
 )
-from spark_offload.join import plan_join
-from spark_offload.planning.plan import metrics
-from spark_offload.planning.request import Bands
-from spark_offload.session.spark_session import open_session
+from spark_offload.cluster.session import open_session
+from spark_offload.plan.aggregate import AggregatePlan
+from spark_offload.plan.plan import metrics
+from spark_offload.plan.request import Bands
 
-__all__ = ["add_parser", "main"]
+__all__ = [
+    "AggregateBenchmark",
+    "KIT",
+    "SPARK",
+    "WINDOWS",
+    "add_parser",
+    "main",
+]
+
+# Aggregates over windows of time: the kit beside Spark's own groupBy(window(...)).
+
+KIT, SPARK = "panes on the host", "Spark's groupBy(window)"
+"""Names of the two ways."""
+
+WINDOWS = {"sliding": 16, "tumbling": 1}
+"""Panes of a window; each window begins one pane after the other."""
+
+
+@dataclass(frozen=True)
+class AggregateBenchmark:
+    """Rows that come every millisecond, with a key and a value each.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows.
+    keys : int
+        Number of distinct keys, all equally frequent.
+    pane : int
+        Milliseconds of a pane.
+    seed : int
+        Of the random numbers.
+    """
+
+    rows: int = 800_000
+    keys: int = 1_000
+    pane: int = 10_000
+    seed: int = 25
+
+    def table(self) -> pa.Table:
+        """Return the rows, in the order of their times."""
+        rng = np.random.default_rng(self.seed)
+        times = pa.array(np.arange(self.rows, dtype=np.int64) * 1_000, pa.timestamp("us", "UTC"))
+        return pa.table(
+            {
+                "at": times,
+                "key": rng.integers(0, self.keys, self.rows, dtype=np.int32),
+                "value": rng.integers(0, 1 << 20, self.rows, dtype=np.int64),
+            }
+        )
+
+    def ways(self, frame: DataFrame, panes: int) -> dict[str, Callable[[], DataFrame]]:
+        """Return both ways to count, add up, and find the greatest in windows of so many panes.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            The rows.
+        panes : int
+            Panes of a window.
+        """
+
+        def planned() -> AggregatePlan:
+            return plan_aggregate(
+                frame,
+                time="at",
+                window=f"{panes * self.pane}ms",
+                advance=f"{self.pane}ms",
+                keys="key",
+                aggregates={"n": "count", "total": "sum:value", "most": "max:value"},
+                strict=True,
+            )
+
+        return {KIT: lambda: planned().dataframe(), SPARK: lambda: planned().own_answer()}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:,} rows with {self.keys:,} keys; count, sum and max over windows of "
+            f"{self.pane / 1000:g} s, and of {WINDOWS['sliding']} times that, every "
+            f"{self.pane / 1000:g} s."
+        )
+
+
+# `python -m spark_offload bench`: the accelerator against what Spark does by itself.
 
 OUTPUT = Path("build") / "bench" / "spark.json"
 """Where the rows go by default."""

@@ -15,7 +15,9 @@ from host.cli.command import Status
 from host.files.reading import format_of
 from host.files.writing import require_outputs, write_table
 from host.query.queries import JoinQuery
+from spark_offload.api.joins import plan_query
 from spark_offload.cli.benchmark import Benchmark
+from spark_offload.cli.charts import Run, derive_figures, table
 from spark_offload.cli.join import (
     Joined,
     add_input_arguments,
@@ -24,16 +26,15 @@ from spark_offload.cli.join import (
     report_join,
     settings_from,
 )
-from spark_offload.failures.translation import kit_errors
-from spark_offload.join import plan_query
-from spark_offload.planning.accelerator import choose_device
-from spark_offload.planning.batch_plan import BatchJoinPlan
-from spark_offload.report.figures import Run, derive_figures, table
-from spark_offload.report.page import write_report
-from spark_offload.session.progress import show_progress
-from spark_offload.session.spark_session import open_session
+from spark_offload.cli.report import write_report
+from spark_offload.cluster.session import open_session, show_progress
+from spark_offload.errors import kit_errors
+from spark_offload.plan.accelerator import choose_device
+from spark_offload.plan.join import BatchJoinPlan
 
-__all__ = ["add_parser"]
+__all__ = [
+    "add_parser",
+]
 
 REPORT = Path("build") / "demo" / "report.html"
 OUTPUT = Path("build") / "demo" / "joined.parquet"

@@ -33,10 +33,15 @@ from host import FailureError, UsageError
 from host.files.atomic import workplace
 from host.files.writing import require_outputs
 from host.installation import command
-from spark_offload.failures.translation import task_error
-from spark_offload.layout.columns import quoted
+from spark_offload.errors import task_error
+from spark_offload.partitioning.columns import quoted
 
-__all__ = ["Source", "Target", "add_file_arguments", "csv_options_from"]
+__all__ = [
+    "Source",
+    "Target",
+    "add_file_arguments",
+    "csv_options_from",
+]
 
 FORMATS = {
     ".parquet": "parquet",

@@ -24,15 +24,14 @@ from host.cli.command import Status
 from host.files.writing import inputs_of
 from host.installation import command
 from host.query.queries import JoinQuery
+from spark_offload.api.joins import plan_query
 from spark_offload.cli.files import Source, Target, add_file_arguments, csv_options_from
-from spark_offload.failures.translation import kit_errors
-from spark_offload.join import plan_query
-from spark_offload.layout.key_types import common_type
-from spark_offload.measures.metrics import JoinMetrics
-from spark_offload.planning.plan import JoinPlan
-from spark_offload.planning.verification import Verification, verify_join
-from spark_offload.session.progress import running_stages, show_progress
-from spark_offload.session.spark_session import open_session
+from spark_offload.cluster.session import open_session, running_stages, show_progress
+from spark_offload.errors import kit_errors
+from spark_offload.measures import JoinMetrics
+from spark_offload.partitioning.columns import common_type
+from spark_offload.plan.plan import JoinPlan
+from spark_offload.plan.verification import Verification, verify_join
 
 __all__ = [
     "Joined",

@@ -5,9 +5,13 @@ import argparse
 from pathlib import Path
 
 from host.files.writing import atomic_output
-from spark_offload.cluster.shipping import write_packages
+from spark_offload.cluster.machines import write_packages
 
-__all__ = ["OUTPUT", "add_parser", "main"]
+__all__ = [
+    "OUTPUT",
+    "add_parser",
+    "main",
+]
 
 OUTPUT = Path("build") / "spark" / "splitjoin.zip"
 """Where the archive goes by default."""

@@ -195,9 +195,9 @@ TARGETS = {
             "if levels": FASTER,
         },
     ),
-    "spark_offload/planning/placement.py": Target(
+    "spark_offload/partitioning/placement.py": Target(
         "what rows are partitioned by",
-        ("tests/spark_offload/planning/test_placement.py",),
+        ("tests/spark_offload/partitioning/test_placement.py",),
         {
             "strict=None": STRICT,
             "strict=False": STRICT,
@@ -205,7 +205,7 @@ TARGETS = {
             "size = query.window.size": "where ranges are cut, a window by time has a width",
         },
     ),
-    "spark_offload/planning/profile.py": Target(
+    "spark_offload/partitioning/ranges.py": Target(
         "where ranges of time begin",
         ("tests/spark_offload/test_order_profile.py",),
         {
@@ -213,9 +213,9 @@ TARGETS = {
         },
         left_out=("profile_order", "quantiles"),
     ),
-    "spark_offload/layout/halos.py": Target(
+    "spark_offload/partitioning/halos.py": Target(
         "how far before a range of time rows are sent along",
-        ("tests/spark_offload/layout/test_halos.py",),
+        ("tests/spark_offload/partitioning/test_halos.py",),
         {
             "place in range(len(starts) + 1)": "no row stands before the first range",
             "range(1, len(starts) + 2)": "the time of one more row, which nobody reads",
@@ -229,25 +229,23 @@ TARGETS = {
         },
         left_out=("in_ranges", "census", "times_at", "sent"),
     ),
-    "spark_offload/tasks/halo_check.py": Target(
-        "which halo rows a window holds, and whether they are all there",
-        ("tests/spark_offload/tasks/test_halo_check.py",),
+    "spark_offload/task/rows.py": Target(
+        "which halo rows a window holds, and whether they are all there; "
+        "in which partition a row comes alone; "
+        "what a task reads of its partition; "
+        "whether an input is in order",
+        (
+            "tests/spark_offload/task/test_halo_check.py",
+            "tests/spark_offload/task/test_departing_rows.py",
+            "tests/spark_offload/task/test_partition_rows.py",
+            "tests/spark_offload/task/test_side_check.py",
+        ),
         {
             "self._complete = None": FALSE,
             "zero_copy_only=None": FALSE,
             "] = None": FALSE,
             "kept.all() and False": FASTER,
             "_require_all: self._complete = False": FASTER,
-        },
-    ),
-    "spark_offload/tasks/departing_rows.py": Target(
-        "in which partition a row comes alone",
-        ("tests/spark_offload/tasks/test_departing_rows.py",),
-    ),
-    "spark_offload/tasks/partition_rows.py": Target(
-        "what a task reads of its partition",
-        ("tests/spark_offload/tasks/test_partition_rows.py",),
-        {
             "(left, right), strict=": STRICT,
             "zip(PAYLOAD, (left, right))": STRICT,
             "(0, middle), strict=": STRICT,
@@ -259,30 +257,22 @@ TARGETS = {
             "middle + len(right)], strict=False": STRICT,
             "middle + len(right)]))": STRICT,
             "pa.scalar(side": "Arrow compares whole numbers of any width",
-        },
-    ),
-    "spark_offload/tasks/side_check.py": Target(
-        "whether an input is in order",
-        ("tests/spark_offload/tasks/test_side_check.py",),
-        {
             "numbers[0] <= self._last[0]": "no two rows of a side have one number",
             "numbers[1:] <= numbers[:-1]": "no two rows of a side have one number",
             "places, strict=": STRICT,
             "zip(self._columns, places)": STRICT,
         },
     ),
-    "spark_offload/tasks/window_size.py": Target(
-        "how many rows a window holds",
-        ("tests/spark_offload/tasks/test_window_size.py",),
+    "spark_offload/task/handover.py": Target(
+        "how many rows a window holds; "
+        "which rows software joins where the window outgrows the device",
+        (
+            "tests/spark_offload/task/test_window_size.py",
+            "tests/spark_offload/test_handover_rows.py",
+        ),
         {
             "sides != side": "the other side first: the greater of both counts",
             "zero_copy_only=": "numbers without nulls are not copied",
-        },
-    ),
-    "spark_offload/tasks/handover.py": Target(
-        "which rows software joins where the window outgrows the device",
-        ("tests/spark_offload/test_handover_rows.py",),
-        {
             "self._last = None": "set with the first row, before it is read",
             "self._last = 1": "set with the first row, before it is read",
             "cut is None and False": FASTER,
@@ -294,9 +284,9 @@ TARGETS = {
             "own = _flags": "the first thing that is added to a column of false",
         },
     ),
-    "spark_offload/streaming/window_state.py": Target(
-        "which rows of a stream are kept, and when they leave",
-        ("tests/spark_offload/streaming/test_window_state.py",),
+    "spark_offload/stream/state.py": Target(
+        "which rows of a stream are kept, and when they leave; which kept rows have matched",
+        ("tests/spark_offload/stream/test_window_state.py",),
         {
             "reshape(-2, 3)": "NumPy takes any negative number for the one that is not known",
             "span[1] / self._length": "whole numbers up to a quotient, or up to its whole part",
@@ -308,19 +298,13 @@ TARGETS = {
             "np.array(table": "64-bit numbers are what NumPy makes of them by default",
             "save: self._timer = None": "the object is made anew for every call",
             "whole_table(self._read(place), None)": "the rows that are read have the schema",
-        },
-    ),
-    "spark_offload/streaming/matched.py": Target(
-        "which kept rows have matched",
-        ("tests/spark_offload/streaming/test_window_state.py",),
-        {
             "self._bits.pop(place)": "the bits of a slice are read before it goes",
             "self._bits.pop(None, None)": "a slice that begins again has no bits from before",
         },
     ),
-    "spark_offload/streaming/passes.py": Target(
+    "spark_offload/stream/passes.py": Target(
         "which pairs of a micro-batch are new",
-        ("tests/spark_offload/streaming/test_passes.py",),
+        ("tests/spark_offload/stream/test_passes.py",),
         {
             "if not lefts.num_rows and": FASTER,
             "strict=None": STRICT,
@@ -332,9 +316,9 @@ TARGETS = {
             "near.all() or True": "rows further away are compared, and match nothing",
         },
     ),
-    "spark_offload/streaming/packing.py": Target(
+    "spark_offload/stream/packing.py": Target(
         "which rows of a stream meet in a group",
-        ("tests/spark_offload/streaming/test_packing.py",),
+        ("tests/spark_offload/stream/test_packing.py",),
         {
             "if not before - count": "fewer rows are gathered than were packed at any time before",
             "(before - count, 0, [])": "not zero either, and never less than what is gathered",
@@ -353,26 +337,25 @@ TARGETS = {
             "zero_copy_only=None": FALSE,
         },
     ),
-    "spark_offload/streaming/groups.py": Target(
+    "spark_offload/stream/groups.py": Target(
         "in which partition of the state a group lies",
-        ("tests/spark_offload/streaming/test_groups.py",),
+        ("tests/spark_offload/stream/test_groups.py",),
         {"astype(None)": "as exact, since the numbers are of 32 bits"},
     ),
-    "spark_offload/streaming/lone_rows.py": Target(
-        "what a row that comes alone looks like",
-        ("tests/spark_offload/streaming/test_lone_rows.py",),
+    "spark_offload/stream/task.py": Target(
+        "what a row that comes alone looks like; whether the kept rows answer the query",
+        (
+            "tests/spark_offload/stream/test_lone_rows.py",
+            "tests/spark_offload/stream/test_question.py",
+        ),
         {
             "pa.nulls(rows.num_rows": ARROW_TYPES,
             "side == LEFT and False": ARROW_TYPES,
         },
     ),
-    "spark_offload/streaming/question.py": Target(
-        "whether the kept rows answer the query",
-        ("tests/spark_offload/streaming/test_question.py",),
-    ),
-    "spark_offload/streaming/processor.py": Target(
+    "spark_offload/stream/processor.py": Target(
         "what happens to a group in a micro-batch",
-        ("tests/spark_offload/streaming/test_processor.py",),
+        ("tests/spark_offload/stream/test_processor.py",),
         {
             "strict=None": STRICT,
             "strict=False": STRICT,

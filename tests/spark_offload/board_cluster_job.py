@@ -10,7 +10,7 @@ from pathlib import Path
 import sys
 
 from spark_offload import metrics, stream_join
-from spark_offload.session.spark_session import open_session
+from spark_offload.cluster.session import open_session
 from tests.spark_offload.discovery import discovery_options
 
 __all__ = ["main"]

@@ -9,7 +9,7 @@ import json
 import sys
 
 from spark_offload import explain, metrics, stream_join
-from spark_offload.session.spark_session import open_session
+from spark_offload.cluster.session import open_session
 from tests.spark_offload.other_operations import run_operations
 
 __all__ = ["main"]

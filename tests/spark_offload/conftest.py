@@ -10,7 +10,7 @@ from hdl.parameters import JoinParameters, KeyField
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import MissingToolError
 from host.protocol.manifest import digest
-from spark_offload.session.spark_session import open_session
+from spark_offload.cluster.session import open_session
 from tests.spark_offload.stream_folders import Folders
 
 

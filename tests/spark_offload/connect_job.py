@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from host import JoinError
 from spark_offload import asof_join, explain, metrics, stream_join, stream_metrics, task_error
-from spark_offload.session.spark_session import PROVIDER, ROCKSDB
+from spark_offload.cluster.session import PROVIDER, ROCKSDB
 from tests.spark_offload.other_operations import run_operations
 
 __all__ = ["main"]

@@ -11,7 +11,7 @@ import sys
 import zipfile
 
 from spark_offload import explain, metrics, stream_join
-from spark_offload.session.spark_session import open_session
+from spark_offload.cluster.session import open_session
 from tests.spark_offload import faulty
 from tests.spark_offload.discovery import discovery_options
 

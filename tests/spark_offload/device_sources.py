@@ -5,7 +5,7 @@ import shutil
 
 from host.devices.software import SOFTWARE_MANIFEST
 from host.query.quantities import Duration
-from spark_offload.devices.sources import DeviceAddress, DeviceSource
+from spark_offload.cluster.devices import DeviceAddress, DeviceSource
 
 __all__ = ["made_by_task", "pool", "software_devices"]
 

@@ -13,7 +13,7 @@ import sys
 from pyspark.sql import functions as F
 
 from spark_offload import metrics, stream_join
-from spark_offload.session.spark_session import open_session
+from spark_offload.cluster.session import open_session
 
 __all__ = ["main"]
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from spark_offload import stream_join, stream_metrics
-from spark_offload.session.spark_session import open_session
+from spark_offload.cluster.session import open_session
 
 __all__ = ["main"]
 

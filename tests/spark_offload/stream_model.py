@@ -15,11 +15,10 @@ from host import Ordering
 from host.query.quantities import as_duration
 from host.query.queries import JoinQuery, Term
 from host.query.tables import output_schema
-from spark_offload.streaming.groups import group_keys
-from spark_offload.streaming.packing import pack_function, unpack_function
-from spark_offload.streaming.processor import GroupJoin
-from spark_offload.streaming.question import question_of, question_of_groups
-from spark_offload.streaming.task import StreamTask
+from spark_offload.stream.groups import group_keys
+from spark_offload.stream.packing import pack_function, unpack_function
+from spark_offload.stream.processor import GroupJoin
+from spark_offload.stream.task import StreamTask, question_of, question_of_groups
 from tests.spark_offload.device_sources import made_by_task
 
 __all__ = ["BEGIN", "Cluster", "all_results", "cut", "new_pairs", "stream_task"]

@@ -10,8 +10,8 @@ import pytest
 from host import FailureError
 from host.query.quantities import as_duration, parse_duration
 from spark_offload.__main__ import main
-from spark_offload.cli.stream_benchmark import CASES, TICK, StreamBenchmark, sustained_rate
-from spark_offload.streaming import MicroBatch
+from spark_offload.cli.bench_stream import CASES, TICK, StreamBenchmark, sustained_rate
+from spark_offload.stream.metrics import MicroBatch
 
 
 def test_rows_come_out_of_order_but_never_late(tmp_path):

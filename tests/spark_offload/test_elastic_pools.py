@@ -14,9 +14,9 @@ import pytest
 from host import UsageError
 from host.devices.locks import LOCK_FOLDER
 from host.query.cores import Controller, CoreControl
-from spark_offload.devices.pool_decision import PoolDecision
-from spark_offload.devices.task_device import TaskDevice
-from spark_offload.streaming import processor
+from spark_offload.cluster.devices import TaskDevice
+from spark_offload.cluster.pools import PoolDecision
+from spark_offload.stream import processor
 from tests.spark_offload.device_sources import pool, software_devices
 from tests.spark_offload.stream_model import Cluster, cut, new_pairs, stream_task
 

@@ -12,7 +12,7 @@ import pytest
 
 from host import UsageError
 from spark_offload import asof_join, overlap_join, stream_join
-from spark_offload.layout.columns import quoted
+from spark_offload.partitioning.columns import quoted
 from tests.paths.arguments import asof_arguments, overlap_arguments, spark_arguments
 from tests.paths.asof_cases import random_asof_case
 from tests.paths.asof_oracle import compare_asof

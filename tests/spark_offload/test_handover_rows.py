@@ -12,9 +12,8 @@ from host.protocol.manifest import Manifest
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from host.session.intake import TaggedLayout
-from spark_offload.layout.order_axis import LEAST
-from spark_offload.layout.tagged import ALONE_COLUMN
-from spark_offload.tasks.handover import Handover
+from spark_offload.partitioning.tagged import ALONE_COLUMN, LEAST
+from spark_offload.task.handover import Handover
 from tests.host.small_bundles import BUNDLES, write_manifest
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
 

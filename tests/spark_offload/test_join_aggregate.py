@@ -15,7 +15,7 @@ from spark_offload import (
     plan_join_aggregate,
     verify,
 )
-from spark_offload.planning import join_aggregate_plan
+from spark_offload.plan import matches
 from tests.spark_offload.stream_folders import rows_of
 
 AGGREGATES = {
@@ -108,9 +108,9 @@ def test_a_wrong_answer_is_found_out(frames, monkeypatch):
         *frames, **{**ASKED, "aggregates": {"n": "count", "m2": "sum:price"}}
     )
     frame = plan.dataframe()
-    real = join_aggregate_plan.JoinAggregatePlan.own_answer
+    real = matches.JoinAggregatePlan.own_answer
     monkeypatch.setattr(
-        join_aggregate_plan.JoinAggregatePlan, "own_answer",
+        matches.JoinAggregatePlan, "own_answer",
         lambda self: real(self).withColumn("n", F.col("n") + (F.col("n") > 2).cast("int")),
     )  # fmt: skip
     with pytest.raises(FailureError, match=r"Of 100 results \d+ are missing and \d+ are in excess"):

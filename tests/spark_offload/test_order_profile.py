@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from spark_offload.planning.profile import OrderProfile
+from spark_offload.partitioning.ranges import OrderProfile
 
 
 def profile_of(left, right, shares):

@@ -11,7 +11,7 @@ import pytest
 
 from host import UsageError
 from spark_offload import asof_join, explain, metrics, stream_join
-from spark_offload.planning.plan import plan_behind, plan_of
+from spark_offload.plan.plan import plan_behind, plan_of
 
 PER_JOIN = 5_000
 """Bytes that the driver may keep of a join that is over: 50 MB of 10,000 joins."""

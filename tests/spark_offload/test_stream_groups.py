@@ -11,7 +11,7 @@ from host import UsageError
 from host.errors import WindowOverflowError
 from host.query.queries import Term
 from host.reference.types import JoinType
-from spark_offload.streaming.groups import MOST_GROUPS, group_keys
+from spark_offload.stream.groups import MOST_GROUPS, group_keys
 from tests.spark_offload.stream_model import (
     BEGIN,
     Cluster,
@@ -233,7 +233,7 @@ def test_a_window_that_outgrows_the_device_is_joined_in_software(software_bundle
 def test_groups_follow_the_partitions_of_the_state_if_none_are_asked_for(monkeypatch):
     partitions = 3
     monkeypatch.setattr(
-        "spark_offload.streaming.task.partitions_of_query", lambda planned: partitions or planned
+        "spark_offload.stream.task.partitions_of_query", lambda planned: partitions or planned
     )
     fixed = stream_task(equal=True, groups=3, within=timedelta(seconds=2))
     question = {name: text for name, text in fixed.question.items() if name != "partitions"}

@@ -7,9 +7,9 @@ from pyspark.sql import Row
 import pytest
 
 from host.query.cores import Observation
-from spark_offload.devices.pool_decision import PoolDecision
-from spark_offload.streaming.metrics import DECISIONS, read_progress
-from spark_offload.streaming.processor import NUMBERS
+from spark_offload.cluster.pools import PoolDecision
+from spark_offload.stream.metrics import DECISIONS, read_progress
+from spark_offload.stream.processor import NUMBERS
 
 POOL = (
     PoolDecision("one", 4, 3, 2, Observation(cores=1, least=1, cycles=9, busy=18, latency=5)),

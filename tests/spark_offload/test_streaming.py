@@ -22,8 +22,8 @@ from spark_offload import (
     stream_metrics,
     task_error,
 )
-from spark_offload.session.spark_session import PROVIDER, ROCKSDB
-from spark_offload.streaming.store import SHUFFLE_PARTITIONS
+from spark_offload.cluster.session import PROVIDER, ROCKSDB
+from spark_offload.stream.task import SHUFFLE_PARTITIONS
 from tests.spark_offload.stream_folders import random_batch, row, rows_of
 
 pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
@@ -315,7 +315,7 @@ def test_joins_have_names_of_their_own(folders):
 
 
 def test_a_missing_protobuf_is_named(folders, monkeypatch):
-    monkeypatch.setattr("spark_offload.streaming.store.find_spec", lambda name: None)
+    monkeypatch.setattr("spark_offload.stream.task.find_spec", lambda name: None)
     with pytest.raises(MissingToolError, match="protobuf.*pip install"):
         folders.join(order="t", within="5s")
 

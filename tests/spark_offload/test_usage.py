@@ -10,7 +10,7 @@ import pytest
 from host import FailureError, JoinError, UsageError
 from host.errors import CapacityError, DisorderError, NullOrderError, WindowOverflowError
 from spark_offload import explain, metrics, plan_join, stream_join, task_error
-from spark_offload.planning.accelerator import choose_device
+from spark_offload.plan.accelerator import choose_device
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,7 @@ def test_build_counts_the_windows_of_the_partitions(spark, software_bundle, monk
         asked.append((tuples, build))
         return choose_device(software_bundle, query, session)
 
-    monkeypatch.setattr("spark_offload.planning.batch_plan.choose_device", choose)
+    monkeypatch.setattr("spark_offload.plan.join.choose_device", choose)
     left = spark.createDataFrame(
         [(time, "a") for time in range(200)] + [(7, "b")] * 150 + [(None, "c")], "t int, k string"
     )

@@ -5,7 +5,7 @@ import pytest
 
 from hdl.presets import PRESETS
 from spark_offload.__main__ import main
-from spark_offload.cli.matches_benchmark import PAIRS, REDUCED, SPARK, MatchesBenchmark
+from spark_offload.cli.bench_matches import PAIRS, REDUCED, SPARK, MatchesBenchmark
 from tests.host.small_bundles import write_manifest
 from tests.spark_offload.stream_folders import rows_of
 

@@ -16,7 +16,7 @@ from host import FailureError, UsageError
 from host.cli import command
 from spark_offload.__main__ import main
 from spark_offload.cli.files import Source
-from spark_offload.failures.translation import kit_errors
+from spark_offload.errors import kit_errors
 from tests.host.tables import bundle
 
 FLAGS = ["--order", "t", "--within", "5", "--device", "software:"]

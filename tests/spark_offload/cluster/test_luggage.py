@@ -8,7 +8,7 @@ import zipfile
 from pyspark import SparkFiles, cloudpickle
 import pytest
 
-from spark_offload.cluster.luggage import Luggage, carrying
+from spark_offload.cluster.by_value import Luggage, carrying
 
 
 def archive(**files):

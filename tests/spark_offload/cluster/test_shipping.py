@@ -6,8 +6,7 @@ from threading import Event, Thread
 
 import pytest
 
-from spark_offload.cluster.shipments import Shipments, shipments_of
-from spark_offload.cluster.shipping import ship_bundle, ship_packages
+from spark_offload.cluster.machines import Shipments, ship_bundle, ship_packages, shipments_of
 
 
 class Network:

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a join costs: on the accelerator in cycles, in Spark alone in pairs of rows compared."""
+
+from dataclasses import dataclass, replace
+import re
+from typing import Any, cast
+
+from pyspark.sql import DataFrame
+
+from host import CountWindow, Manifest, Ordering
+from host.protocol.cost_model import (
+    JoinSize,
+    describe_latency,
+    estimated_cycles,
+    match_passes,
+    mean_of_last,
+)
+from host.protocol.manifest import JoinAggregateManifest
+from host.protocol.segments import hardware_time
+from host.query.queries import JoinQuery
+from spark_offload.cluster.machines import is_connect
+from spark_offload.partitioning.placement import Placement
+from spark_offload.partitioning.ranges import OrderProfile
+from spark_offload.verification.own_join import own_join
+
+__all__ = [
+    "Cost",
+    "InputSize",
+    "devices_of",
+    "estimate_cost",
+    "join_operator",
+    "join_size",
+]
+
+NESTED_LOOPS = ("BroadcastNestedLoopJoin", "CartesianProduct")
+"""Operators of Spark that compare every row with every row."""
+
+_OPERATOR = re.compile(r"\b(\w+Join|CartesianProduct)\b")
+
+
+@dataclass(frozen=True)
+class InputSize:
+    """How large the inputs are.
+
+    Parameters
+    ----------
+    rows : (int, int) or None
+        Of the left and of the right input; None before they have been read.
+    bytes : (int or None, int or None)
+        Spark's estimates; None where it has none.
+    """
+
+    rows: tuple[int, int] | None
+    bytes: tuple[int | None, int | None] = (None, None)
+
+    def __str__(self) -> str:
+        sides = []
+        for side, name in enumerate(("left", "right")):
+            count = None if self.rows is None else f"{self.rows[side]:,} rows"
+            size = self.bytes[side]
+            parts = [count, None if size is None else f"{_short(size)} by Spark's estimate"]
+            known = [part for part in parts if part is not None] or ["of unknown size"]
+            sides.append(f"{name} {', '.join(known)}")
+        text = "; ".join(sides)
+        if self.rows is None:
+            text += "; rows are not known before they are read: explain(frame, count=True)"
+        return text
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a join costs on the accelerator, and in Spark alone.
+
+    Parameters
+    ----------
+    cycles : int or None
+        Clock cycles of all devices together at the least, which is about what it takes if few rows
+        match; None if the rows are not known, or no device with a clock is used.
+    hardware : str or None
+        How long so many take on one device (:func:`host.protocol.segments.hardware_time`).
+    latency : str or None
+        How long the results of one tuple take (:func:`host.protocol.cost_model.describe_latency`).
+    operator : str or None
+        Join operator of Spark's own plan; None if Spark alone has no such join.
+    pairs : int or None
+        Pairs of rows that it compares; None where that depends on the values.
+    """
+
+    cycles: int | None
+    operator: str | None
+    pairs: int | None
+    hardware: str | None = None
+    latency: str | None = None
+
+    def of_columns(self, count: int, manifest: Manifest) -> "Cost":
+        """Return the cost of matches of which ``count`` columns are aggregated, from that of one.
+
+        Each column takes passes of its own; rows are counted in any of them.
+        """
+        if self.cycles is None or count < 2:
+            return self
+        cycles = count * self.cycles
+        return replace(self, cycles=cycles, hardware=hardware_time(cycles, manifest))
+
+    def __str__(self) -> str:
+        ours = "cycles: not known"
+        if self.cycles is not None:
+            least = self.hardware or f"{self.cycles:,} cycles"
+            ours = f"at least {least}, more where many rows match"
+        if self.latency is not None:
+            ours += f"; {self.latency}"
+        if self.operator is None:
+            return f"{ours}; Spark alone has no join over the last rows"
+        own = self.operator
+        if self.pairs is not None:
+            own += f", which compares {self.pairs:,} pairs of rows"
+        elif self.operator in NESTED_LOOPS:
+            own += ", which compares every row with every row"
+        return f"{ours}; Spark's own plan: {own}"
+
+
+def estimate_cost(
+    left: DataFrame,
+    right: DataFrame,
+    query: JoinQuery,
+    manifest: Manifest | None,
+    size: JoinSize | None,
+    devices: int = 1,
+) -> Cost:
+    """Estimate a join from its size; Spark makes its own plan of it, and runs nothing.
+
+    Parameters
+    ----------
+    manifest : Manifest or None
+        Of the accelerator; None if there is none. For a join aggregate, the cost is that of one
+        column that is aggregated.
+    size : JoinSize or None
+        Of the whole join, if it is known.
+    devices : int
+        Among which keys are divided.
+    """
+    cycles = hardware = latency = None
+    if manifest is not None and size is not None:
+        passes, each, ordering = 1, size.shared(devices), query.ordering
+        if isinstance(manifest, JoinAggregateManifest):
+            passes, each = match_passes(query, each)
+            ordering = Ordering.none()
+        cycles = devices * passes * estimated_cycles(manifest, each, ordering)
+        hardware = hardware_time(cycles, manifest)
+        latency = describe_latency(manifest, each.windows)
+    operator = pairs = None
+    if query.is_timed:
+        operator = join_operator(own_join(left, right, query))
+        if size is not None and operator in NESTED_LOOPS:
+            pairs = round(size.rows[0] * size.rows[1])
+    return Cost(cycles, operator, pairs, hardware, latency)
+
+
+def join_size(query: JoinQuery, profile: OrderProfile, width: int | None) -> JoinSize | None:
+    """Return the size of a join from how its rows lie in time.
+
+    Parameters
+    ----------
+    width : int or None
+        Of a time-based window in order numbers; None if it is count-based or not a number.
+    """
+    if not profile.total:
+        return JoinSize((0, 0), (0, 0))
+    rows = (float(profile.rows[0]), float(profile.rows[1]))
+    if isinstance(query.window, CountWindow):
+        windows = [mean_of_last(query.window.size, count) for count in rows]
+    elif width is not None:
+        share = profile.mean_window(width)
+        windows = [share * count for count in rows]
+    else:
+        return None
+    return JoinSize(rows, (windows[0], windows[1]))
+
+
+def join_operator(frame: DataFrame) -> str | None:
+    """Return the join operator of Spark's plan for a frame, the uppermost if it has several."""
+    found = _OPERATOR.search(_physical_plan(frame))
+    return None if found is None else found[1]
+
+
+def _physical_plan(frame: DataFrame) -> str:
+    """Return the text that ``frame.explain()`` prints; to print it is no way to get it.
+
+    The standard output belongs to the program, all of whose threads share it.
+    """
+    if is_connect(frame):
+        return str(cast(Any, frame)._explain_string())
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+def devices_of(placement: Placement) -> int:
+    """Return among how many devices the keys are divided; ranges of time divide only the rows."""
+    return placement.partitions if any(placement.keys) else 1
+
+
+def _short(count: int) -> str:
+    """Return a number of bytes with three digits."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000  # type: ignore[assignment]
+    return f"{count:,.4g} TB"

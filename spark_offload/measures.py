@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tasks measure, its way to the driver, and how a notebook shows it."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from itertools import count
+import logging
+from operator import attrgetter
+from threading import Lock
+import time
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+import numpy.typing as npt
+from pyspark import Accumulator, SparkContext
+from pyspark.accumulators import AccumulatorParam
+
+from host.protocol.manifest import Manifest
+from host.protocol.segments import hardware_time
+from host.session.records import ElasticRecord, FailureRecord, PrecisionRecord
+
+__all__ = [
+    "JoinMetrics",
+    "Stopwatch",
+    "TaskMetrics",
+    "TaskReport",
+    "cumulative_counts",
+    "gather_tasks",
+    "histogram",
+    "html_rows",
+    "html_table",
+]
+
+# Tables as notebooks show them.
+
+
+def html_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of numbers, the first of them headings, as a table."""
+    head, *body = rows
+    return _table(
+        [
+            _row(head, "th"),
+            *(_row(row, "td") for row in body),
+        ],
+        "right",
+    )
+
+
+def html_rows(rows: Iterable[tuple[str, str]]) -> str:
+    """Return headings, each with a text of one or more lines, as a table."""
+    return _table(
+        (
+            f"<tr><th>{escape(name)}</th><td>{escape(text).replace(chr(10), '<br>')}</td></tr>"
+            for name, text in rows
+        ),
+        "left",
+    )
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _table(rows: Iterable[str], align: str) -> str:
+    return f'<table style="text-align: {align}">{"".join(rows)}</table>'
+
+
+# What each task of a join measured, and all of them together.
+
+Key = TypeVar("Key")
+
+TaskReport = Callable[["TaskMetrics"], None]
+"""Function that a task calls once with what it measured."""
+
+
+@dataclass(frozen=True)
+class TaskMetrics:
+    """What one partition's task measured.
+
+    Parameters
+    ----------
+    partition : int
+        Partition number.
+    device : str
+        Address of the device that the task had.
+    attempt : int
+        How many attempts at the partition had failed before.
+    left_rows, right_rows : int
+        Input rows of either side that belong to the partition.
+    halo_rows : int
+        Rows of both sides that belong to earlier partitions and were read for the window's sake.
+    results : int
+        Rows of the answer.
+    seconds : float
+        Time of the task's join, Spark's own work left out.
+    device_seconds : float
+        Time that the device worked, beside the host for the most part.
+    waited_seconds : float
+        Share of ``seconds`` in which the host had nothing to do but to wait for the device.
+    cycles : int
+        Clock cycles that the device ran.
+    counters : mapping of str to int
+        Counters of the device, by the names of its manifest; halo rows are tuples to it, and
+        pairs among them results.
+    copied_bytes : int
+        Bytes of columns that were copied on their way into the device's words, as
+        :class:`~host.session.records.StagingCounters` tells.
+    latency : mapping of int to int
+        Number of results by their visiting latency in cycles (later tuple accepted to pair
+        emitted), in bins that each start at the key; empty unless traced.
+    processing : mapping of int to int
+        Number of tuples by their processing latency (accepted to the star behind their results).
+    timeline : tuple of (int, int)
+        Cycle and the number of results emitted up to it; empty unless traced.
+    software_rows : int
+        Rows of both sides, halo rows included, that the device did not join but the software after
+        it, because the window outgrew the device; its latencies are not among those above.
+    handed_over : str
+        Why, and from which row on; empty if the device has joined all rows.
+    hash_note : str
+        What an index read for few results, and that the next task of this process on that device
+        has other seeds for its hash; mostly empty.
+    precision : PrecisionRecord or None
+        What an adaptive ordering measured and decided; None for any other ordering.
+    elastic : ElasticRecord or None
+        What an elastic join observed and decided; None for any other join.
+    failures : FailureRecord or None
+        Cores that failed, and what is missing; None if a failure ends the task.
+    """
+
+    partition: int
+    device: str = ""
+    attempt: int = 0
+    left_rows: int = 0
+    right_rows: int = 0
+    halo_rows: int = 0
+    results: int = 0
+    seconds: float = 0.0
+    device_seconds: float = 0.0
+    waited_seconds: float = 0.0
+    cycles: int = 0
+    counters: Mapping[str, int] = field(default_factory=dict)
+    copied_bytes: int = 0
+    latency: Mapping[int, int] = field(default_factory=dict)
+    processing: Mapping[int, int] = field(default_factory=dict)
+    timeline: tuple[tuple[int, int], ...] = ()
+    software_rows: int = 0
+    handed_over: str = ""
+    hash_note: str = ""
+    precision: PrecisionRecord | None = None
+    elastic: ElasticRecord | None = None
+    failures: FailureRecord | None = None
+
+
+@dataclass(frozen=True)
+class JoinMetrics:
+    """The metrics of all tasks that have ended so far, one entry a partition.
+
+    Parameters
+    ----------
+    tasks : tuple of TaskMetrics
+        Of each partition.
+    hardware : str or None
+        How long the cycles of all tasks would take on one device
+        (:func:`host.protocol.segments.hardware_time`); None if nobody knows.
+    """
+
+    tasks: tuple[TaskMetrics, ...] = ()
+    hardware: str | None = None
+
+    def on_hardware(self, manifest: Manifest) -> "JoinMetrics":
+        """Return the metrics with what the cycles would take on such a device."""
+        return replace(self, hardware=hardware_time(int(self.total("cycles")), manifest))
+
+    def total(self, name: str) -> float:
+        """Return the sum of one number over all tasks."""
+        return float(sum(getattr(task, name) for task in self.tasks))
+
+    def counters(self) -> dict[str, int]:
+        """Return the device counters summed over all tasks."""
+        return _summed(task.counters for task in self.tasks)
+
+    def latency(self) -> dict[int, int]:
+        """Return the visiting latencies of all tasks, in rising order of their bins."""
+        return dict(sorted(_summed(task.latency for task in self.tasks).items()))
+
+    def processing(self) -> dict[int, int]:
+        """Return the processing latencies of all tasks, in rising order of their bins."""
+        return dict(sorted(_summed(task.processing for task in self.tasks).items()))
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Return the headings, a row for each task, and their sum if there are several."""
+        rows = [_cells(str(task.partition), [task]) for task in self.tasks]
+        if len(self.tasks) > 1:
+            rows.append(_cells("all", self.tasks))
+        return [_HEADINGS, *rows]
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return a line about hardware, and those for tasks of which there is something to say.
+
+        These did not join all rows on their devices, or read too much. There is no line about
+        hardware unless :attr:`hardware` is known.
+        """
+        notes = (
+            f"partition {task.partition}: {note}"
+            for task in self.tasks
+            for note in (
+                task.handed_over,
+                task.hash_note,
+                _precision_note(task),
+                _elastic_note(task),
+                _failures_note(task),
+            )
+            if note
+        )
+        return (*([] if self.hardware is None else [f"hardware: {self.hardware}"]), *notes)
+
+    def __str__(self) -> str:
+        rows = self.table()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in rows
+        ]
+        return "\n".join([*lines, *self.remarks()])
+
+    def _repr_html_(self) -> str:
+        remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks())
+        return html_table(self.table()) + remarks
+
+
+def _precision_note(task: TaskMetrics) -> str:
+    return "" if task.precision is None else f"precision: {task.precision}"
+
+
+def _elastic_note(task: TaskMetrics) -> str:
+    return "" if task.elastic is None else f"elastic: {task.elastic}"
+
+
+def _failures_note(task: TaskMetrics) -> str:
+    return str(task.failures) if task.failures is not None and task.failures.failures else ""
+
+
+_HEADINGS = (
+    "partition",
+    "left rows",
+    "right rows",
+    "halo rows",
+    "results",
+    "cycles",
+    "input stalled",
+    "output stalled",
+    "copied bytes",
+    "seconds",
+    "waiting",
+    "in device",
+)
+
+
+def _cells(name: str, tasks: Sequence[TaskMetrics]) -> tuple[str, ...]:
+    """Return the cells of a row: the sums over some tasks."""
+
+    def total(read: Callable[[TaskMetrics], float]) -> float:
+        return sum(map(read, tasks))
+
+    cycles = int(total(lambda task: task.cycles))
+    counters = _summed(task.counters for task in tasks)
+    stalled = (counters.get(f"{stage}_stalled", 0) for stage in ("ingress", "output"))
+    counts = ("left_rows", "right_rows", "halo_rows", "results")
+    return (
+        name,
+        *(f"{int(total(attrgetter(count))):,}" for count in counts),
+        f"{cycles:,}",
+        *(f"{share / cycles:.1%}" if cycles else "" for share in stalled),
+        f"{int(total(attrgetter('copied_bytes'))):,}",
+        f"{total(attrgetter('seconds')):.2f}",
+        f"{total(attrgetter('waited_seconds')):.2f}",
+        f"{total(attrgetter('device_seconds')):.2f}",
+    )
+
+
+def _summed(mappings: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
+    """Add mappings entry by entry."""
+    total: dict[Key, int] = {}
+    for mapping in mappings:
+        for key, value in mapping.items():
+            total[key] = total.get(key, 0) + value
+    return total
+
+
+# The way of a task's measurements back to the driver.
+#
+# Spark never lets go of an accumulator, so all joins of the process share one: it delivers the
+# reports of tasks, and what the driver keeps of them lives and dies with the plan of their join.
+# An accumulator may see a task twice (a retry, a speculative copy), so reports are kept by
+# partition: a partition that ran again replaces its own report instead of being counted twice.
+
+_LOG = logging.getLogger("spark_offload")
+
+Reports = dict[tuple[int, int], TaskMetrics]
+"""Reports by the number of the join and that of the partition."""
+
+
+class _Gathered:
+    """The reports of one join, on the driver."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[int, TaskMetrics] = {}
+        self._warned = False
+
+    def take(self, task: TaskMetrics) -> None:
+        self._tasks[task.partition] = task
+        if task.handed_over and not self._warned:
+            self._warned = True
+            _LOG.warning(
+                "Partition %d went on %s; metrics(frame) tells whether others did, too.",
+                task.partition,
+                task.handed_over,
+            )
+
+    def metrics(self) -> JoinMetrics:
+        return JoinMetrics(tuple(task for _, task in sorted(self._tasks.copy().items())))
+
+
+class _Gathering(AccumulatorParam[Reports]):
+    """Union of reports, as tasks need it."""
+
+    def zero(self, value: Reports) -> Reports:
+        return {}
+
+    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:
+        value1.update(value2)
+        return value1
+
+
+class _Delivering(_Gathering):
+    """Hands reports to the joins that still wait for them, and keeps none itself."""
+
+    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:
+        for (join, _), task in value2.items():
+            gathered = _waiting.get(join)
+            if gathered is not None:
+                gathered.take(task)
+        return value1
+
+    def __reduce__(self) -> tuple[type[_Gathering], tuple[()]]:
+        return _Gathering, ()  # what a task gets of it
+
+
+_numbers = count()
+_waiting: WeakValueDictionary[int, _Gathered] = WeakValueDictionary()
+_guard = Lock()
+_shared: list[Accumulator[Reports]] = []
+
+
+def gather_tasks(context: SparkContext) -> tuple[TaskReport, Callable[[], JoinMetrics]]:
+    """Return the function that tasks report with, and the one that reads the reports.
+
+    The first is shipped with the task; the second stays on the driver, and the reports with it.
+    """
+    with _guard:
+        if not _shared:
+            _shared.append(context.accumulator({}, _Delivering()))
+        accumulator = _shared[0]
+        join, gathered = next(_numbers), _Gathered()
+        _waiting[join] = gathered
+
+    def report(task: TaskMetrics) -> None:
+        accumulator.add({(join, task.partition): task})
+
+    return report, gathered.metrics
+
+
+# A task's own time, without that in which it waits for Spark.
+
+Item = TypeVar("Item")
+
+
+class Stopwatch:
+    """Counts seconds from when it is made, except those that are somebody else's.
+
+    The generators of a task take turns with Spark: one waits until Spark has sorted and sent the
+    next batch, the other while Spark takes away what it was given.
+    """
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._elsewhere = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Own seconds so far."""
+        return time.perf_counter() - self._started - self._elsewhere
+
+    def reading(self, items: Iterator[Item]) -> Iterator[Item]:
+        """Yield ``items``; the time in which they are made is not counted."""
+        while True:
+            asked = time.perf_counter()
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            finally:
+                self._elsewhere += time.perf_counter() - asked
+            yield item
+
+    def giving(self, items: Iterator[Item]) -> Iterator[Item]:
+        """Yield ``items``; the time until the next one is asked for is not counted."""
+        for item in items:
+            given = time.perf_counter()
+            try:
+                yield item
+            finally:
+                self._elsewhere += time.perf_counter() - given
+
+
+# Traces of many results as a few numbers that are cheap to send and to add.
+
+FINE_BITS = 12
+"""Bins of a histogram per doubling of the value, as a power of two."""
+
+
+def histogram(values: npt.NDArray[Any]) -> dict[int, int]:
+    """Count non-negative values in bins; each key is the least value of its bin.
+
+    Below 8,192 a bin is one value; above, at most 1/4,096 of it, so that the histograms of several
+    tasks can be added whatever their ranges.
+    """
+    values = np.asarray(values, dtype=np.int64)
+    if not len(values):
+        return {}
+    exponents = np.frexp(np.maximum(values, 1).astype(np.float64))[1].astype(np.int64)
+    shifts = np.maximum(exponents - (FINE_BITS + 1), 0)
+    lows, counts = np.unique((values >> shifts) << shifts, return_counts=True)
+    return {int(low): int(count) for low, count in zip(lows, counts, strict=True)}
+
+
+def cumulative_counts(
+    cycles: npt.NDArray[Any], end: int, points: int = 160
+) -> tuple[tuple[int, int], ...]:
+    """Return (cycle, events up to it) at evenly spaced cycles up to ``end``."""
+    ordered = np.sort(np.asarray(cycles, dtype=np.int64))
+    last = max(end, int(ordered[-1]) if len(ordered) else 0)
+    if last <= 0:
+        return ()
+    at = np.unique(np.linspace(0, last, points + 1).astype(np.int64)[1:])
+    counts = np.searchsorted(ordered, at, side="right")
+    return tuple((int(cycle), int(count)) for cycle, count in zip(at, counts, strict=True))

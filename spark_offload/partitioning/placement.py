@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Into how many partitions the rows of a join go, by what, and why."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from host import UsageError
+from host.query.queries import JoinQuery
+from spark_offload.cluster.query_plans import NO_ESTIMATE
+from spark_offload.partitioning.ranges import PAYING_ROWS, OrderProfile, RangeRule
+
+__all__ = [
+    "Facts",
+    "PartitionBy",
+    "Placement",
+    "check_placement",
+    "choose_placement",
+    "require_partitions",
+]
+
+PartitionBy: TypeAlias = Literal["key", "range"] | None
+"""What rows are partitioned by: equal columns, ranges of the order column, or left to the kit."""
+
+SMALL_BYTES = 1 << 16
+"""An input of fewer bytes, by Spark's estimate, is not worth a look."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where rows go.
+
+    Parameters
+    ----------
+    partitions : int
+        Partitions of the answer.
+    reason : str
+        What the rows are partitioned by, and why.
+    keys : tuple of tuple of str
+        Columns, left and right, whose equal values meet in a partition.
+    rule : RangeRule or None
+        How the rows are cut into ranges of time when an action runs; None: there are no ranges, or
+        they have been cut.
+    starts : tuple of int or None
+        First order numbers of all ranges of time but the first, if they have been cut.
+    profile : OrderProfile or None
+        What the order columns hold, if they were read.
+    direct : bool
+        Whether the task of the only partition reads the inputs itself, without a shuffle.
+    """
+
+    partitions: int
+    reason: str
+    keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    rule: RangeRule | None = None
+    starts: tuple[int, ...] | None = None
+    profile: OrderProfile | None = None
+    direct: bool = False
+
+    @property
+    def follows_time(self) -> bool:
+        """Whether the partitions, one after another, are in the order of arrival."""
+        return self.rule is not None or self.starts is not None or self.partitions == 1
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a placement is chosen by, besides the query.
+
+    Parameters
+    ----------
+    cores : int
+        Tasks that Spark runs at the same time.
+    sizes : callable
+        Tells the bytes of either input, by Spark's estimate.
+    width : int or None
+        Of the window in order numbers; None: the window counts rows, or the order columns have a
+        type that cannot be cut.
+    order_type : str or None
+        That type, if it cannot be cut.
+    profile : callable
+        Reads the order columns, for so many ranges.
+    rows : callable
+        Tells about how many rows both inputs have, by Spark's estimate; None if it has none.
+    plain : callable
+        Tells whether both inputs are plain reads
+        (:func:`~spark_offload.cluster.query_plans.is_plain_read`).
+    """
+
+    cores: int
+    sizes: Callable[[], tuple[int, int]]
+    width: int | None
+    order_type: str | None
+    profile: Callable[[int], OrderProfile]
+    rows: Callable[[], int | None] = lambda: None
+    plain: Callable[[], bool] = lambda: False
+
+
+def choose_placement(
+    query: JoinQuery, facts: Facts, *, partitions: int | None, partition_by: PartitionBy
+) -> Placement:
+    """Decide how many partitions there are and what rows are partitioned by.
+
+    Raises
+    ------
+    UsageError
+        If the query cannot be partitioned as asked for.
+    """
+    check_placement(query, facts, partitions=partitions, partition_by=partition_by)
+    placement = _placement(query, facts, partitions, partition_by)
+    if placement.partitions > 1 or not facts.plain():
+        return placement
+    reason = f"{placement.reason}; its task reads the inputs itself"
+    return replace(placement, reason=reason, direct=True)
+
+
+def _placement(
+    query: JoinQuery, facts: Facts, partitions: int | None, partition_by: PartitionBy
+) -> Placement:
+    equalities = [term for term in query.terms if term.is_equality] if query.is_timed else []
+    if equalities and partition_by != "range":
+        lefts = tuple(term.left for term in equalities)
+        keys = lefts, tuple(term.right for term in equalities)
+        by = f"by the equal columns {', '.join(lefts)}"
+        if partitions is not None:
+            return Placement(partitions, f"{by}; the number as asked for", keys)
+        return Placement(facts.cores, f"{by}; one for each core that Spark has", keys)
+    why = _why_no_keys(query, partition_by)
+    if partitions == 1:
+        return Placement(1, f"{why}; as asked for")
+    if partitions is not None:
+        return _ranges(query, facts, partitions, why, asked=True)
+    return _unasked(query, facts, why)
+
+
+def require_partitions(partitions: object) -> None:
+    """Raise unless ``partitions`` is a number of partitions, or None."""
+    if partitions is not None and (
+        isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1
+    ):
+        raise UsageError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
+
+
+def check_placement(
+    query: JoinQuery, facts: Facts, *, partitions: int | None, partition_by: PartitionBy
+) -> None:
+    """Raise unless the query can be partitioned as asked for, by what is known without a row."""
+    require_partitions(partitions)
+    if partition_by not in ("key", "range", None):
+        raise UsageError(f"partition_by must be 'key', 'range' or None, not {partition_by!r}.")
+    has_keys = query.is_timed and any(term.is_equality for term in query.terms)
+    if partition_by == "key" and not has_keys:
+        lack = (
+            "there is no equal column in on"
+            if query.is_timed
+            else "rows=... counts the rows of a side whatever their keys"
+        )
+        raise UsageError(f"partition_by='key' is not possible: {lack}; take 'range'.")
+    ranges = partition_by == "range" or (not has_keys and partitions not in (None, 1))
+    if ranges and facts.order_type is not None:
+        raise UsageError(
+            f"Order columns of type {facts.order_type} cannot be cut into ranges of time; cast "
+            f"them to a whole number, or take partitions=1 and no partition_by."
+        )
+
+
+def _why_no_keys(query: JoinQuery, partition_by: PartitionBy) -> str:
+    if any(term.is_equality for term in query.terms):
+        if query.is_timed:
+            return f"partition_by={partition_by!r} was asked for"
+        return "the last rows of a side are counted over all its rows, whatever their keys"
+    if query.is_timed:
+        return "no column must be equal, so any two rows may meet"
+    return "no column must be equal, and the last rows of a side are counted over all its rows"
+
+
+def _ranges(query: JoinQuery, facts: Facts, count: int, why: str, *, asked: bool) -> Placement:
+    """Return ranges of time: to be cut when an action runs, unless the window counts rows.
+
+    Which rows are the last ones before a range, and how many, nobody knows without counting them.
+    """
+    rule = RangeRule(query, facts.width, count, asked)
+    if facts.width is not None:
+        number = "the number as asked for" if asked else "at most one for each core that Spark has"
+        reason = f"by ranges of the order columns, as {why}; {number}; cut when an action runs"
+        return Placement(count, reason, rule=rule)
+    profile = facts.profile(count)
+    cut = rule.cut(profile)
+    if not asked and not cut.starts:
+        return Placement(1, f"{why}; {cut.note}", profile=profile)
+    partitions = count if asked else len(cut.starts) + 1
+    reason = f"by ranges of the order columns, as {why}; {cut.note}"
+    return Placement(partitions, reason, starts=cut.starts, profile=profile)
+
+
+def _unasked(query: JoinQuery, facts: Facts, why: str) -> Placement:
+    if facts.order_type is not None:
+        because = f"order columns of type {facts.order_type} cannot be cut into ranges of time"
+        return Placement(1, f"{why}; {because}")
+    if facts.cores < 2:
+        return Placement(1, f"{why}; Spark has one core")
+    smaller = min(facts.sizes())
+    if smaller < SMALL_BYTES:
+        because = f"an input of {smaller:,} bytes is too small for ranges of time to pay"
+        return Placement(1, f"{why}; {because}")
+    if smaller == NO_ESTIMATE:
+        why += "; Spark tells no sizes here"
+    rows = facts.rows()
+    if rows is not None and rows < 2 * PAYING_ROWS:
+        because = f"about {rows:,} rows, by Spark's estimate, are too few for ranges of time to pay"
+        return Placement(1, f"{why}; {because}")
+    return _ranges(query, facts, facts.cores, why, asked=False)

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both inputs as one frame in the order of arrival, which is what a task reads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    LongType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from host.query.quantities import Duration, as_duration
+from host.query.queries import JoinQuery
+from host.reference.window import TimeWindow
+from spark_offload.partitioning.columns import partition_key, told_apart
+
+__all__ = [
+    "ALONE_COLUMN",
+    "HALO_COLUMNS",
+    "LEAST",
+    "LEFT",
+    "PAYLOAD",
+    "RIGHT",
+    "SHARED",
+    "TAG_COLUMNS",
+    "TaggedInput",
+    "can_be_cut",
+    "elements",
+    "gauge_width",
+    "literals",
+    "order_frame",
+    "order_number",
+    "steps_reached",
+    "tagged_frame",
+    "tagged_ranges",
+    "window_width",
+]
+
+# Spark expression for the index of the range that a value falls into: a ``searchsorted``.
+
+
+def steps_reached(name: str, steps: Sequence[str]) -> str:
+    """Return in SQL how many of ``steps`` are at most the number: a binary search of conditions.
+
+    Parameters
+    ----------
+    name : str
+        Column of 64-bit integers; nulls reach nothing.
+    steps : sequence of str
+        Expressions of such integers, in rising order; some may be equal. A null, which nothing
+        reaches, is followed by nulls only.
+    """
+
+    def between(low: int, high: int) -> str:
+        if low == high:
+            return str(low)
+        middle = (low + high) // 2
+        reached = f"`{name}` >= {steps[middle]}"
+        return f"if({reached}, {between(middle + 1, high)}, {between(low, middle)})"
+
+    return between(0, len(steps))
+
+
+def literals(steps: Sequence[int]) -> list[str]:
+    """Return steps as SQL has them; the least of all integers is no literal there."""
+    return [f"cast('{step}' as bigint)" for step in steps]
+
+
+def elements(array: str, count: int) -> list[str]:
+    """Return the first elements of an array as SQL has them; null where it has fewer."""
+    return [f"get({array}, {place})" for place in range(count)]
+
+
+# The order columns as whole numbers, which ranges of time are cut by.
+
+LEAST = -(1 << 63)
+"""Not above any order number."""
+
+_UNIT: dict[type[DataType], int] = {
+    DateType: 86_400_000_000_000,
+    TimestampType: 1_000,
+    TimestampNTZType: 1_000,
+    DayTimeIntervalType: 1_000,
+}
+"""Nanoseconds between two order numbers that follow each other."""
+
+
+def can_be_cut(kind: DataType) -> bool:
+    """Tell whether order columns of this common type can be cut into ranges."""
+    return isinstance(kind, (LongType, BooleanType, DateType, TimestampType, TimestampNTZType))
+
+
+def order_number(order: Column, kind: DataType) -> Column:
+    """Return a column of 64-bit integers that stand as far apart as the times do.
+
+    Parameters
+    ----------
+    order : Column
+        Of the common type of both order columns.
+    kind : DataType
+        That type; one that :func:`can_be_cut`.
+    """
+    if isinstance(kind, DateType):
+        return F.unix_date(order).cast("long")
+    if isinstance(kind, TimestampType):
+        return F.unix_micros(order)
+    if isinstance(kind, TimestampNTZType):
+        # By way of the interval, as a cast to an instant would depend on the session's time zone.
+        seconds = (order - F.expr("timestamp_ntz'1970-01-01'")).cast("decimal(38,6)")
+        return (seconds * 1_000_000).cast("long")
+    return order.cast("long")
+
+
+def gauge_width(query: JoinQuery, kind: DataType) -> int | None:
+    """Return the width of a window as a difference of the numbers that tasks read.
+
+    None for a window of rows, and for order columns that tasks do not read as numbers.
+    """
+    is_number = isinstance(kind, (LongType, BooleanType, *_UNIT))
+    return window_width(query, kind) if query.is_timed and is_number else None
+
+
+def window_width(query: JoinQuery, kind: DataType) -> int:
+    """Return the width of a time-based window as a difference of order numbers."""
+    width = query.window
+    if isinstance(width, TimeWindow):
+        return int(width.lifespan)
+    length = width if isinstance(width, Duration) else as_duration(width)  # type: ignore[arg-type]
+    return length.nanoseconds // _UNIT[type(kind)]
+
+
+# Both inputs as one frame in the order of arrival, which is what an accelerator reads.
+#
+# A row of the tagged frame is ``side, order, row``, then the left columns ``l0 l1 …`` and the
+# right columns ``r0 r1 …``; the columns of the other side are null. If both sides have columns of
+# the same types, they share the columns ``c0 c1 …`` instead: less to sort and to send. In a frame
+# that is cut into ranges of time ``part, halo`` follow: the partition that the row was sent to,
+# and whether it is there for the partition's own rows to meet only. If rows can come alone and
+# the window is time-based, ``alone`` follows: whether the row leaves the window in the
+# partition's range. Names are made up, so no name of the user's can clash or need quoting.
+
+LEFT = 0
+"""Value of ``side`` in the rows of the left input; it sorts before :data:`RIGHT` on a tie."""
+
+RIGHT = 1
+"""Value of ``side`` in the rows of the right input."""
+
+PAYLOAD = ("l", "r")
+"""First letters of the names of left and of right columns."""
+
+SHARED = "c"
+"""First letter of the names of columns that both sides share."""
+
+TAG_COLUMNS = ("side", "order", "row")
+"""The columns before the payload, which are also what a partition is sorted by."""
+
+HALO_COLUMNS = ("part", "halo")
+"""The columns behind the payload, where rows are cut into ranges of time."""
+
+ALONE_COLUMN = "alone"
+"""The column behind these: whether the partition answers for the row if it comes alone."""
+
+
+@dataclass(frozen=True)
+class TaggedInput:
+    """One input of the join.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    order : str
+        Column of the arrival order.
+    keys : tuple of str
+        Columns that the rows are partitioned by; may be empty.
+    unmatched : bool
+        Whether rows that match nothing are wanted too.
+    """
+
+    frame: DataFrame
+    order: str
+    keys: tuple[str, ...] = ()
+    unmatched: bool = False
+
+
+def tagged_frame(
+    left: TaggedInput,
+    right: TaggedInput,
+    *,
+    order_type: DataType,
+    key_types: Sequence[DataType],
+    partitions: int,
+    direct: bool = False,
+) -> DataFrame:
+    """Return the union of both sides, partitioned by the keys, each partition in arrival order.
+
+    Input rows are numbered by :func:`~pyspark.sql.functions.monotonically_increasing_id`: not
+    contiguous, but increasing in the order of the input's partitions and rows, which is all that a
+    tie needs. The number depends on the input's partitions only, so a task that is run again
+    numbers its rows as before, as long as the input itself comes in the same order again.
+
+    Parameters
+    ----------
+    left, right : TaggedInput
+        The inputs.
+    order_type : DataType
+        Common type of the order columns.
+    key_types : sequence of DataType
+        Common types of the key columns; equal values must be equal bytes to meet in one partition.
+    partitions : int
+        Number of partitions; without keys there is one.
+    direct : bool
+        Whether the task of a single partition reads the inputs itself, without a shuffle.
+    """
+    letters = _letters(left, right)
+    tagged = _united(
+        *(
+            _one_side(own, letters[side], side, order_type, key_types)
+            for side, own in enumerate((left, right))
+        )
+    )
+    keys = [f"k{index}" for index in range(len(key_types))]
+    placed = tagged.coalesce(1) if direct else tagged.repartition(partitions, *keys)
+    rows = _by_arrival(placed)
+    return rows.drop(*keys) if keys else rows
+
+
+def tagged_ranges(
+    left: TaggedInput,
+    right: TaggedInput,
+    *,
+    order_type: DataType,
+    cuts: Column,
+    ranges: int,
+    partitions: int,
+    alone: bool = False,
+) -> DataFrame:
+    """Return the union of both sides, cut into ranges of time, each partition in arrival order.
+
+    The partitions follow one another in time. A row goes to the partition of its range, and as a
+    halo row to the following ones whose halos reach back to it. A row without a time goes to the
+    first one, to be complained of.
+
+    Parameters
+    ----------
+    left, right : TaggedInput
+        The inputs; their keys do not matter.
+    order_type : DataType
+        Common type of the order columns.
+    cuts : Column
+        Where the ranges and their halos begin (:data:`~spark_offload.partitioning.ranges.CUTS`).
+    ranges : int
+        How many ranges there are at most.
+    partitions : int
+        Number of partitions; those that have no range are empty.
+    alone : bool
+        Whether to say which rows leave the window in the partition's range.
+    """
+    letters = _letters(left, right)
+    rows = _united(
+        *(
+            _one_side(own, letters[side], side, order_type, ())
+            for side, own in enumerate((left, right))
+        )
+    )
+    payload = [name for name in rows.columns if name not in TAG_COLUMNS]
+    rows = rows.select("*", order_number(F.col("order"), order_type).alias("time"))
+    own, first_left, first_right, departures = (
+        steps_reached("time", elements(f"cuts.{name}", ranges - 1))
+        for name in ("starts", "left", "right", "departures")
+    )
+    last = f"if(side = {LEFT}, {first_left}, {first_right})"
+    leaves = [f"{departures} AS leaves"] if alone else []
+    # Behind a projection of its own, so that Spark asks for the cuts once and not for every step.
+    rows = rows.withColumn("cuts", cuts).selectExpr(
+        *TAG_COLUMNS, *payload, f"{own} AS own", f"{last} AS last", *leaves
+    )
+    rows = rows.select("*", F.expr("explode(sequence(own, last)) AS part"))
+    behind = [
+        "part",
+        "part > own AS halo",
+        *([f"part = leaves AS {ALONE_COLUMN}"] if alone else []),
+    ]
+    placed = rows.selectExpr(*TAG_COLUMNS, *payload, *behind)
+    return _by_arrival(placed.repartitionById(partitions, F.col("part")))
+
+
+def order_frame(left: TaggedInput, right: TaggedInput, order_type: DataType) -> DataFrame:
+    """Return the columns ``side`` and ``time``, the order number, of the rows of both inputs."""
+    sides = [
+        own.frame.toDF(*(f"c{index}" for index in range(len(own.frame.columns)))).select(
+            F.lit(side).alias("side"),
+            order_number(
+                F.col(f"c{own.frame.columns.index(own.order)}").cast(order_type), order_type
+            ).alias("time"),
+        )
+        for side, own in enumerate((left, right))
+    ]
+    return sides[LEFT].unionAll(sides[RIGHT])
+
+
+def _by_arrival(placed: DataFrame) -> DataFrame:
+    """Return a frame with each partition in the order of arrival."""
+    # A column that is asked of the frame takes a trip to the JVM, one by its name fifteen.
+    return placed.sortWithinPartitions(*(placed[name] for name in ("order", "side", "row")))
+
+
+def _letters(left: TaggedInput, right: TaggedInput) -> tuple[str, str]:
+    """Return the first letters of the names that the columns of either side get."""
+    types = [[field.dataType for field in own.frame.schema.fields] for own in (left, right)]
+    return (SHARED, SHARED) if types[LEFT] == types[RIGHT] else PAYLOAD
+
+
+def _one_side(
+    own: TaggedInput, letter: str, side: int, order_type: DataType, key_types: Sequence[DataType]
+) -> DataFrame:
+    """Return the rows of ``own`` as rows of the tagged frame, still carrying the keys."""
+    frame, names = told_apart(own.frame, letter)
+    # In SQL, and in one step, as far as possible: every step of an expression in Python is a trip
+    # to the JVM, and every step of a frame an analysis of its plan.
+    tags = (
+        f"CAST({side} AS TINYINT) AS side",
+        f"CAST({names[own.order]} AS {order_type.simpleString()}) AS order",
+        "monotonically_increasing_id() AS row",
+    )
+    payload = [f"{name} AS {letter}{index}" for index, name in enumerate(names.values())]
+    if not key_types:
+        return frame.selectExpr(*tags, *payload)
+    keys = [
+        partition_key(F.col(names[key]), kind).alias(f"k{index}")
+        for index, (key, kind) in enumerate(zip(own.keys, key_types, strict=True))
+    ]
+    rows = frame.select(*map(F.expr, tags), *keys, *map(F.expr, payload))
+    if own.unmatched:
+        return rows
+    # A null key matches nothing; a null in the order column stays, to be complained of.
+    for index in range(len(keys)):
+        rows = rows.where(F.col(f"k{index}").isNotNull() | F.col("order").isNull())
+    return rows
+
+
+def _united(left: DataFrame, right: DataFrame) -> DataFrame:
+    """Return the rows of both sides, the columns of the other side null."""
+    if left.columns == right.columns:
+        return left.unionAll(right)
+    return left.unionByName(right, allowMissingColumns=True)

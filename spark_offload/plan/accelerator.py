@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accelerator of a query: which one, what it is, and whether it can serve the query."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from host import CountWindow, Manifest, UsageError
+from host.columns import plan_streams
+from host.devices import device_kind
+from host.devices.bundles import default_device
+from host.devices.software import SOFTWARE_MANIFEST
+from host.errors import DeviceUriError
+from host.operators.device_aggregate import require_suitable
+from host.protocol.manifest import AggregateManifest, JoinAggregateManifest
+from host.protocol.segments import require_capacity, require_pairs
+from host.query.queries import AggregateQuery, JoinQuery
+from spark_offload.cluster.devices import Devices, DeviceSource, device_source, survey
+from spark_offload.explanation.explanations import TermExplanation
+
+__all__ = [
+    "Choice",
+    "HOST",
+    "OWN",
+    "QueryCheck",
+    "SOFTWARE",
+    "check_query",
+    "choose_device",
+    "device_text",
+    "require_window",
+    "software_serves",
+]
+
+# The accelerator of a join: which one, what it is, and whether it can serve the query.
+
+SOFTWARE = "software:"
+"""Address of the software engine, which holds windows of any size."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Where devices come from, none of them opened yet.
+
+    Parameters
+    ----------
+    source : DeviceSource
+        The devices.
+    cause : str
+        Why these.
+    manifest : Manifest
+        Their description.
+    """
+
+    source: DeviceSource
+    cause: str
+    manifest: Manifest
+
+    @property
+    def reason(self) -> str:
+        """Why these devices, and how a task gets one."""
+        return f"{self.cause}; {self.source.supply}"
+
+    @property
+    def uri(self) -> str:
+        """The devices as the user knows them."""
+        return self.source.text
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether it holds a fixed number of tuples, as everything but ``software:`` does."""
+        return self.uri != SOFTWARE
+
+    @property
+    def reduces(self) -> bool:
+        """Whether it sends what matches are reduced to, and no pairs."""
+        return isinstance(self.manifest, JoinAggregateManifest)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether there is a model of its cycles: it counts them."""
+        return not self.uri.startswith(SOFTWARE)
+
+    def name(self, query: JoinQuery) -> str:
+        """Return what a join on it is called in Spark's plan."""
+        cores = f"{_cores(self.manifest)} on " if self.has_limits else ""
+        return f"splitjoin({query}; {cores}{self.short_uri})"
+
+    @property
+    def short_uri(self) -> str:
+        """The addresses, of paths the last part only."""
+        return ", ".join(
+            f"{kind}{colon}{PurePath(place).name}"
+            for kind, colon, place in (uri.partition(":") for uri in self.uri.split(", "))
+        )
+
+    @property
+    def description(self) -> str:
+        """What the manifest says, on a line."""
+        if not self.has_limits:
+            return "none: the software engine"
+        manifest = self.manifest
+        keys = ", ".join(f"{key.name} {key.bits} bits" for key in manifest.keys)
+        speed = (
+            "an index, one entry a cycle and region"
+            if manifest.engine == "index"
+            else f"{manifest.storage.lanes} keys x {manifest.probes} probes a cycle and region"
+        )
+        if self.reduces:
+            speed += ", one word for each left row"
+        return (
+            f"{_cores(manifest)} x {manifest.storage.sub_window:,} tuples = "
+            f"{manifest.capacity:,} tuples a side; {speed}; key fields {keys}; "
+            f"timestamps of {manifest.timestamp_bits} bits; {manifest.hash[:12]}"
+        )
+
+
+QueryCheck: TypeAlias = Callable[
+    [JoinQuery, Choice, pa.Schema, pa.Schema], tuple[TermExplanation, ...]
+]
+"""What :func:`check_query` does, or the same for something else than pairs."""
+
+
+def choose_device(
+    devices: Devices,
+    query: JoinQuery,
+    session: SparkSession,
+    *,
+    tuples: int = 0,
+    build: bool = False,
+) -> Choice:
+    """Return the devices asked for, or the default one, which is built if it is not there yet.
+
+    The default has the engine that suits the query; see
+    :func:`host.devices.bundles.default_device` for ``tuples`` and ``build``.
+
+    Raises
+    ------
+    JoinError
+        If there is no such device, or its bundle cannot be used or built.
+    """
+    if devices is None:
+        default = default_device(query, tuples=tuples, build=build)
+        devices, cause = default.uri, default.reason
+    else:
+        cause = "as asked for"
+    source = device_source(devices, session)
+    # Looking at it now finds out early what every task would run into.
+    manifest = survey(source, session)
+    planned = replace(source, manifest_hash=manifest.hash)
+    return Choice(planned, cause, manifest)
+
+
+def check_query(
+    query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema
+) -> tuple[TermExplanation, ...]:
+    """Let the host plan the encoding, which meets every error but those of values.
+
+    Returns
+    -------
+    tuple of TermExplanation
+        How each term is evaluated.
+
+    Raises
+    ------
+    UsageError
+        If the accelerator cannot serve the query, or columns cannot be compared.
+    """
+    require_pairs(choice.manifest)
+    require_window(query, choice)
+    plan = plan_streams(left, right, query, choice.manifest)
+    explanations = [
+        TermExplanation(
+            term=", ".join(str(term.term) for term in field.terms),
+            field=f"key field {field.name!r}",
+            note=field.note,
+        )
+        for field in plan.fields
+    ]
+    return tuple(explanations)
+
+
+def require_window(query: JoinQuery, choice: Choice) -> None:
+    """Raise unless the accelerator holds the window of a query, if that counts rows.
+
+    Raises
+    ------
+    CapacityError
+        If not.
+    """
+    if isinstance(query.window, CountWindow) and choice.has_limits:
+        require_capacity(query.window, choice.manifest)
+
+
+def software_serves(query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema) -> bool:
+    """Whether the software engine gives the answer that ``choice`` gives."""
+    if choice.manifest.predicate is not None:
+        return False
+    try:
+        plan_streams(left, right, query, Manifest.load(SOFTWARE_MANIFEST))
+    except UsageError:
+        return False
+    return True
+
+
+def _cores(manifest: Manifest) -> str:
+    cores = manifest.storage.cores
+    return f"{cores} core{'' if cores == 1 else 's'}"
+
+
+# Who keeps the windows of an aggregation: Spark, the host, or an accelerator that suits it.
+
+HOST = "none: panes on the host"
+"""Nobody but the host."""
+
+OWN = "Spark's own groupBy(window(...))"
+"""Spark itself."""
+
+
+def device_text(
+    device: str | None, schema: pa.Schema, query: AggregateQuery, *, goes_on: bool = False
+) -> str:
+    """Return what keeps the windows of a query, in words.
+
+    Parameters
+    ----------
+    device : str or None
+        Address of the accelerator; None for the host.
+    schema : pa.Schema
+        Columns of the input.
+    query : AggregateQuery
+        What the accelerator would compute.
+    goes_on : bool
+        Whether the host goes on from the first rows for which the accelerator has no room.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the accelerator does not compute what the query needs.
+    DeviceUriError, ManifestError
+        If there is no such accelerator.
+    """
+    if device is None:
+        return HOST
+    _, _, place = device.partition(":")
+    if device_kind(device) != "sim" or not place:
+        raise DeviceUriError(device, "cannot aggregate, as only 'sim:BUNDLE' can")
+    manifest = AggregateManifest.load(place)
+    require_suitable(schema, query, manifest)
+    return (
+        f"{device}: {manifest.cores} core{'s' if manifest.cores > 1 else ''} with room for "
+        f"{manifest.keys:,} keys and windows of {manifest.panes} panes; each task makes one of its "
+        f"own; {manifest.hash[:12]}{'; for what it has no room, the host goes on' * goes_on}"
+    )

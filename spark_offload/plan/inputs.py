@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two inputs of a join: what is known of them, what is refused, and both as one frame."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial, reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from host import CountWindow, UsageError
+from host.columns.kinds import DAY, Kind
+from host.query.quantities import Duration
+from host.query.queries import JoinQuery, Term
+from host.reference.arrivals import Side
+from host.reference.types import JoinType
+from spark_offload.cluster.machines import cluster_of, ship_packages
+from spark_offload.cluster.query_plans import (
+    NO_ESTIMATE,
+    estimated_bytes,
+    estimated_rows,
+    is_plain_read,
+)
+from spark_offload.errors import raised
+from spark_offload.partitioning.columns import arrow_schema, common_type, told_apart
+from spark_offload.partitioning.halos import HaloCounts, count_halos
+from spark_offload.partitioning.placement import Facts, Placement
+from spark_offload.partitioning.ranges import OrderProfile, cuts_literal, lazy_cuts, profile_order
+from spark_offload.partitioning.tagged import (
+    TaggedInput,
+    can_be_cut,
+    order_frame,
+    tagged_frame,
+    tagged_ranges,
+    window_width,
+)
+from spark_offload.task.join import in_utc
+from spark_offload.task.rows import SideCheck
+from spark_offload.verification.own_join import Difference, difference_of
+
+__all__ = [
+    "JoinInputs",
+    "Tagged",
+    "checked_by_rules",
+    "checked_for_disorder",
+    "checked_for_nulls",
+    "checked_intervals",
+    "longest_of",
+]
+
+# The two inputs of a join: what is known of them, and both as one tagged frame.
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """Rows of both inputs in the order of arrival.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows; see :mod:`spark_offload.partitioning.tagged`.
+    halos : HaloCounts or None
+        For a count-based window over ranges of time: how large the halos are.
+    """
+
+    frame: DataFrame
+    halos: HaloCounts | None = None
+
+
+@dataclass(frozen=True)
+class JoinInputs:
+    """The inputs of one join.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+        The frames, checked to have the columns of the query.
+    query : JoinQuery
+        What is joined.
+    """
+
+    left: DataFrame
+    right: DataFrame
+    query: JoinQuery
+
+    @property
+    def order_type(self) -> DataType:
+        """Common type of the order columns."""
+        left, right = self.query.order
+        return common_type(self.left.schema[left].dataType, self.right.schema[right].dataType)
+
+    def facts(self) -> Facts:
+        """Return what the placement of the rows is chosen by."""
+        order_type = self.order_type
+        cut = can_be_cut(order_type)
+        left, right = self._tagged_inputs()
+        return Facts(
+            cores=cluster_of(self.left.sparkSession).cores,
+            sizes=lambda: (estimated_bytes(self.left), estimated_bytes(self.right)),
+            plain=lambda: is_plain_read(self.left) and is_plain_read(self.right),
+            width=window_width(self.query, order_type) if cut and self.query.is_timed else None,
+            order_type=None if cut else order_type.simpleString(),
+            profile=lambda ranges: profile_order(order_frame(left, right, order_type), ranges),
+            rows=self._estimated_rows,
+        )
+
+    def profile(self, ranges: int = 1) -> OrderProfile | None:
+        """Read how the rows of both inputs lie in time; None if their times cannot be cut.
+
+        Parameters
+        ----------
+        ranges : int
+            Most ranges that the profile will be asked for.
+        """
+        if not can_be_cut(self.order_type):
+            return None
+        return profile_order(order_frame(*self._tagged_inputs(), self.order_type), ranges)
+
+    def known_bytes(self) -> tuple[int | None, int | None]:
+        """Return Spark's estimates of the bytes of both inputs, where it has any."""
+        sizes = estimated_bytes(self.left), estimated_bytes(self.right)
+        left, right = (None if size >= NO_ESTIMATE else size for size in sizes)
+        return left, right
+
+    def tagged(self, placement: Placement) -> Tagged:
+        """Return the tagged frame, placed as chosen; ranges of rows are counted out here."""
+        if placement.rule is not None or placement.starts is not None:
+            return self._cut(placement)
+        left, right = self._tagged_inputs(placement.keys)
+        key_types = [
+            common_type(self.left.schema[own].dataType, self.right.schema[other].dataType)
+            for own, other in zip(*placement.keys, strict=True)
+        ]
+        return Tagged(
+            tagged_frame(
+                left,
+                right,
+                order_type=self.order_type,
+                key_types=key_types,
+                partitions=placement.partitions,
+                direct=placement.direct,
+            )
+        )
+
+    def _cut(self, placement: Placement) -> Tagged:
+        """Return the tagged frame in ranges of time."""
+        left, right = self._tagged_inputs()
+        order_type, query = self.order_type, self.query
+        times = order_frame(left, right, order_type)
+        counts = None
+        if placement.rule is not None:
+            cuts = lazy_cuts(times, placement.rule, window_width(query, order_type))
+            ranges = placement.rule.ranges
+        else:
+            assert placement.starts is not None
+            assert isinstance(query.window, CountWindow)  # others are cut when an action runs
+            halos = count_halos(times, placement.starts, query.window.size, query.how)
+            cuts, ranges, counts = cuts_literal(halos), len(halos.starts) + 1, halos.counts
+        frame = tagged_ranges(
+            left,
+            right,
+            order_type=order_type,
+            cuts=cuts,
+            ranges=ranges,
+            partitions=placement.partitions,
+            alone=query.is_timed and query.how is not JoinType.INNER,
+        )
+        return Tagged(frame, counts)
+
+    def _estimated_rows(self) -> int | None:
+        left, right = (estimated_rows(frame) for frame in (self.left, self.right))
+        return None if left is None or right is None else left + right
+
+    def _tagged_inputs(
+        self, keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    ) -> tuple[TaggedInput, TaggedInput]:
+        left, right = (
+            TaggedInput(
+                frame,
+                self.query.order[side],
+                keys[side],
+                self.query.how.tracks(side) and not self.query.how.wants_matched,
+            )
+            for side, frame in zip(Side, (self.left, self.right), strict=True)
+        )
+        return left, right
+
+
+# Columns of a frame that hold intervals: how long the longest one is, and what is refused.
+
+_UNITS = {
+    Kind.DATE: DAY,
+    Kind.TIMESTAMP: 1_000,
+    Kind.INSTANT: 1_000,
+    Kind.DURATION: 1_000,
+    Kind.TIME: 1,
+}
+"""Nanoseconds in a unit of the numbers that temporal columns are compared as."""
+
+
+def longest_of(
+    frames: tuple[DataFrame, DataFrame], intervals: tuple[tuple[str, str], tuple[str, str]]
+) -> int | Duration:
+    """Return the length of the longest interval of both frames, which Spark reads for that.
+
+    Intervals without a start or an end, or that end before they start, do not count.
+    """
+    lengths = []
+    for frame, names in zip(frames, intervals, strict=True):
+        difference = _length(frame, names, None)
+        rows, columns = _columns(frame, names)
+        length = F.try_subtract(*(difference.number(column, 0) for column in columns))
+        lengths.append(rows.agg(F.coalesce(F.max(length), F.lit(0)).alias("length")))
+    row = lengths[0].crossJoin(lengths[1].withColumnRenamed("length", "other")).first()
+    assert row is not None
+    longest = max(0, int(row["length"]), int(row["other"]))
+    unit = _UNITS.get(difference.types.left.kind)
+    return longest if unit is None else Duration(longest * unit)
+
+
+def checked_intervals(
+    frame: DataFrame, names: tuple[str, str], longest: int | Duration, side: str
+) -> DataFrame:
+    """Return a frame that fails on an interval that ends before it starts, or is longer.
+
+    Intervals without a start or an end pass.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    names : (str, str)
+        Columns with the start and the end.
+    longest : int or Duration
+        Largest length.
+    side : str
+        ``"left"`` or ``"right"``, for the message.
+
+    Raises
+    ------
+    UsageError
+        If the two columns have no difference, or no such one.
+    """
+    start, end = names
+    rows, (ends, begins) = _columns(frame, names)
+    holds = _length(frame, names, longest).holds(ends, begins)
+    fails = raised(
+        UsageError,
+        f"An interval of the {side} input has {start}=",
+        begins,
+        f" and {end}=",
+        ends,
+        f"; it must not end before it starts, nor be longer than {longest}: leave the row out, or "
+        f"give a larger longest.",
+    ).cast("boolean")
+    missing = begins.isNull() | ends.isNull()
+    checked = rows.where(F.when(missing | F.coalesce(holds, F.lit(False)), True).otherwise(fails))
+    return checked if rows is frame else checked.toDF(*frame.columns)
+
+
+def _length(frame: DataFrame, names: tuple[str, str], longest: int | Duration | None) -> Difference:
+    """Return the length of an interval as a difference that lies between zero and the longest."""
+    start, end = names
+    arrow = arrow_schema(frame.schema, "left")
+    return difference_of(Term(end, start, 0, longest), (frame.schema, frame.schema), (arrow, arrow))
+
+
+def _columns(frame: DataFrame, names: tuple[str, str]) -> tuple[DataFrame, tuple[Column, Column]]:
+    """Return a frame in which Spark finds the end and the start of an interval, and these two."""
+    rows, places = told_apart(frame)
+    return rows, (F.col(places[names[1]]), F.col(places[names[0]]))
+
+
+# The order columns of whole inputs, checked by Spark jobs where no device sees their rows pass.
+#
+# A device raises if a row has no place in time, or goes back in time although its input was
+# declared sorted. Spark's own join knows neither rule, and the partitions of a join by key see
+# disorder among their own rows only. So the checks run beside the join, as frames without rows
+# that fail if they have to, and the answer is the union of both. Conditions inside the join would
+# not do: Spark skips them with the rows that it need not read, such as those that stand opposite
+# to an empty input.
+
+
+def checked_by_rules(
+    answer: DataFrame, left: DataFrame, right: DataFrame, query: JoinQuery
+) -> DataFrame:
+    """Return ``answer``, an answer of Spark itself, which fails where a task of this kit would.
+
+    Takes what :func:`checked_for_nulls` and :func:`checked_for_disorder` take.
+    """
+    if query.sorted:
+        answer = checked_for_disorder(answer, left, right, query)
+    # Nulls are told first, as by a task.
+    return checked_for_nulls(answer, left, right, query)
+
+
+def checked_for_nulls(
+    answer: DataFrame, left: DataFrame, right: DataFrame, query: JoinQuery
+) -> DataFrame:
+    """Return ``answer``, which fails if a row of an input has no place in time.
+
+    The checks are the first partitions of the frame, so that reading a few rows runs them too. An
+    input whose order column cannot hold nulls, by what Spark knows of it, is not checked.
+
+    Parameters
+    ----------
+    answer : DataFrame
+        The join of the inputs.
+    left, right : DataFrame
+        The inputs. Each is read once more, except for the parts that have no null by Parquet's
+        statistics.
+    query : JoinQuery
+        Names the order columns.
+    """
+    checks = []
+    for frame, side, order in _inputs(left, right, query):
+        if frame.schema[order].nullable:
+            null_row = _null_row(frame, order)
+            first = null_row.columns.index("c0")
+            check = partial(SideCheck, side, order, False, frame.columns, first)
+            checks.append(_check(null_row, check, answer))
+    return _behind(checks, answer)
+
+
+def checked_for_disorder(
+    answer: DataFrame, left: DataFrame, right: DataFrame, query: JoinQuery
+) -> DataFrame:
+    """Return ``answer``, which fails if a row of an input goes back in time.
+
+    As with :func:`checked_for_nulls` the checks come first. Rows without a place in time are left
+    out.
+
+    Parameters
+    ----------
+    answer : DataFrame
+        The join of the inputs.
+    left, right : DataFrame
+        The inputs. The order column of each is read once more.
+    query : JoinQuery
+        Names the order columns, and tells whether each partition of an input is sorted by itself.
+    """
+    checks = [
+        _check(
+            _suspects(frame, order),
+            partial(SideCheck, side, order, True, (), 0, per_partition=query.per_partition),
+            answer,
+        )
+        for frame, side, order in _inputs(left, right, query)
+    ]
+    return _behind(checks, answer)
+
+
+def _inputs(
+    left: DataFrame, right: DataFrame, query: JoinQuery
+) -> Iterator[tuple[DataFrame, str, str]]:
+    """Yield each input with the name of its side and its order column."""
+    yield from zip((left, right), ("left", "right"), query.order, strict=True)
+
+
+def _null_row(frame: DataFrame, order: str) -> DataFrame:
+    """Return the first row without a place in time, whole, because the message shows it.
+
+    Rows are numbered behind the filter: in front of it the number, which depends on where Spark
+    reads a row, would keep Spark from handing the filter to the reader of the files.
+    """
+    # Columns are called by their places: no name of the user's can clash or need quoting.
+    places = [f"c{index}" for index in range(len(frame.columns))]
+    time = F.col(places[frame.columns.index(order)])
+    nulls = frame.toDF(*places).where(time.isNull())
+    numbered = nulls.select(F.monotonically_increasing_id().alias("row"), time.alias("order"), "*")
+    return numbered.orderBy("row").limit(1)
+
+
+def _suspects(frame: DataFrame, order: str) -> DataFrame:
+    """Return few rows, sorted by time, whose numbers fall if any row goes back in time."""
+    places = [f"c{index}" for index in range(len(frame.columns))]
+    rows = frame.toDF(*places).select(
+        F.monotonically_increasing_id().alias("row"),
+        F.col(places[frame.columns.index(order)]).alias("order"),
+    )
+    rows = rows.where(F.col("order").isNotNull())
+    suspects = rows.mapInArrow(splitjoin_order_suspects, rows.schema).repartition(1)
+    return suspects.sortWithinPartitions("order", "row")
+
+
+def _check(rows: DataFrame, make_check: Callable[[], SideCheck], answer: DataFrame) -> DataFrame:
+    """Return a frame without rows, like ``answer``, which fails if ``rows`` break the rule."""
+
+    def splitjoin_order_check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        check = make_check()
+        for batch in in_utc(batches):
+            check.see(batch, pa.array([True] * batch.num_rows))
+        yield from ()
+
+    return rows.mapInArrow(splitjoin_order_check, answer.schema)
+
+
+def _behind(checks: list[DataFrame], answer: DataFrame) -> DataFrame:
+    """Return ``answer`` behind its checks."""
+    if checks:
+        ship_packages(cluster_of(answer.sparkSession))
+    return reduce(DataFrame.unionAll, [*checks, answer])
+
+
+def splitjoin_order_suspects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Leave as few rows as tell whether all of them are in order; Spark shows this in plans.
+
+    These are the first and the last row of every batch, which say whether batches follow one
+    another, and inside a batch the first row that is less than the one before.
+    """
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        order = batch.column("order")
+        fall = pc.index(pc.less(order[1:], order[:-1]), True).as_py()
+        places = {0, batch.num_rows - 1}
+        places |= {fall, fall + 1} if fall >= 0 else set()
+        yield batch.take(pa.array(sorted(places)))

@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a query over streams did in each micro-batch, read from the progress that Spark keeps."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+import hashlib
+import json
+import re
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_offload.cluster.machines import is_connect
+from spark_offload.cluster.pools import PoolDecision
+from spark_offload.cluster.query_plans import analysed
+from spark_offload.measures import Stopwatch
+from spark_offload.stream.processor import NUMBERS
+from spark_offload.task.join import ArrowFunction, task_function
+from spark_offload.task.operators import AggregateTask, results_of
+
+__all__ = [
+    "AGGREGATES",
+    "AggregateMicroBatch",
+    "DECISIONS",
+    "METRICS",
+    "MicroBatch",
+    "PANE_NUMBERS",
+    "RESULTS",
+    "metrics_name",
+    "observed_by_name",
+    "observed_columns",
+    "observed_panes",
+    "observed_results",
+    "panes_function",
+    "panes_schema",
+    "read_progress",
+    "stream_aggregate_metrics",
+    "stream_metrics",
+]
+
+# The rows of a micro-batch as panes: what its tasks do for an aggregation of a stream.
+#
+# A task reduces the rows at hand, and keeps nothing. Panes of several tasks and micro-batches are
+# put together by Spark, whose state store keeps them.
+
+PANE_NUMBERS = {
+    "rows": "bigint",
+    "seconds": "double",
+    "cycles": "bigint",
+    "device_seconds": "double",
+}
+"""What is measured of a task in a micro-batch, with its type in Spark; beside its first pane."""
+
+
+def panes_schema(panes: pa.Schema, question: pa.Field) -> pa.Schema:
+    """Return the columns of panes: those of their aggregation, the question, and the numbers.
+
+    Parameters
+    ----------
+    panes : pa.Schema
+        Columns of the aggregation by panes.
+    question : pa.Field
+        See :func:`~spark_offload.stream.task.question_type`; all its values are null.
+    """
+    kinds = {"bigint": pa.int64(), "double": pa.float64()}
+    numbers = [pa.field(name, kinds[kind]) for name, kind in PANE_NUMBERS.items()]
+    return pa.schema([*panes, question, *numbers])
+
+
+def panes_function(task: AggregateTask, name: str) -> ArrowFunction:
+    """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans.
+
+    Parameters
+    ----------
+    task : AggregateTask
+        The aggregation by panes; ``output`` is what :func:`panes_schema` returned.
+    name : str
+        Of the function.
+    """
+    return task_function(name, lambda batches, _: _panes(batches, task))
+
+
+def _panes(batches: Iterator[pa.RecordBatch], task: AggregateTask) -> Iterator[pa.RecordBatch]:
+    watch = Stopwatch()
+    with task.begun() as doing:
+        (panes,) = results_of(watch.reading(batches), task, doing)
+        device = doing.watch
+    if not panes.num_rows:
+        return
+    measured = {
+        "rows": doing.work.rows,
+        "seconds": watch.seconds,
+        "cycles": doing.cycles,
+        "device_seconds": 0.0 if device is None else device.seconds,
+    }
+    columns = list(panes.columns)
+    for field in list(task.output)[len(columns) :]:
+        values = [measured.get(field.name), *[None] * (panes.num_rows - 1)]
+        columns.append(pa.array(values, field.type))
+    yield pa.RecordBatch.from_arrays(columns, schema=task.output)
+
+
+# What a streaming join did in each micro-batch, read from the progress that Spark keeps.
+
+METRICS = "splitjoin"
+"""First part of the names under which ``observedMetrics`` of a progress has the numbers."""
+
+DECISIONS = "decisions"
+"""Name of the observed column with the decisions on the devices of a pool, one a line."""
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """What one streaming join did in one micro-batch.
+
+    Parameters
+    ----------
+    batch : int
+        Number of the micro-batch.
+    join : str
+        Name of the join, as its explanation tells it.
+    watermark : str
+        Rows older than this were late; as Spark writes it.
+    trigger_seconds : float
+        Time that the whole micro-batch took.
+    left_rows, right_rows : int
+        Rows that were joined.
+    left_late, right_late : int
+        Rows that were older than the watermark and were dropped.
+    results : int
+        Pairs.
+    stored, expired : int
+        Rows that were added to the state, and removed from it.
+    cycles : int
+        Clock cycles that devices ran.
+    seconds, device_seconds : float
+        Time that groups of rows took in all, and their time in devices.
+    software_rows : int
+        Rows that were joined in software, because a window outgrew the device; a kept row counts in
+        each micro-batch in which it is joined.
+    read_rows : int
+        Kept rows that were read from the state store; workers hold the others already.
+    waited_seconds : float
+        Time that tasks have waited for a device that another one held.
+    decisions : tuple of PoolDecision
+        How many devices of an elastic pool were in use, by machine, and why; none if the pool is
+        not elastic.
+    """
+
+    batch: int
+    join: str
+    watermark: str
+    trigger_seconds: float
+    left_rows: int
+    right_rows: int
+    left_late: int
+    right_late: int
+    results: int
+    stored: int
+    expired: int
+    cycles: int
+    seconds: float
+    device_seconds: float
+    software_rows: int = 0
+    read_rows: int = 0
+    waited_seconds: float = 0.0
+    decisions: tuple[PoolDecision, ...] = ()
+
+    @property
+    def active_devices(self) -> int | None:
+        """Most devices of an elastic pool that a machine used; None if the pool is not elastic."""
+        return max((decision.active for decision in self.decisions), default=None)
+
+    @property
+    def rows(self) -> int:
+        """Rows of both sides that were joined."""
+        return self.left_rows + self.right_rows
+
+    @property
+    def late_rows(self) -> int:
+        """Rows of both sides that were dropped."""
+        return self.left_late + self.right_late
+
+
+def observed_columns() -> list[Column]:
+    """Return what is observed over the output of the processor: sums, and all decisions."""
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in NUMBERS]
+    decisions = F.array_join(F.sort_array(F.collect_set("decision")), "\n")
+    return [*sums, decisions.alias(DECISIONS)]
+
+
+def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
+    """Return what the streaming joins of a query did in one micro-batch.
+
+    Parameters
+    ----------
+    progress : StreamingQueryProgress
+        From ``query.lastProgress``, ``query.recentProgress`` or a ``StreamingQueryListener``.
+    """
+    found = []
+    for name, row in sorted(progress.observedMetrics.items()):
+        if name.split("-")[0] == METRICS:
+            observed = observed_by_name(row)
+            numbers: dict[str, Any] = {
+                key: float(observed[key]) if kind == "double" else int(observed[key])
+                for key, kind in NUMBERS.items()
+            }
+            found.append(
+                MicroBatch(
+                    batch=progress.batchId,
+                    join=name,
+                    watermark=progress.eventTime.get("watermark", ""),
+                    trigger_seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
+                    decisions=tuple(map(PoolDecision.parse, observed[DECISIONS].splitlines())),
+                    **numbers,
+                )
+            )
+    return tuple(found)
+
+
+def observed_by_name(row: Row) -> dict[str, Any]:
+    """Return the fields of an observed row.
+
+    Spark Connect (as of Spark 4.3) gives them as a row of two fields: all values, and their schema.
+    """
+    fields: dict[str, Any] = row.asDict()
+    if fields.keys() != {"values", "schema"}:
+        return fields
+    names = [field["name"] for field in fields["schema"]["fields"]]
+    return dict(zip(names, fields["values"], strict=True))
+
+
+def stream_metrics(query: StreamingQuery) -> tuple[MicroBatch, ...]:
+    """Return what the streaming joins of a query did, micro-batch by micro-batch.
+
+    Spark remembers the last ``spark.sql.streaming.numRecentProgressUpdates`` (100) of them.
+
+    Parameters
+    ----------
+    query : StreamingQuery
+        A query that was started; it may have ended.
+    """
+    return tuple(batch for progress in query.recentProgress for batch in read_progress(progress))
+
+
+# What an aggregation of a stream did in each micro-batch, read from Spark's progress.
+
+AGGREGATES = "splitjoin_aggregate"
+"""First part of the names under which ``observedMetrics`` of a progress has the numbers."""
+
+RESULTS = "results"
+"""Last part of the name under which the number of results is found."""
+
+
+@dataclass(frozen=True)
+class AggregateMicroBatch:
+    """What one aggregation of a stream did in one micro-batch.
+
+    Parameters
+    ----------
+    batch : int
+        Number of the micro-batch.
+    aggregation : str
+        Name of the aggregation, as its explanation tells it.
+    watermark : str
+        Windows that end at or before it have ended; as Spark writes it.
+    trigger_seconds : float
+        Time that the whole micro-batch took.
+    rows : int
+        Rows with a time that were read. Those among them that came too late for all their windows
+        are told by Spark only, and as panes: ``numRowsDroppedByWatermark`` of the state operator.
+    panes : int
+        Panes that these rows became; sent to the tasks that keep the state.
+    results : int
+        Results of windows that ended.
+    seconds : float
+        Time that the tasks took to make panes.
+    cycles : int
+        Clock cycles that devices ran.
+    device_seconds : float
+        Time that devices worked.
+    """
+
+    batch: int
+    aggregation: str
+    watermark: str
+    trigger_seconds: float
+    rows: int
+    panes: int
+    results: int
+    seconds: float
+    cycles: int = 0
+    device_seconds: float = 0.0
+
+
+def observed_panes() -> list[Column]:
+    """Return what is observed over panes."""
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in PANE_NUMBERS]
+    return [*sums, F.count(F.lit(1)).alias("panes")]
+
+
+def observed_results() -> list[Column]:
+    """Return what is observed over results."""
+    return [F.count(F.lit(1)).alias(RESULTS)]
+
+
+def stream_aggregate_metrics(query: StreamingQuery) -> tuple[AggregateMicroBatch, ...]:
+    """Return what the aggregations of a streaming query did, micro-batch by micro-batch.
+
+    Spark remembers the last ``spark.sql.streaming.numRecentProgressUpdates`` (100) of them.
+
+    Parameters
+    ----------
+    query : StreamingQuery
+        A query that was started; it may have ended.
+    """
+    return tuple(batch for progress in query.recentProgress for batch in _of_progress(progress))
+
+
+def _of_progress(progress: Any) -> list[AggregateMicroBatch]:
+    observed = {
+        name: observed_by_name(row)
+        for name, row in sorted(progress.observedMetrics.items())
+        if name.split("-")[0] == AGGREGATES
+    }
+    return [
+        _micro_batch(progress, name, {**numbers, **observed[f"{name}-{RESULTS}"]})
+        for name, numbers in observed.items()
+        if not name.endswith(f"-{RESULTS}")
+    ]
+
+
+def _micro_batch(progress: Any, name: str, observed: dict[str, Any]) -> AggregateMicroBatch:
+    measured: dict[str, Any] = {
+        key: float(observed[key]) if kind == "double" else int(observed[key])
+        for key, kind in PANE_NUMBERS.items()
+    }
+    return AggregateMicroBatch(
+        batch=progress.batchId,
+        aggregation=name,
+        watermark=progress.eventTime.get("watermark", ""),
+        trigger_seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
+        panes=int(observed["panes"]),
+        results=int(observed[RESULTS]),
+        **measured,
+    )
+
+
+# Names under which the progress of a query has the numbers of its joins and aggregations.
+
+_CHANGING = re.compile(r"#\d+L?|@[0-9a-f]+|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+"""What differs between two plans of the same frame: numbers of columns, addresses, identities."""
+
+
+def metrics_name(question: Mapping[str, str], *inputs: DataFrame, kind: str = METRICS) -> str:
+    """Return a name that tells a join from others, and is the same when a query starts again.
+
+    Parameters
+    ----------
+    question : mapping of str to str
+        What the join asks; see :func:`~spark_offload.stream.task.question_of`.
+    inputs : DataFrame
+        By what they are read from and what is done to them.
+    kind : str
+        First part of the name.
+    """
+    text = json.dumps([dict(question), *map(_described, inputs)], sort_keys=True)
+    return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _described(frame: DataFrame) -> str:
+    """Return the plan of a frame as a text that does not depend on the process."""
+    if is_connect(frame):
+        plan = frame._explain_string(mode="extended")  # type: ignore[operator]
+        plan = plan.partition("== Analyzed Logical Plan ==")[2].partition("== Optimized")[0]
+    else:
+        plan = analysed(frame).toString()
+    return _CHANGING.sub("", plan)

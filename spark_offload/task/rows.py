@@ -1,0 +1,470 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of one partition as they pass: gathered, laid out, counted, checked, and told apart."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from host import CountWindow, FailureError
+from host.errors import DisorderError, NullOrderError
+from host.query.queries import JoinQuery
+from host.reference.types import JoinType
+from host.session.intake import TaggedLayout
+from host.session.rows import joined
+from spark_offload.partitioning.halos import HaloCounts
+from spark_offload.partitioning.tagged import (
+    ALONE_COLUMN,
+    HALO_COLUMNS,
+    LEFT,
+    PAYLOAD,
+    RIGHT,
+    SHARED,
+    TAG_COLUMNS,
+)
+
+__all__ = [
+    "DepartingRows",
+    "HaloCheck",
+    "MOST_BYTES",
+    "PartitionChecks",
+    "PartitionRows",
+    "SideCheck",
+    "gathered",
+    "split_sides",
+]
+
+# Fewer and larger batches than Spark sends, since a task works batch by batch.
+
+MOST_BYTES = 1 << 23
+"""Bytes at which a batch is large enough, however few rows it has."""
+
+
+def gathered(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of ``batches`` in the same order, in batches of about ``rows`` rows.
+
+    Spark sends batches of 10,000 rows (``spark.sql.execution.arrow.maxRecordsPerBatch``). What a
+    task does for a batch takes milliseconds besides what it does for the rows.
+
+    The first batch passes as it is, and the next ones grow with the rows that have passed, so that
+    the device begins as early as without gathering. No batch is cut. Batches that are joined are
+    copied, and are let go then.
+
+    Parameters
+    ----------
+    batches : iterator of RecordBatch
+        Batches of one schema.
+    rows : int
+        A batch with so many rows is large enough.
+    """
+    waiting: list[pa.RecordBatch] = []
+    count = size = passed = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += batch.num_rows
+        size += batch.nbytes
+        if count >= min(rows, passed) or size >= MOST_BYTES:
+            passed += count
+            yield _one(waiting)
+            waiting, count, size = [], 0, 0
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else joined(batches)
+
+
+# The left and the right rows of tagged batches, as two tables.
+
+
+def split_sides(
+    batches: Sequence[pa.RecordBatch], layout: TaggedLayout
+) -> tuple[pa.Table, pa.Table]:
+    """Return the left and the right rows of tagged batches, each in their order."""
+    sides = []
+    for side, schema in ((LEFT, layout.left), (RIGHT, layout.right)):
+        own = [
+            pa.RecordBatch.from_arrays(
+                batch.filter(pc.equal(batch.column(layout.side), side)).columns[
+                    layout.slices[side]
+                ],
+                schema=schema,
+            )
+            for batch in batches
+        ]
+        sides.append(pa.Table.from_batches(own, schema))
+    return sides[LEFT], sides[RIGHT]
+
+
+# The halo rows of a count-based window as they pass: counted, and cut down to the window.
+
+_SIDES = ("left", "right")
+
+
+class HaloCheck:
+    """Passes on the last halo rows of each side, as many as the window holds.
+
+    A task knows from the rows which partition they were sent to; that of the task itself can be
+    another one, as in a union with other frames.
+
+    Parameters
+    ----------
+    counts : HaloCounts
+        How many halo rows there must be, and how many of them are needed.
+    """
+
+    def __init__(self, counts: HaloCounts) -> None:
+        self._counts = counts
+        self._part: int | None = None
+        self._seen = [0, 0]
+        self._complete = False
+
+    def see(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return ``batch`` without the halo rows that no row of the partition meets.
+
+        Raises
+        ------
+        FailureError
+            If there are more or fewer halo rows than were counted when the ranges were cut.
+        """
+        if self._complete or not batch.num_rows:
+            return batch
+        if self._part is None:
+            self._part = batch.column("part")[0].as_py()
+        halo = batch.column("halo").to_numpy(zero_copy_only=False)
+        sides = batch.column("side").to_numpy()
+        kept = np.ones(batch.num_rows, np.bool_)
+        for side in range(len(_SIDES)):
+            rows = np.flatnonzero(halo & (sides == side))
+            needless = (
+                self._wanted(self._counts.sent)[side] - self._wanted(self._counts.needed)[side]
+            )
+            kept[rows[: max(0, needless - self._seen[side])]] = False
+            self._seen[side] += len(rows)
+        if not halo.all():
+            self._require_all()
+        return batch if kept.all() else batch.filter(pa.array(kept))
+
+    def finish(self) -> None:
+        """No rows follow; raises like :meth:`see`."""
+        if self._part is not None and not self._complete:
+            self._require_all()
+
+    def _wanted(self, counts: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+        assert self._part is not None  # there is a row, and only ranges are sent rows
+        return counts[self._part]
+
+    def _require_all(self) -> None:
+        for side, name in enumerate(_SIDES):
+            found, expected = self._seen[side], self._wanted(self._counts.sent)[side]
+            if found != expected:
+                raise FailureError(
+                    f"The {name} input changed while it was joined: range {self._part} of the "
+                    f"order column has {found:,} rows in its halo, not {expected:,} as counted "
+                    f"before; write the input to a table or persist() it, or take partitions=1."
+                )
+        self._complete = True
+
+
+# Which rows leave a count-based window in the range of their partition, told as they pass.
+
+
+class DepartingRows:
+    """Adds a column that tells which rows the partition answers for if they come alone.
+
+    A row leaves the window with the row of its own side that is so many rows behind it. The
+    partition answers for the row if that one is its own; the last partition also if there is none.
+    Which rows are the last ones of a range is known from the counts only.
+
+    Parameters
+    ----------
+    counts : HaloCounts
+        How many rows of either side come: the halo, cut down to what is needed, and the own ones.
+    size : int
+        Of the window.
+    """
+
+    def __init__(self, counts: HaloCounts, size: int) -> None:
+        self._counts = counts
+        self._size = size
+        self._part: int | None = None
+        self._seen = [0, 0]
+
+    def see(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return ``batch`` with the column :data:`ALONE_COLUMN`."""
+        if self._part is None and batch.num_rows:
+            # The task itself may have another number, as in a union with other frames.
+            self._part = batch.column("part")[0].as_py()
+        sides = batch.column("side").to_numpy()
+        alone = np.zeros(batch.num_rows, np.bool_)
+        for side in range(len(_SIDES)):
+            rows = np.flatnonzero(sides == side)
+            if len(rows):
+                pushed_by = self._size + self._seen[side] + np.arange(len(rows))
+                alone[rows] = self._in_range(side, pushed_by)
+                self._seen[side] += len(rows)
+        return batch.append_column(ALONE_COLUMN, pa.array(alone))
+
+    def finish(self) -> None:
+        """No rows follow.
+
+        Raises
+        ------
+        FailureError
+            If there were more or fewer of them than were counted when the ranges were cut.
+        """
+        if self._part is None:
+            return
+        for side, name in enumerate(_SIDES):
+            halo, own = self._counts.needed[self._part][side], self._counts.own[self._part][side]
+            if self._seen[side] != halo + own:
+                raise FailureError(
+                    f"The {name} input changed while it was joined: range {self._part} of the "
+                    f"order column has {self._seen[side] - halo:,} rows, not {own:,} as counted "
+                    f"before; write the input to a table or persist() it, or take partitions=1."
+                )
+
+    def _in_range(self, side: int, pushed_by: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether rows of one side, by their places in the partition, are its own or missing."""
+        assert self._part is not None  # there is a row
+        halo, own = self._counts.needed[self._part][side], self._counts.own[self._part][side]
+        inside = pushed_by >= halo
+        is_last = self._part == len(self._counts.own) - 1
+        return inside if is_last else inside & (pushed_by < halo + own)
+
+
+# What is required of the rows of one side: a place in time, and the declared order.
+
+Int64s = npt.NDArray[np.int64]
+
+_ROW_BITS = 33
+"""Bits of an input row's number that count within its Spark partition."""
+
+
+class SideCheck:
+    """Checks the rows of one side of a partition as they pass.
+
+    Row numbers must rise with the times where an input was declared sorted. A range of time begins
+    with the last rows before it, as halo rows, so a row that goes back in time is found in some
+    range, wherever it stands. Where each partition of the input was declared sorted by itself, row
+    numbers must rise within each partition.
+
+    Parameters
+    ----------
+    side : str
+        Of which input, for messages.
+    order : str
+        Its order column.
+    is_sorted : bool
+        Whether the input was declared sorted.
+    columns : sequence of str
+        Its columns, to show a row with.
+    first : int
+        Place of the first of them in the batches.
+    per_partition : bool
+        Whether that was declared of each partition of the input by itself.
+    """
+
+    def __init__(
+        self,
+        side: str,
+        order: str,
+        is_sorted: bool,
+        columns: Sequence[str],
+        first: int,
+        *,
+        per_partition: bool = False,
+    ) -> None:
+        self._side = side
+        self._columns = columns
+        self._first = first
+        self._order = order
+        self._is_sorted = is_sorted
+        self._per_partition = per_partition
+        self._last: dict[int, tuple[int, object]] = {}  # by partition, 0 for a whole input
+
+    def see(self, batch: pa.RecordBatch, mask: pa.Array) -> None:
+        """Check the rows of ``batch`` that ``mask`` selects; they come sorted by order and row.
+
+        Raises
+        ------
+        NullOrderError, DisorderError
+            If a row has no time, or goes back in time, showing it.
+        """
+        order = batch.column("order")
+        if not (self._is_sorted or order.null_count):
+            return
+        rows, order = (column.filter(mask) for column in (batch.column("row"), order))
+        if order.null_count:
+            # Spark's row numbers say nothing to a user, so the row itself is shown. Nulls sort
+            # first, by the numbers of their rows.
+            raise NullOrderError(f"{self._side}.{self._order}", row=self._row(batch.filter(mask)))
+        if not self._is_sorted or not len(rows):
+            return
+        numbers = rows.to_numpy()
+        if not self._per_partition:
+            self._require_rising(0, numbers, order)
+            return
+        partitions = numbers >> _ROW_BITS
+        for partition in np.unique(partitions).tolist():
+            (own,) = np.nonzero(partitions == partition)
+            self._require_rising(partition, numbers[own], order.take(pa.array(own)))
+
+    def _require_rising(self, source: int, numbers: Int64s, order: pa.Array) -> None:
+        """Raise if a later time belongs to an earlier row of the same source."""
+        last = self._last.get(source)
+        if last is not None and numbers[0] < last[0]:
+            self._raise(last[0], last[1], order[0].as_py())
+        (falls,) = np.nonzero(numbers[1:] < numbers[:-1])
+        if len(falls):
+            at = int(falls[0])
+            self._raise(int(numbers[at]), order[at].as_py(), order[at + 1].as_py())
+        self._last[source] = int(numbers[-1]), order[len(order) - 1].as_py()
+
+    def _row(self, batch: pa.RecordBatch) -> dict[str, object]:
+        """Return the first row of ``batch`` by the names of its columns."""
+        places = range(self._first, self._first + len(self._columns))
+        return {
+            name: batch.column(place)[0].as_py()
+            for name, place in zip(self._columns, places, strict=True)
+        }
+
+    def _raise(self, row: int, earlier: object, later: object) -> None:
+        partition, within = row >> _ROW_BITS, row & ((1 << _ROW_BITS) - 1)
+        raise DisorderError(
+            f"{self._side}.{self._order}",
+            within,
+            later,
+            earlier,
+            partition=partition if partition or self._per_partition else None,
+        )
+
+
+# The rows of one partition as they pass by: laid out, counted and checked.
+
+
+@dataclass(frozen=True)
+class PartitionChecks:
+    """What is required of the rows of a partition.
+
+    Parameters
+    ----------
+    query : JoinQuery
+        Names the order columns, the type of the join, and whether the inputs were declared sorted.
+    halos : HaloCounts, optional
+        How large the halos of a count-based window are.
+    """
+
+    query: JoinQuery
+    halos: HaloCounts | None = None
+
+
+class PartitionRows:
+    """The rows of a partition as they pass.
+
+    Parameters
+    ----------
+    batches : iterator of RecordBatch
+        Tagged batches.
+    left, right : Schema
+        Columns of the inputs.
+    checks : PartitionChecks
+        What is required of the rows.
+
+    Attributes
+    ----------
+    layout : TaggedLayout
+        Where the columns stand, by the types that they have here, which can differ in little from
+        those that Spark announced.
+    counts : list of int
+        Rows of either side so far, without halo rows.
+    halo_rows : int
+        Halo rows so far, without those that the window does not hold any more.
+    """
+
+    def __init__(
+        self,
+        batches: Iterator[pa.RecordBatch],
+        left: pa.Schema,
+        right: pa.Schema,
+        checks: PartitionChecks,
+    ) -> None:
+        self._batches = batches
+        self._first = next(batches, None)
+        query = checks.query
+        self._halo_check = None if checks.halos is None else HaloCheck(checks.halos)
+        self._departing: DepartingRows | None = None
+        if checks.halos is not None and query.how is not JoinType.INNER:
+            assert isinstance(query.window, CountWindow)  # what halos are counted for
+            self._departing = DepartingRows(checks.halos, query.window.size)
+        if self._first is None:
+            self._schema = pa.schema(
+                [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
+            )
+            for letter, columns in zip(PAYLOAD, (left, right), strict=True):
+                for index, column in enumerate(columns):
+                    self._schema = self._schema.append(pa.field(f"{letter}{index}", column.type))
+        else:
+            self._schema = self._first.schema
+        if self._departing is not None and self._first is not None:
+            self._schema = self._schema.append(pa.field(ALONE_COLUMN, pa.bool_()))
+        types = self._schema.types[len(TAG_COLUMNS) :]
+        shared = f"{SHARED}0" in self._schema.names
+        middle = 0 if shared else len(left)
+        self._checks = [
+            SideCheck(
+                side,
+                order,
+                query.sorted,
+                columns.names,
+                len(TAG_COLUMNS) + first,
+                per_partition=query.per_partition,
+            )
+            for side, order, columns, first in zip(
+                ("left", "right"), query.order, (left, right), (0, middle), strict=True
+            )
+        ]
+        self._halo = HALO_COLUMNS[1] if HALO_COLUMNS[1] in self._schema.names else None
+        self.layout = TaggedLayout(
+            pa.schema(zip(left.names, types[: len(left)], strict=True)),
+            pa.schema(zip(right.names, types[middle : middle + len(right)], strict=True)),
+            len(TAG_COLUMNS),
+            shared=shared,
+            halo=self._halo,
+            alone=ALONE_COLUMN if ALONE_COLUMN in self._schema.names else None,
+        )
+        self.counts = [0, 0]
+        self.halo_rows = 0
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Return the batches, to be read once."""
+        return pa.RecordBatchReader.from_batches(self._schema, self._passing())
+
+    def _passing(self) -> Iterator[pa.RecordBatch]:
+        first, self._first = self._first, None
+        for batch in self._batches if first is None else chain([first], self._batches):
+            kept = batch if self._halo_check is None else self._halo_check.see(batch)
+            if self._departing is not None:
+                kept = self._departing.see(kept)
+            if kept.num_rows:
+                self._see(kept)
+                yield kept
+        for check in (self._halo_check, self._departing):
+            if check is not None:
+                check.finish()
+
+    def _see(self, batch: pa.RecordBatch) -> None:
+        """Count and check the rows of both sides."""
+        halo = None if self._halo is None else batch.column(self._halo)
+        for side in (LEFT, RIGHT):
+            mask = pc.equal(batch.column("side"), pa.scalar(side, pa.int8()))
+            count = mask.true_count
+            self._checks[side].see(batch, mask)
+            halos = 0 if halo is None else pc.and_(mask, halo).true_count
+            self.counts[side] += count - halos
+            self.halo_rows += halos

@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same question as Spark's own join: exact, without overflow, quick by cells of a grid."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
+import math
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    IntegerType,
+    ShortType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from host import CountWindow, UsageError
+from host.columns.fields import TermTypes
+from host.columns.kinds import Kind, column_type
+from host.columns.scale import bound_in_ticks, common_tick
+from host.query.queries import JoinQuery, Term
+from host.reference.types import JoinType
+from spark_offload.partitioning.columns import arrow_schema, output_schema
+
+__all__ = [
+    "Cells",
+    "Difference",
+    "Limit",
+    "MOST_LONG",
+    "cells_of",
+    "difference_of",
+    "in_cells",
+    "own_join",
+    "repeated_for_cells",
+]
+
+# The comparisons of a query as Spark evaluates them: exact, and without overflow.
+
+Limit: TypeAlias = int | float | Decimal | None
+"""A bound in the unit of the numbers that are compared; None if that end is open."""
+
+MOST_LONG = (1 << 63) - 1
+"""The greatest whole number of 64 bits."""
+
+_NARROW = (BooleanType, ByteType, ShortType, IntegerType, DateType)
+"""Types whose differences fit 64 bits."""
+
+_FARTHEST = {True: 1 << 33, False: 1 << 65}
+"""No two whole numbers are so far apart: of narrow types, and of those of 64 bits."""
+
+_MOST_DIGITS = 10**38 - 1
+"""The greatest decimal of Spark, without its point."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One term over two columns: ``low <= left - right <= high``, or an equality.
+
+    The two columns become numbers of one unit: whole numbers, dates (in days) and times (in
+    microseconds) become ``bigint``, floating-point numbers ``double``, decimals stay what they are.
+
+    Parameters
+    ----------
+    types : TermTypes
+        The term, and what its columns hold.
+    kinds : (DataType, DataType)
+        The columns' types in Spark.
+    low, high : int, float, Decimal or None
+        The bounds in the common unit; those of whole numbers rounded inwards.
+    """
+
+    types: TermTypes
+    kinds: tuple[DataType, DataType]
+    low: Limit
+    high: Limit
+
+    @property
+    def is_equality(self) -> bool:
+        """Whether the two values must be equal."""
+        return self.types.term.is_equality
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the numbers are whole numbers of 64 bits."""
+        return self.types.left.kind not in (Kind.FLOAT, Kind.DECIMAL)
+
+    @property
+    def farthest(self) -> int:
+        """A distance that no two of the numbers have, if they are whole."""
+        return _farthest(self.kinds)
+
+    def number(self, column: Column, side: int) -> Column:
+        """Return a column of one side as the number that is compared."""
+        kind = self.kinds[side]
+        if isinstance(kind, DecimalType):
+            return column
+        if self.types.left.kind is Kind.FLOAT:
+            return column.cast("double")
+        if self.types.left.kind is Kind.TIME:
+            return (column.cast("decimal(14,9)") * 1_000_000_000).cast("bigint")
+        return _WHOLE.get(type(kind), _long)(column)
+
+    def holds(self, left: Column, right: Column) -> Column:
+        """Return the condition that a pair fulfils; null if a value is, which leaves it out."""
+        if self.is_equality:
+            return left == right
+        bounds = [limit for limit in (self.low, self.high) if limit is not None]
+        if not bounds:
+            return left.isNotNull() & right.isNotNull()
+        difference, number = self._subtracted(self.number(left, 0), self.number(right, 1))
+        conditions = []
+        if self.low is not None:
+            conditions.append(difference >= F.lit(number(self.low)))
+        if self.high is not None:
+            conditions.append(difference <= F.lit(number(self.high)))
+        return reduce(lambda one, other: one & other, conditions)
+
+    def _subtracted(self, left: Column, right: Column) -> tuple[Column, Callable[[Any], Any]]:
+        """Return the difference, and the function of a bound to what it is compared with."""
+        if not self.is_whole or all(isinstance(kind, _NARROW) for kind in self.kinds):
+            return left - right, lambda limit: limit
+        if all(
+            limit is not None and abs(int(limit)) <= MOST_LONG for limit in (self.low, self.high)
+        ):
+            # A difference that overflows is null: it is outside of any such bounds.
+            return F.try_subtract(left, right), lambda limit: limit
+        return left.cast("decimal(20,0)") - right.cast("decimal(20,0)"), Decimal
+
+
+def difference_of(
+    term: Term, schemas: tuple[StructType, StructType], arrow: tuple[pa.Schema, pa.Schema]
+) -> Difference:
+    """Return how Spark evaluates ``term`` over inputs of these schemas.
+
+    Raises
+    ------
+    UsageError
+        If the columns or the bounds cannot be compared.
+    """
+    names = term.left, term.right
+    kinds = schemas[0][names[0]].dataType, schemas[1][names[1]].dataType
+    types = TermTypes(
+        term, column_type(arrow[0], names[0], "left"), column_type(arrow[1], names[1], "right")
+    )
+    tick = common_tick(types.left, types.right)[0]
+    limits = []
+    for bound, inwards in ((term.low, math.ceil), (term.high, math.floor)):
+        ticks = bound_in_ticks(bound, types.left, tick, f"In '{term}', bound")
+        limits.append(None if ticks is None else _limit(Fraction(ticks), types, kinds, inwards))
+    return Difference(types, kinds, *limits)
+
+
+def _limit(
+    ticks: Fraction,
+    types: TermTypes,
+    kinds: tuple[DataType, DataType],
+    inwards: Callable[[Fraction], int],
+) -> Limit:
+    """A bound in ticks as the number that differences are compared with."""
+    if types.left.kind is Kind.FLOAT:
+        try:
+            return float(ticks)
+        except OverflowError:
+            return math.inf if ticks > 0 else -math.inf
+    whole = inwards(ticks)
+    if types.left.kind is not Kind.DECIMAL:
+        farthest = _farthest(kinds)
+        return max(-farthest, min(whole, farthest))
+    scale = max(kind.scale for kind in kinds if isinstance(kind, DecimalType))
+    return Decimal(max(-_MOST_DIGITS, min(whole, _MOST_DIGITS))).scaleb(-scale)
+
+
+def _long(number: Column) -> Column:
+    return number.cast("bigint")
+
+
+def _farthest(kinds: tuple[DataType, DataType]) -> int:
+    """A distance that no two whole numbers of these types have."""
+    return _FARTHEST[all(isinstance(kind, _NARROW) for kind in kinds)]
+
+
+def _microseconds(interval: Column) -> Column:
+    return F.call_function("div", interval, F.expr("interval '0.000001' second"))
+
+
+# Times without a zone are subtracted from one another: their difference is an interval of exact
+# length, whatever the session's zone, whereas `timestampdiff` counts its changes of the clock.
+_WHOLE: dict[type[DataType], Callable[[Column], Column]] = {
+    DateType: lambda date: F.unix_date(date).cast("bigint"),
+    TimestampType: F.unix_micros,
+    TimestampNTZType: lambda time: _microseconds(time - F.lit("1970-01-01").cast("timestamp_ntz")),
+    DayTimeIntervalType: _microseconds,
+}
+
+
+# Bounded differences as an equality of grid cells, which Spark can hash or sort.
+#
+# A field's values are cut into cells. A row of one side lies in one cell; a row of the other side
+# is repeated for every cell that its band reaches. Rows that match meet in exactly one cell, so
+# an equality of cells, with the exact conditions beside it, gives every pair once.
+#
+# Cells are twice as wide as the band: then a band reaches at most two of them, and three of two
+# on average. Wider cells hold more rows that do not match; narrower ones repeat more rows.
+
+_FIELD_BITS = 32
+"""Cells of one field that lie less than ``2 ** _FIELD_BITS`` apart never share a key."""
+
+_LAST_CELL = float(1 << 50)
+"""Cells of doubles are numbered up to this; doubles beyond it share the last cell."""
+
+_GREATEST = 1e300
+"""Doubles beyond this share the last cell too, NaN and infinity among them."""
+
+_ROUNDING = 2.0**-50
+"""Bounds the error of a few sums of doubles, relative to the greatest of them."""
+
+_FINEST = 2.0**-30
+"""Cells of doubles are not narrower than the bounds of the difference times this."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of one field.
+
+    Parameters
+    ----------
+    difference : Difference
+        The term whose columns are cut into cells; bounded on both sides.
+    width : int or float
+        Of a cell, in the unit of the numbers that are compared.
+    """
+
+    difference: Difference
+    width: int | float
+
+    def of(self, column: Column, side: int) -> Column:
+        """Return the cell that a row lies in; null if its value is."""
+        return F.when(column.isNotNull(), self._cell(self.difference.number(column, side)))
+
+    def reached(self, column: Column, side: int) -> tuple[Column, Column]:
+        """Return the first and the last cell in which a row's partners can lie, or two nulls."""
+        # `least` and `greatest` skip nulls, which would meet one another in one cell.
+        first, last = self._reached(column, side)
+        return F.when(column.isNotNull(), first), F.when(column.isNotNull(), last)
+
+    def _reached(self, column: Column, side: int) -> tuple[Column, Column]:
+        low, high = self._bounds
+        nearest, farthest = (-high, -low) if side == 0 else (low, high)
+        number = self.difference.number(column, side)
+        if self.difference.is_whole:
+            return (
+                self._cell(_saturated(number, int(nearest))),
+                self._cell(_saturated(number, int(farthest))),
+            )
+        value = _clamped(number.cast("double"), _GREATEST)
+        # Doubles are rounded, and decimals where they become doubles.
+        error = (F.abs(value) + max(abs(low), abs(high))) * F.lit(_ROUNDING)
+        return self._cell(value + nearest - error), self._cell(value + farthest + error)
+
+    @property
+    def _bounds(self) -> tuple[int | float, int | float]:
+        low, high = _numbers(self.difference)
+        return low, max(low, high)  # bounds that exclude each other: any one cell will do
+
+    def _cell(self, number: Column) -> Column:
+        """Return the cell of a number: a function that never decreases, so that no match is lost.
+
+        Numbers are divided towards zero. This makes the cell around zero twice as wide as the
+        others, which does no harm.
+        """
+        if self.difference.is_whole:
+            return F.call_function("div", number, F.lit(int(self.width)).cast("bigint"))
+        value = _clamped(number.cast("double"), _GREATEST)
+        return _clamped(value / F.lit(float(self.width)), _LAST_CELL).cast("bigint")
+
+
+def cells_of(difference: Difference) -> Cells | None:
+    """Return the cells of a term, or None if it cannot be cut.
+
+    It cannot if it is an equality, which needs no cells, if it is open at one end, or if its bounds
+    are so wide that they exclude next to nothing.
+    """
+    if difference.is_equality or difference.low is None or difference.high is None:
+        return None
+    low, high = _numbers(difference)
+    farthest = max(abs(low), abs(high))
+    if difference.is_whole:
+        count = max(1, int(high) - int(low) + 1)
+        return Cells(difference, 2 * count) if farthest < difference.farthest // 16 else None
+    width = max(2.0 * (high - low), farthest * _FINEST, 1 / _GREATEST)
+    return Cells(difference, width) if farthest < _GREATEST / _LAST_CELL**2 else None
+
+
+def in_cells(
+    frame: DataFrame, name: str, cells: Sequence[tuple[Cells, Column]], side: int
+) -> DataFrame:
+    """Return ``frame`` with the key of the cell that each row lies in, as column ``name``."""
+    return frame.withColumn(name, _key([cell.of(column, side) for cell, column in cells]))
+
+
+def repeated_for_cells(
+    frame: DataFrame, name: str, cells: Sequence[tuple[Cells, Column]], side: int
+) -> DataFrame:
+    """Return every row once for each cell that it reaches, whose key is column ``name``.
+
+    Rows with a null in one of the fields are left out.
+    """
+    columns = frame.columns
+    fields = [f"{name}{at}" for at in range(len(cells))]
+    for field, (cell, column) in zip(fields, cells, strict=True):
+        frame = frame.withColumn(field, F.explode(F.sequence(*cell.reached(column, side))))
+    return frame.select(*columns, _key([F.col(field) for field in fields]).alias(name))
+
+
+def _key(cells: list[Column]) -> Column:
+    """Mix the cells of all fields into one number.
+
+    The cells that one row reaches differ by few in each field, so that their keys differ in the low
+    or in the high bits: no pair of rows meets twice. Other cells that share a key only meet rows in
+    vain.
+    """
+    return reduce(lambda mixed, cell: F.shiftleft(mixed, _FIELD_BITS).bitwiseXOR(cell), cells)
+
+
+def _numbers(difference: Difference) -> tuple[int | float, int | float]:
+    """Both bounds: whole numbers as they are, all others as doubles."""
+    assert difference.low is not None
+    assert difference.high is not None
+    if difference.is_whole:
+        return int(difference.low), int(difference.high)
+    return float(difference.low), float(difference.high)
+
+
+def _saturated(number: Column, distance: int) -> Column:
+    """Return the sum; the least or the greatest number of 64 bits where it does not fit."""
+    if distance >= 0:
+        return F.least(number, F.lit(MOST_LONG - distance)) + F.lit(distance).cast("bigint")
+    return F.greatest(number, F.lit(-MOST_LONG - 1 - distance)) + F.lit(distance).cast("bigint")
+
+
+def _clamped(value: Column, most: float) -> Column:
+    """Return doubles between ``-most`` and ``most``, which NaN becomes, as the greatest."""
+    return F.least(F.greatest(value, F.lit(-most)), F.lit(most))
+
+
+# The same question as Spark's own join: where no accelerator can serve, and to verify one.
+
+_CELLS = "l_cell", "r_cell"
+"""Columns with the keys of the cells, beside the numbered columns of the inputs."""
+
+
+def own_join(left: DataFrame, right: DataFrame, query: JoinQuery) -> DataFrame:
+    """Return the answer to a join over a time-based window, joined by Spark, in no order.
+
+    A pair within a window is a pair whose times differ by no more than its width, whatever came
+    first; so conditions on the columns say all of it. Spark joins by equalities. Bounded
+    differences become one, of grid cells (:mod:`spark_offload.verification.own_join`), so that
+    Spark does not compare every row with every row.
+
+    Of the bounded terms two are cut into cells, or one if there is an equality, by which Spark
+    divides the rows already: each further field repeats half of the rows of one side once more.
+    Nothing is known of the values, so the terms of the query come first, as they are given: whoever
+    writes a band means it to exclude most rows. The window, which is bounded too, comes last.
+
+    A side whose rows come alone is not the one that is repeated. In a full outer join the rows of
+    both come alone, so it is a left outer join and, besides, the right rows that are in no pair;
+    Spark reads both inputs twice for it.
+
+    Raises
+    ------
+    UsageError
+        If the window is count-based (which rows it holds is no condition on two rows), or the
+        columns cannot be compared.
+    """
+    if isinstance(query.window, CountWindow):
+        raise UsageError(
+            f"The last {query.window.size} rows of a side are no condition on two rows, so Spark "
+            f"cannot join them by itself; give a window by time (within=...)."
+        )
+    grid = _GridJoin.of(left, right, query)
+    if query.how is JoinType.FULL:
+        pairs = grid.joined(JoinType.LEFT)
+        joined = pairs.unionByName(grid.lone_right_rows(), allowMissingColumns=True)
+    else:
+        joined = grid.joined(query.how)
+    columns = [name for side in grid.sides for name in side.columns if name in joined.columns]
+    names = output_schema(left.schema, right.schema, query.suffix, query.how).names
+    return joined.select(*columns).toDF(*names)
+
+
+@dataclass(frozen=True)
+class _GridJoin:
+    """Both inputs with numbered columns, and what is compared.
+
+    Parameters
+    ----------
+    sides : (DataFrame, DataFrame)
+        The inputs; their columns are called ``l0``, ``l1``, … and ``r0``, ``r1``, …
+    differences : sequence of (Difference, (str, str))
+        The terms and the window, with the columns that they compare.
+    """
+
+    sides: tuple[DataFrame, DataFrame]
+    differences: tuple[tuple[Difference, tuple[str, str]], ...]
+
+    @classmethod
+    def of(cls, left: DataFrame, right: DataFrame, query: JoinQuery) -> "_GridJoin":
+        """Prepare a query."""
+        width: Any = getattr(query.window, "lifespan", query.window)
+        window = Term(*query.order, -width, width)
+        schemas = left.schema, right.schema
+        arrow = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
+        numbered = [
+            [f"{letter}{at}" for at in range(len(schema.names))]
+            for letter, schema in zip("lr", schemas, strict=True)
+        ]
+        differences = []
+        for term in (*query.terms, window):
+            difference = difference_of(term, schemas, arrow)
+            columns = (
+                numbered[0][schemas[0].names.index(term.left)],
+                numbered[1][schemas[1].names.index(term.right)],
+            )
+            differences.append((difference, columns))
+        return cls((left.toDF(*numbered[0]), right.toDF(*numbered[1])), tuple(differences))
+
+    def joined(self, how: JoinType) -> DataFrame:
+        """Return the rows of the answer to a join of a type other than full."""
+        # The side that is repeated must not be one whose rows come alone. An inner join repeats the
+        # left side, as Spark rather keeps the right one in memory.
+        repeated = 0 if how in (JoinType.INNER, JoinType.RIGHT) else 1
+        sides = self._in_cells(repeated)
+        return sides[0].join(sides[1], self._condition(), how.value)
+
+    def lone_right_rows(self) -> DataFrame:
+        """Return the right rows that are in no pair."""
+        sides = self._in_cells(0)
+        return sides[1].join(sides[0], self._condition(), "left_anti")
+
+    @property
+    def _cells(self) -> list[tuple[Cells, tuple[str, str]]]:
+        found = [(cells_of(difference), columns) for difference, columns in self.differences]
+        cells = [(cell, columns) for cell, columns in found if cell is not None]
+        equal = any(difference.is_equality for difference, _ in self.differences)
+        return cells[: 1 if equal else 2]
+
+    def _in_cells(self, repeated: int) -> list[DataFrame]:
+        """Return both sides with the keys of their cells, one of them repeated."""
+        sides = []
+        for side, frame in enumerate(self.sides):
+            cells = [(cell, F.col(columns[side])) for cell, columns in self._cells]
+            if cells:
+                place = repeated_for_cells if side == repeated else in_cells
+                frame = place(frame, _CELLS[side], cells, side)
+            sides.append(frame)
+        return sides
+
+    def _condition(self) -> Column:
+        conditions = [
+            difference.holds(*(F.col(name) for name in columns))
+            for difference, columns in self.differences
+        ]
+        if self._cells:
+            conditions.append(F.col(_CELLS[0]) == F.col(_CELLS[1]))
+        return reduce(lambda one, other: one & other, conditions)

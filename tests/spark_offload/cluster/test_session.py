@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A session that runs already is what was asked for, and what Java prints is kept."""
+
+import os
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
+
+from pyspark import SparkConf
+import pytest
+
+from host import UsageError
+from spark_offload.cluster import session
+from spark_offload.cluster.session import open_session
+
+STARTS = """
+import os, sys
+from host import FailureError
+from spark_offload.cluster.session import java_log
+from spark_offload.cluster.session import open_session
+
+try:
+    options = {"spark.driver.extraJavaOptions": "-Xmx1g"}
+    open_session("refused", master="local[1]", options=options)
+except FailureError as error:
+    print(error)
+spark = open_session("started", master="local[1]", options={"spark.sql.shuffle.partitions": "3"})
+print(spark.conf.get("spark.sql.shuffle.partitions"), spark.sparkContext.appName)
+print(java_log().path)
+conf = spark.sparkContext.getConf()
+print(*(conf.get(f"spark.driver.{name}") for name in ("bindAddress", "host", "memory")))
+os.write(2, b"from another thread")
+"""
+
+
+def test_a_running_session_is_returned_if_its_options_are_those_asked_for(spark):
+    options = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "False"}
+    assert open_session("again", options=options) is spark
+    found = []
+    thread = threading.Thread(target=lambda: found.append(open_session("in another thread")))
+    thread.start()
+    thread.join(60)
+    assert found[0].sparkContext is spark.sparkContext
+
+
+def test_an_option_that_the_running_session_has_not_got_is_an_error(spark):
+    with pytest.raises(
+        UsageError,
+        match=r"shuffle\.partitions is '2', not '7' as asked for; stop that session first",
+    ):
+        open_session("other", options={"spark.sql.shuffle.partitions": "7"})
+    with pytest.raises(UsageError, match=r"spark\.not\.there is not set, not 'x'"):
+        open_session("other", options={"spark.not.there": "x"})
+    # One that has its value from Spark itself is as good as set.
+    open_session(
+        "same", options={"spark.sql.ansi.enabled": spark.conf.get("spark.sql.ansi.enabled")}
+    )
+
+
+def test_what_java_prints_is_named_by_the_error_and_goes_when_all_went_well(tmp_path, root):
+    """One start that fails, then one that does not; other output of the process is its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS],
+        cwd=root, env=os.environ | {"TMPDIR": str(tmp_path)},
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    refused, started, path, settings = done.stdout.splitlines()
+    assert done.stderr == "from another thread"
+    (kept,) = tmp_path.glob("splitjoin-spark-*.log")
+    assert refused.startswith("Spark did not start: ")
+    assert refused.endswith(f"All that Java has printed is in {kept}.")
+    assert "Not allowed to specify max heap" in refused
+    assert "Not allowed to specify max heap" in kept.read_text()
+    assert started == "3 started"
+    assert path != str(kept)
+    address, host, memory = settings.split()
+    assert (address, host) == ("127.0.0.1", "127.0.0.1"), "whatever the machine is called"
+    assert 1024 <= int(memory.removesuffix("m")) <= 4096
+
+
+def test_the_log_of_a_java_process_that_died_is_kept(monkeypatch):
+    removed = []
+    for status, kept in [(None, False), (0, False), (134, True)]:
+        process = SimpleNamespace(poll=lambda status=status: status)
+        gateway = SimpleNamespace(proc=process)
+        monkeypatch.setattr(session, "launch_gateway", lambda *arguments, it=gateway: it)
+        log = session.JavaLog()
+        log.start(SparkConf(loadDefaults=False))
+        log._forget()
+        assert log.path.exists() is kept
+        log.path.unlink(missing_ok=True)
+        removed.append(log.path)
+    assert len(set(removed)) == 3
