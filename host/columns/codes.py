@@ -21,6 +21,7 @@ __all__ = [
     "codes_of_distances",
     "combined",
     "dense",
+    "numbered",
 ]
 
 # Values of a key field that are computed only where they are needed.
@@ -128,6 +129,34 @@ def codes_of_columns(left: Column, right: Column) -> Codes:
 def codes_of_distances(left: UInt64s, right: UInt64s) -> Codes:
     """Number the values of two integer or temporal columns, given as distances."""
     return dense(_chunked(left), _chunked(right))
+
+
+def numbered(fields: Sequence[tuple[Array, Array]]) -> Codes:
+    """Return one code for several fields of 64 bits, less than the number of rows of both sides.
+
+    Parameters
+    ----------
+    fields : sequence of (array, array)
+        Values of the left and of the right rows, for each field; at least one.
+    """
+    codes = [_close_codes(left, right) for left, right in fields]
+    if len(codes) == 1:
+        return codes[0]
+    one = combined(codes)
+    return _close_codes(one.left, one.right)
+
+
+def _close_codes(left: Array, right: Array) -> Codes:
+    """Return codes that are less than the number of values, which may mean counting the distinct.
+
+    Values that lie close enough together are their own codes, but for the least one.
+    """
+    least = min((int(values.min()) for values in (left, right) if len(values)), default=0)
+    most = max((int(values.max()) for values in (left, right) if len(values)), default=0)
+    if most - least < len(left) + len(right):
+        low = left.dtype.type(least)
+        return Codes((left - low).view(np.uint64), (right - low).view(np.uint64), most - least + 1)
+    return dense(_chunked(left.view(np.uint64)), _chunked(right.view(np.uint64)))
 
 
 def combined(terms: Sequence[Codes]) -> Codes:

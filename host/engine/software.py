@@ -190,6 +190,24 @@ class SoftwareEngine:
                 begin = end
                 yield found
 
+    def matches(self, left: Tuples, right: Tuples) -> tuple[SortedIndex, Box, Reads] | None:
+        """Return where the matches of each left tuple are, among all right tuples at once.
+
+        Neither window holds these tuples before or after. The index may give the matches as pairs,
+        or as stretches of its order, which can be reduced without pairs; see
+        :meth:`SortedIndex.is_exact`. None if nothing can match.
+
+        Parameters
+        ----------
+        left, right : Tuples
+            All tuples of both sides.
+        """
+        if self._never or not len(left) or not len(right):
+            return None
+        found = self._search(Side.R, {Side.R: left, Side.S: right}, right, 0, reducing=True)
+        self.compared += found[-1].total
+        return found
+
     def _joined(self, sides: dict[Side, Tuples], end: int) -> Found | None:
         """Join a block with itself and with the windows; None if it must be cut first."""
         old = self._windows or {side: tuples.part(0, 0) for side, tuples in sides.items()}
@@ -236,6 +254,8 @@ class SoftwareEngine:
         sides: dict[Side, Tuples],
         stored: Tuples,
         earlier: int,
+        *,
+        reducing: bool = False,
     ) -> tuple[SortedIndex, Box, Reads]:
         """Return an index of stored tuples, the boxes of a side's block in it, and their reads.
 
@@ -249,6 +269,8 @@ class SoftwareEngine:
             The other side's window, perhaps with the other side's block behind it.
         earlier : int
             Number of tuples in the other side's window.
+        reducing : bool
+            Whether matches are reduced, and not wanted as pairs.
         """
         probes = sides[side]
         begin, end = (
@@ -276,7 +298,7 @@ class SoftwareEngine:
             fields.append(stored.fields[at])
         boxes = Box(first, last, begin, end)
         equal = [bound.low == bound.high for _, bound in self._bounds]
-        index = SortedIndex(fields, equal, len(stored), boxes, stored.valid)
+        index = SortedIndex(fields, equal, len(stored), boxes, stored.valid, reducing=reducing)
         return index, boxes, index.reads(boxes)
 
     def _within(self, probes: Tuples, stored: Tuples) -> tuple[Int64s, Int64s]:

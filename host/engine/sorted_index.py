@@ -135,6 +135,11 @@ class Reads:
         """Number of tuples that are read."""
         return int(self.count.sum())
 
+    def by_probe(self) -> "Reads":
+        """Return the same stretches in the order of their probes."""
+        order = _nearly_ascending(self.probe) if len(self.probe) else self.probe
+        return Reads(self.probe[order], self.start[order], self.count[order])
+
     def pieces(self, most: int) -> Iterator["Reads"]:
         """Yield the stretches in pieces of about ``most`` tuples, and of one stretch at least."""
         ends = np.cumsum(self.count)
@@ -173,6 +178,9 @@ class SortedIndex:
         Boxes of the probes to come; a sample of them decides the layout.
     valid : array of bool, optional
         Which tuples can match at all; by default all.
+    reducing : bool
+        Whether stretches are to be reduced as they are: a layout in which they hold nothing but
+        what lies in the boxes is taken wherever there is one, however long the stretches are.
     """
 
     def __init__(
@@ -182,9 +190,12 @@ class SortedIndex:
         count: int,
         boxes: Box,
         valid: Bools | None = None,
+        *,
+        reducing: bool = False,
     ) -> None:
         numbers = np.arange(count) if valid is None else np.flatnonzero(valid)
         self._fields = fields
+        self._count = count
         self._number_bits = max(1, (count - 1).bit_length())
         self._equal: list[_Digit] = []
         self._cells: list[_Digit] = []
@@ -196,7 +207,10 @@ class SortedIndex:
         if not len(numbers) or not len(boxes):
             self._sorted_numbers = numbers[:0]
             return
-        self._lay_out(numbers, [place for place, is_equal in enumerate(equal) if is_equal], boxes)
+        constant = [self._digit(place, numbers).bits == 0 for place in range(len(fields))]
+        # A field that has one value only takes no bits of the packed number, bounded or equal.
+        single = [at for at in range(len(fields)) if equal[at] or constant[at]]
+        self._lay_out(numbers, single, boxes, reducing=reducing)
         self._sorted_numbers = np.sort(self._packed(numbers))
 
     def reads(self, boxes: Box) -> Reads:
@@ -239,7 +253,15 @@ class SortedIndex:
         piece : int
             Number of tuples that are compared at a time, which bounds the memory.
         """
-        probes, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        none = np.zeros(0, np.int64)
+        parts = [(none, none), *self.pieces(reads, boxes, piece)]
+        probes, numbers = zip(*parts, strict=True)
+        return np.concatenate(probes), np.concatenate(numbers)
+
+    def pieces(
+        self, reads: Reads, boxes: Box, piece: int = 1 << 20
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield what :meth:`found` returns, in the order of the stretches, piece by piece."""
         mask = (1 << self._number_bits) - 1
         for part in reads.pieces(piece):
             probe, place = part.expanded()
@@ -252,11 +274,25 @@ class SortedIndex:
                 kept = values >= boxes.first[field][probe]
                 kept &= values <= boxes.last[field][probe]
                 probe, number = probe[kept], number[kept]
-            probes.append(probe)
-            numbers.append(number)
-        return np.concatenate(probes), np.concatenate(numbers)
+            yield probe, number
 
-    def _lay_out(self, numbers: Int64s, equal: list[int], boxes: Box) -> None:
+    def order(self) -> Int64s:
+        """Return the numbers of the stored tuples in the order of the index."""
+        return self._sorted_numbers & (1 << self._number_bits) - 1
+
+    def is_exact(self, boxes: Box) -> bool:
+        """Return whether each box has one stretch at most, and holds every tuple of it."""
+        if self._rest or self._cells:
+            return False
+        return self._by_number or self._is_whole(boxes)
+
+    def _is_whole(self, boxes: Box) -> bool:
+        """Return whether no box leaves out a stored tuple by its number."""
+        alive = boxes.begin < boxes.end
+        begin, end = boxes.begin[alive], boxes.end[alive]
+        return not len(begin) or (int(begin.max()) == 0 and int(end.min()) == self._count)
+
+    def _lay_out(self, numbers: Int64s, equal: list[int], boxes: Box, *, reducing: bool) -> None:
         """Choose the digits of the packed number."""
         others = [place for place in range(len(self._fields)) if place not in equal]
         sample = _Sample.of(self._fields, numbers, boxes)
@@ -267,11 +303,15 @@ class SortedIndex:
             self._equal = digits
             room -= sum(digit.bits for digit in digits)
         else:
+            self._equal = [digit for digit in digits if not digit.bits]
             self._hash_bits = min(room - reserve, self._number_bits + 12)
-            self._hashed = equal
-            self._rest += equal
+            self._hashed = [digit.field for digit in digits if digit.bits]
+            self._rest += self._hashed
             room -= self._hash_bits
-        chosen = sample.cheapest(equal, others)
+        if reducing and len(others) == 1 and self._is_whole(boxes):
+            chosen = _Layout((), others[0])
+        else:
+            chosen = sample.cheapest(equal, others)
         for field, width in chosen.cells:
             cell = self._digit(field, numbers, width)
             while cell.bits > max(1, room // 2):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns import EncodedSide, encode
-from host.columns.codes import Codes, combined, dense
+from host.columns.codes import numbered
 from host.columns.kinds import column_type, contiguous
 from host.columns.scale import bound_in_ticks
 from host.columns.times import TimePlan, require_temporal
@@ -61,9 +61,6 @@ def joined_rows(
 
 
 # Two tables as the times and keys of an as-of join.
-
-#: Integers of 64 bits.
-AnyInts = npt.NDArray[np.int64] | npt.NDArray[np.uint64]
 
 _LAST = np.uint64((1 << 64) - 1)
 
@@ -155,14 +152,12 @@ def encode_sides(left: pa.Table, right: pa.Table, query: AsofQuery) -> AsofSides
     encoded = encode(left, right, query.pairs, Manifest.load(SOFTWARE_MANIFEST))
     keyed = _with_keys(encoded.left), _with_keys(encoded.right)
     fields = [
-        _numbered(encoded.left.keys[name][keyed[0]], encoded.right.keys[name][keyed[1]])
+        (encoded.left.keys[name][keyed[0]], encoded.right.keys[name][keyed[1]])
         for name in encoded.left.keys
     ]
     keys: tuple[Int64s | None, Int64s | None] = (None, None)
     if fields:
-        codes = combined(fields)
-        if len(fields) > 1:
-            codes = _numbered(codes.left, codes.right)
+        codes = numbered(fields)
         keys = codes.left.astype(np.int64), codes.right.astype(np.int64)
     times = encoded.left.timestamp, encoded.right.timestamp
     return AsofSides(
@@ -201,21 +196,6 @@ def _with_keys(side: EncodedSide) -> Int64s:
     if side.valid is None:
         return np.arange(len(side))
     return np.flatnonzero(side.valid)
-
-
-def _numbered(left: AnyInts, right: AnyInts) -> Codes:
-    """Return codes that are less than the number of values, which may mean counting the distinct.
-
-    Values that lie close enough together are their own codes, but for the least one.
-    """
-    least = min((int(values.min()) for values in (left, right) if len(values)), default=0)
-    most = max((int(values.max()) for values in (left, right) if len(values)), default=0)
-    if most - least < len(left) + len(right):
-        low = left.dtype.type(least)
-        return Codes((left - low).view(np.uint64), (right - low).view(np.uint64), most - least + 1)
-    return dense(
-        *(pa.chunked_array([pa.array(values.view(np.uint64))]) for values in (left, right))
-    )
 
 
 # The as-of join of rows that come in pieces: each left row leaves when no row can change it.

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from host.columns import EncodedJoin, encode
+from host.columns.codes import numbered
 from host.columns.kinds import contiguous
 from host.devices import Device
 from host.devices.waiting import Deadline, DeviceThread, DeviceWatch
+from host.engine.software import SoftwareEngine, Tuples
 from host.errors import AcceleratorLimitError, DeviceError, UsageError, WindowOverflowError
 from host.operators.aggregate import ROWS, AggregateStates, State
-from host.operators.panes import Cells, cells_of, merge_cells
+from host.operators.panes import Cells, cells_of, merge_cells, reduce_ranges
 from host.protocol.codecs import MatchCodec
 from host.protocol.configuration import MARKS, configuration
 from host.protocol.manifest import JoinAggregateManifest
@@ -25,6 +27,7 @@ from host.query.ordering import Ordering
 from host.query.queries import Aggregate, JoinQuery
 from host.query.tables import require_column
 from host.reference.arrivals import Side, UInt64s
+from host.reference.predicate import Bounds
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, TimeWindow
 from host.session.table_join import TableJoin
@@ -135,9 +138,9 @@ def passes_of(encoded: EncodedJoin, manifest: JoinAggregateManifest) -> list[Mat
     ]
 
 
-def _places(times: UInt64s, now: UInt64s) -> Int64s:
-    """Return how many times are at or before each of some others."""
-    return np.searchsorted(times, now, side="right").astype(np.int64)
+def _places(times: UInt64s, now: UInt64s, *, side: Literal["left", "right"] = "right") -> Int64s:
+    """Return how many times are at or before each of some others; from the left, before it."""
+    return np.searchsorted(times, now, side=side).astype(np.int64)
 
 
 def _require_bits(greatest: int, manifest: JoinAggregateManifest) -> None:
@@ -487,6 +490,11 @@ def aggregate_matches(
     if isinstance(device.manifest, JoinAggregateManifest):
         matches = DeviceMatches(*sides, asked, device, **options)
         return _with_aggregates(left, _reduced(matches, right, columns, states), states, chosen)
+    if device.is_software_engine and not options:
+        encoded = encode(*sides, asked, device.manifest)
+        if not encoded.rough_terms:  # whose pairs are compared once more by their rows
+            found = _found_in_software(encoded, right.select(columns), states)
+            return _with_aggregates(left, found, states, chosen)
     join = TableJoin(*sides, asked, device, **options)
     places = (sides[0].num_columns - 1, sides[0].num_columns + sides[1].num_columns - 1)
     cells, values = Cells.none(len(states.states)), right.select(columns)
@@ -516,6 +524,84 @@ def _reduced(
         found[ROWS] = matches.values(np.zeros(right.num_rows, np.int64), None, "*").count
     rows = np.flatnonzero(found[ROWS])
     return Cells(rows, np.zeros_like(rows), tuple(found[state][rows] for state in states.states))
+
+
+def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateStates) -> Cells:
+    """Return the states of all left rows that have a match, by the software engine.
+
+    The matches of a left row are a stretch of the sorted right rows if nothing but equal keys and
+    the window, or a single band, chooses them. Stretches are reduced without being expanded, so
+    that a row with a million matches costs as much as one with two. Others are expanded piece by
+    piece.
+
+    Parameters
+    ----------
+    join : EncodedJoin
+        The rows.
+    values : pa.Table
+        The columns of the right rows that are aggregated.
+    states : AggregateStates
+        What is kept.
+    """
+    sides = join.left, join.right
+    fields: list[tuple[UInt64s, UInt64s]] = []
+    bounds: list[Bounds] = []
+    equal = [name for name, bound in join.bounds.items() if bound == Bounds(0, 0)]
+    if equal:
+        codes = numbered([(sides[0].keys[name], sides[1].keys[name]) for name in equal])
+        fields, bounds = [(codes.left, codes.right)], [Bounds(0, 0)]
+    for name, bound in join.bounds.items():
+        if name not in equal:
+            left, right = (_ordered_like(side.keys[name]) for side in sides)
+            fields.append((left, right))
+            bounds.append(bound)
+    times = [side.timestamp for side in sides]
+    earlier = _places(times[1], times[0], side="left"), _places(times[0], times[1], side="right")
+    tuples = [
+        Tuples(
+            [pair[at] for pair in fields],
+            side.timestamp,
+            earlier[at] + np.arange(len(side)),
+            side.row,
+            side.valid,
+        )
+        for at, side in enumerate(sides)
+    ]
+    found = SoftwareEngine(bounds, join.window).matches(tuples[0], tuples[1])
+    if found is None:
+        return Cells.none(len(states.states))
+    index, boxes, reads = found
+    if not len(reads.probe):
+        return Cells.none(len(states.states))
+    contributions = states.of_rows(_batch(values, join.right.row))
+    if index.is_exact(boxes):
+        order, ends = index.order(), reads.start + reads.count
+        parts = [
+            (
+                join.left.row[reads.probe],
+                [
+                    reduce_ranges(column[order], reads.start, ends, combine)
+                    for column, combine in zip(contributions, states.combines, strict=True)
+                ],
+            )
+        ]
+    else:
+        parts = []
+        for probe, number in index.pieces(reads.by_probe(), boxes, _PIECE):
+            given = [column[number] for column in contributions]
+            piece = cells_of(probe, np.zeros_like(probe), given, states.combines)
+            parts.append((join.left.row[piece.key], list(piece.states)))
+    # A left row is in two pieces if one ends with some of its pairs.
+    rows = np.concatenate([row for row, _ in parts])
+    columns = [np.concatenate(column) for column in zip(*(part for _, part in parts), strict=True)]
+    return cells_of(rows, np.zeros_like(rows), columns, states.combines)
+
+
+def _ordered_like(values: npt.NDArray[Any]) -> UInt64s:
+    """Return a key field as unsigned numbers in the same order, at the same distances."""
+    if values.dtype == np.int64:
+        return values.view(np.uint64) ^ np.uint64(1 << 63)
+    return values.astype(np.uint64, copy=False)
 
 
 def _numbered(table: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -17,6 +17,7 @@ __all__ = [
     "WindowStates",
     "cells_of",
     "merge_cells",
+    "reduce_ranges",
     "reduce_segments",
     "run_begins",
 ]
@@ -255,7 +256,7 @@ class Cells:
             return WindowStates(*sweep.windows(lowest, highest))
         window, key, begin, end = self._ranges(length, advance, lowest, highest)
         states = tuple(
-            _reduce_ranges(values, begin, end, combine)
+            reduce_ranges(values, begin, end, combine)
             for values, combine in zip(self.states, combines, strict=True)
         )
         order = np.lexsort((key, window))
@@ -361,7 +362,8 @@ def reduce_segments(values: Array, begins: Int64s, combine: Combine) -> Array:
     return values
 
 
-def _reduce_ranges(values: Array, begin: Int64s, end: Int64s, combine: Combine) -> Array:
+@_SILENT
+def reduce_ranges(values: Array, begin: Int64s, end: Int64s, combine: Combine) -> Array:
     """Return the reduction of each range of an array; ranges may overlap, and none is empty.
 
     A range is put together from runs of 1, 2, 4, … elements, one for each bit of its length, so

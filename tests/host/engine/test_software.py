@@ -55,7 +55,9 @@ def cases(draw):
     counts = draw(st.integers(0, 60)), draw(st.integers(0, 60))
 
     def column(count):
-        kind = draw(st.integers(0, 3))
+        kind = draw(st.integers(0, 4))
+        if kind == 4:
+            return np.full(count, draw(st.sampled_from([0, 3, *EDGES])))
         if kind == 0:
             return rng.integers(0, 5, count)
         if kind == 1:

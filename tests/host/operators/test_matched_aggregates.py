@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+from time import process_time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from host import open_device
-from host.errors import UnknownColumnError, UnsupportedTypeError, UsageError
+from host.errors import KeyRangeError, UnknownColumnError, UnsupportedTypeError, UsageError
 from host.operators import matches
 from host.operators.matches import aggregate_matches
 from host.operators.verification import reference_pairs
@@ -58,11 +61,26 @@ def expected(left, right, query):
     return rows
 
 
-@pytest.mark.parametrize("window", [TimeWindow(5), CountWindow(3)], ids=["time", "rows"])
-@settings(max_examples=30)
+EQUAL = Term("x", "x")
+TERMS = {
+    "band": BAND.terms, "equality": (EQUAL,), "two equalities": (EQUAL, Term("v", "v")),
+    "both": (EQUAL, Term("v", "v", -3, 2)), "shifted": (Term("x", "x", 1, 1),), "none": (),
+    "one-sided": (Term("x", "v", None, 0),), "floats": (Term("w", "w", -1.5, 2),),
+    "impossible": (Term("x", "x", 3, 2),),
+}  # fmt: skip
+WINDOWS = {
+    "time": TimeWindow(5), "all times": TimeWindow(1 << 40), "rows": CountWindow(3),
+    "all rows": CountWindow(1 << 29),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("terms", TERMS)
+@settings(max_examples=12)
 @given(left=tables(), right=tables())
-def test_each_left_row_has_the_aggregates_of_its_matches(window, left, right):
-    query = JoinQuery(terms=BAND.terms, order=("t", "t"), window=window, how=JoinType.FULL)
+def test_each_left_row_has_the_aggregates_of_its_matches(terms, window, left, right):
+    terms, window = TERMS[terms], WINDOWS[window]
+    query = JoinQuery(terms=terms, order=("t", "t"), window=window, how=JoinType.FULL)
     with open_device("software:") as device, pytest.MonkeyPatch.context() as patch:
         patch.setattr(matches, "_PIECE", 5)
         result = aggregate_matches(left, right, query, AGGREGATES, device)
@@ -83,6 +101,78 @@ def test_a_count_of_rows_reads_no_column_and_types_are_those_of_sql():
     assert none.select(list(AGGREGATES)).to_pylist()[0] == {
         "n": 0, "values": 0, "total": None, "low": None, "high": None, "mean": None,
     }  # fmt: skip
+
+
+def columns_of(rng, count, keys, **values):
+    return pa.table({"t": np.sort(rng.integers(0, 1 << 20, count)), "x": keys, **values})
+
+
+def hot(rng, count):
+    return np.where(rng.random(count) < 0.4, 0, rng.integers(0, count, count))
+
+
+def clustered(rng, count):
+    return rng.normal(0, 100, count).astype(np.int64)
+
+
+def powers_of_two(rng, count):
+    return rng.integers(0, 8, count) << 40
+
+
+def constant(rng, count):
+    return np.zeros(count, np.int64)
+
+
+@pytest.mark.parametrize("band", [False, True])
+@pytest.mark.parametrize("keys", [hot, clustered, powers_of_two, constant])
+def test_no_pair_is_seen_of_matches_that_are_many(keys, band):
+    """2 x 60,000 rows have up to 3.6e9 pairs here, which take minutes if they are expanded."""
+    rng, count = np.random.default_rng(7), 60_000
+    right = columns_of(
+        rng, count, keys(rng, count), v=rng.integers(-99, 99, count), f=rng.random(count)
+    )
+    left = columns_of(rng, count, keys(rng, count))
+    reach = 5 if band else 0
+    query = JoinQuery(
+        terms=(Term("x", "x", -reach, reach),), order=("t", "t"), window=TimeWindow(1 << 21)
+    )
+    wanted = {"n": "count", "total": "sum:v", "mean": "mean:f", "low": "min:v", "high": "max:f"}
+    began = process_time()
+    with open_device("software:") as device:
+        result = aggregate_matches(left, right, query, wanted, device)
+    assert process_time() - began < 5
+    own, values = right.column("x").to_numpy(), right.column("v").to_numpy()
+    for row in rng.integers(0, count, 20).tolist():
+        met = np.abs(own - left.column("x")[row].as_py()) <= reach
+        assert result.column("n")[row].as_py() == met.sum()
+        assert result.column("total")[row].as_py() == (values[met].sum() if met.any() else None)
+        assert result.column("low")[row].as_py() == (values[met].min() if met.any() else None)
+        mean, floats = result.column("mean")[row].as_py(), right.column("f").to_numpy()[met]
+        assert mean == (pytest.approx(floats.mean()) if met.any() else None)
+
+
+@pytest.mark.parametrize("values", [[np.inf, 1.0, -np.inf, 2.0], [np.nan, 1.0, 2.0, np.inf]])
+def test_a_float_that_is_no_number_is_only_in_the_sums_of_its_matches(values):
+    right = pa.table({"t": [0, 1, 2, 3], "x": [0] * 4, "f": values})
+    left = pa.table({"t": [0, 1, 2, 3], "x": [0] * 4})
+    query = JoinQuery(terms=(EQUAL,), order=("t", "t"), window=TimeWindow(0))
+    with open_device("software:") as device:
+        result = aggregate_matches(left, right, query, {"total": "sum:f"}, device)
+    assert repr(result.column("total").to_pylist()) == repr(values)
+
+
+def test_sums_are_exact_until_64_bits_cannot_hold_them():
+    top = (1 << 63) - 1
+    right = pa.table({"t": [0, 1, 2], "x": [0, 0, 0], "v": [top, top, -top]})
+    left = pa.table({"t": [1, 2], "x": [0, 0]})
+    query = JoinQuery(terms=(EQUAL,), order=("t", "t"), window=TimeWindow(1))
+    with open_device("software:") as device:
+        wide = replace(query, window=TimeWindow(2))
+        result = aggregate_matches(left, right, wide, {"total": "sum:v"}, device)
+        assert result.column("total").to_pylist() == [top, top]
+        narrow = left.slice(0, 1)
+        with pytest.raises(KeyRangeError, match="sum fewer rows"):
+            aggregate_matches(narrow, right.slice(0, 2), query, {"total": "sum:v"}, device)
 
 
 @pytest.mark.parametrize(
