@@ -2,9 +2,8 @@
 """Lists of live cores: which cores store tuples, and in which order, segment by segment."""
 
 from amaranth import *
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
 
 __all__ = ["LISTS", "CoreLists"]
 
@@ -49,8 +48,9 @@ class CoreLists(wiring.Component):
         List of the segment in force.
     write, entry, core : Out
         In this cycle, ``core`` is written as number ``entry`` of the list after ``newest``.
-    last : Out
-        For each list, the number of its last entry.
+    first, last : Out
+        For each list, the core of its first entry, and the number of its last one; of the list that
+        is being written, as far as it is written.
     plain : Out(LISTS)
         The lists of all cores in the order of their numbers, which are written nowhere. The segment
         in force after reset has such a list.
@@ -78,7 +78,8 @@ class CoreLists(wiring.Component):
                 "write": Out(1),
                 "entry": Out(cores),
                 "core": Out(cores),
-                "last": Out(LISTS * ceil_log2(max(2, parameters.cores))),
+                "first": Out(data.ArrayLayout(cores, LISTS)),
+                "last": Out(data.ArrayLayout(cores, LISTS)),
                 "plain": Out(LISTS),
                 "limit": Out(range(parameters.cores * parameters.slack + 1)),
             }
@@ -91,35 +92,41 @@ class CoreLists(wiring.Component):
         newest = Signal(range(LISTS))
         listed = Signal(cores)  # the cores of the list that is being written
         length = Signal(range(cores + 1))
+        vacant = Signal(init=1)  # this list has no cores yet
         staged = Signal.like(self.limit)  # the limit of the segment that this list would begin
-        lasts = Array(Signal(bits, name=f"last_{n}", init=cores - 1) for n in range(LISTS))
+        firsts, lasts = (
+            Signal(self.first.shape()),
+            Signal(self.last.shape(), init=[cores - 1] * LISTS),
+        )
         plain = Signal(LISTS, init=1, name="plain_lists")
         limit = Signal.like(self.limit, init=cores * slack, name="limit_now")
         m.d.comb += [
             self.core.eq(self.value),
             self.entry.eq(length[:bits]),
             self.core_refused.eq(self.append & (~self.exists | listed.bit_select(self.value, 1))),
-            self.segment_refused.eq(self.begin & ((length == 0) | self.needed)),
+            self.segment_refused.eq(self.begin & (vacant | self.needed)),
             self.write.eq(self.advance & self.append & ~self.core_refused),
             self.begins.eq(self.advance & self.begin & ~self.segment_refused),
             self.newest.eq(newest),
-            self.last.eq(Cat(lasts)),
+            self.first.eq(firsts),
+            self.last.eq(lasts),
             self.plain.eq(plain),
             self.limit.eq(limit),
         ]
+        then = (newest + 1)[: len(newest)]
         with m.If(self.write):
             m.d.sync += [
+                lasts[then].eq(length),
+                plain.bit_select(then, 1).eq(0),
                 listed.eq(listed | (Const(1, cores) << self.core)),
                 length.eq(length + 1),
+                vacant.eq(0),
                 staged.eq(staged + slack),
             ]
+            with m.If(vacant):
+                m.d.sync += firsts[then].eq(self.core)
         with m.If(self.begins):
-            m.d.sync += [
-                newest.eq(newest + 1),
-                lasts[(newest + 1)[: len(newest)]].eq(length - 1),
-                plain.bit_select((newest + 1)[: len(newest)], 1).eq(0),
-                limit.eq(staged),
-            ]
+            m.d.sync += [newest.eq(then), limit.eq(staged)]
         with m.If(self.begins | (self.advance & self.forget)):
-            m.d.sync += [listed.eq(0), length.eq(0), staged.eq(0)]
+            m.d.sync += [listed.eq(0), length.eq(0), vacant.eq(1), staged.eq(0)]
         return m

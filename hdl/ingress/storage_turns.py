@@ -13,7 +13,7 @@ from .side_turns import SideTurns
 __all__ = ["StorageTurns"]
 
 #: What both sides need to know of the lists.
-SHARED = ("newest", "write", "entry", "last", "plain", "begins")
+SHARED = ("newest", "write", "entry", "first", "last", "plain", "begins")
 
 
 class StorageTurns(wiring.Component):
@@ -100,8 +100,10 @@ class StorageTurns(wiring.Component):
         for n, turns in enumerate(sides):
             m.submodules[f"turns_{'rs'[n]}"] = turns
             m.d.comb += [
-                turns.advance.eq(self.advance & self.tuples[n]),
-                turns.restart.eq(self.advance & self.empties[n]),
+                turns.tuple.eq(self.tuples[n]),
+                turns.restart.eq(self.empties[n]),
+                turns.segment.eq(self.segment),
+                turns.advance.eq(self.advance),
                 turns.begin.eq(self.begins),
                 turns.size.eq(size[: len(turns.size)]),
                 turns.timed.eq(self.timed),

@@ -5,7 +5,7 @@ from amaranth import *
 
 from hdl.ingress.core_lists import LISTS
 from hdl.ingress.ingress import Ingress
-from hdl.ingress.side_turns import SideTurns
+from hdl.ingress.side_turns import ListWalk
 from hdl.trees.distribution import DistributionNode, DistributionTree
 from hdl.words.inputs import Control, InputKind
 
@@ -114,9 +114,9 @@ PROOFS = [
         component="Ingress and DistributionTree, 2 cores, any of the first 3 tuples",
         build=epochs,
         depth=11,
-        mutate=(SideTurns.following, DistributionNode.elaborate),
+        mutate=(ListWalk.following, DistributionNode.elaborate),
         spared={
-            "turn + 1 -> turn - 1": "of two cores, the next one is the one before: side-turns",
+            "place + 1 -> place - 1": "of two cores, the next one is the one before: side-turns",
             "without words.ready": "no word leaves any more: distribution-node",
             "without register.i.valid": "likewise",
             "-> exchanged": "likewise",

@@ -4,7 +4,7 @@
 from amaranth import *
 
 from hdl.ingress.core_lists import LISTS, CoreLists
-from hdl.ingress.side_turns import SideTurns
+from hdl.ingress.side_turns import ListWalk, SideTurns
 from hdl.ingress.storage_turns import StorageTurns
 
 from .bench import Bench
@@ -55,12 +55,17 @@ def core_lists():
     bench.claim("each segment has the list after that of the one before", dut.newest == newest)
     bench.claim("the limit is that of the cores in force", dut.limit == slack * lists.live)
     for n in range(LISTS):
-        last = bench.register(2, "last", init=cores - 1)
+        mine = write & ((newest + 1)[:2] == n)
+        first, last = bench.register(2, "first"), bench.register(2, "last", init=cores - 1)
         plain = bench.register(1, "plain", init=n == 0)
-        mine = begins & ((newest + 1)[:2] == n)
-        bench.next(last.eq(Mux(mine, lists.length - 1, last)), plain.eq(plain & ~mine))
+        bench.next(
+            first.eq(Mux(mine & (lists.length == 0), value, first)),
+            last.eq(Mux(mine, lists.length, last)),
+            plain.eq(plain & ~mine),
+        )
         bench.claim(
-            f"list {n} keeps the number of its last entry", dut.last.word_select(n, 2) == last
+            f"list {n} tells its first entry and the number of its last one",
+            (dut.first[n] == first) & (dut.last[n] == last),
         )
         bench.claim(f"list {n} is plain until it is written", dut.plain[n] == plain)
     list_states(bench, dut, lists, slack)
@@ -76,8 +81,11 @@ def core_lists():
 
 def list_states(bench, dut, lists, slack):
     """Claim the states of :class:`CoreLists`, as invariants."""
-    listed, length, staged = (bench.inside(dut, name) for name in ("listed", "length", "staged"))
+    listed, length, vacant, staged = (
+        bench.inside(dut, name) for name in ("listed", "length", "vacant", "staged")
+    )
     bench.invariant((listed == lists.listed) & (length == lists.length))
+    bench.invariant(vacant == (length == 0))
     bench.invariant(staged == slack * lists.length)
     bench.invariant(lists.length == sum(listed[n] for n in range(len(listed))))
     bench.invariant((lists.live > 0) & (lists.live <= len(listed)))
@@ -89,12 +97,14 @@ def side_turns():
     cores, capacity = parameters.cores, parameters.capacity
     bench = Bench()
     dut = bench.add(SideTurns(parameters))
-    names = ("advance", "restart", "begins", "write")
+    names = ("tuple", "restart", "segment", "advance", "begins", "write")
     inputs = {name: bench.any(1, name) for name in names}
-    advance, restart, begins, write = inputs.values()
+    held, empties, segment, taken, begins, write = inputs.values()
+    advance, restart = taken & held, taken & empties
+    bench.assume((held + empties + segment + write) <= 1)
+    bench.assume(~begins | (taken & segment))
     begin, timed, size = bench.any(1, "begin"), bench.any(1, "timed"), bench.any(2, "size")
     value = bench.any(2, "value")
-    bench.assume((advance + restart + begins + write) <= 1)
     bench.assume((size > 0) & (size <= capacity) & (value < cores))
     lists = Lists(bench, cores, write=write, value=value, begins=begins, forget=C(0))
     bench.assume(~write | ((lists.length < cores) & ~lists.listed.bit_select(value, 1)))
@@ -111,16 +121,20 @@ def side_turns():
     )
     bench.assume(~begins | ((lists.length != 0) & (window.empty | (window.age < LISTS - 2))))
     newest, plain = bench.register(2, "newest"), bench.register(LISTS, "plain", init=1)
-    last = bench.register(2 * LISTS, "last", init=int("10" * LISTS, 2))
     then = (newest + 1)[:2]
-    bench.next(newest.eq(newest + begins), plain.eq(plain & ~(begins << then)))
-    for n in range(LISTS):
-        mine = begins & (then == n)
-        bench.next(last.word_select(n, 2).eq(Mux(mine, lists.length - 1, last.word_select(n, 2))))
+    bench.next(newest.eq(newest + begins), plain.eq(plain & ~(write << then)))
+    entries = {"first": (0, value, lists.length == 0), "last": (cores - 1, lists.length, C(1))}
     told = {
         **inputs, "begin": begin, "size": size, "timed": timed, "value": value, "newest": newest,
-        "plain": plain, "last": last, "entry": lists.length,
+        "plain": plain, "entry": lists.length,
     }  # fmt: skip
+    for name, (before, entry, kept) in entries.items():
+        told[name] = bench.register(
+            2 * LISTS, name, init=sum(before << 2 * n for n in range(LISTS))
+        )
+        for n in range(LISTS):
+            of_list = told[name].word_select(n, 2)
+            bench.next(of_list.eq(Mux(write & kept & (then == n), entry, of_list)))
     for name, given in told.items():
         bench.set(getattr(dut, name), given)
     bench.claim("cores store in the order of the list in force", dut.core == window.core)
@@ -132,6 +146,7 @@ def side_turns():
         "a window tells whether it has tuples of three segments",
         dut.spans_three == (~window.empty & (window.age == LISTS - 2)),
     )
+    side_states(bench, dut, lists, window, told)
     bench.cover(
         "three segments have tuples, of which the oldest leaves",
         window.leaves & advance & (window.age == 2),
@@ -141,6 +156,43 @@ def side_turns():
         window.leaves & advance & (window.age == 2) & (window.size == 1),
     )
     return bench
+
+
+def side_states(bench, dut, lists, window, told):
+    """Claim the states of :class:`SideTurns`, as invariants, which makes the search short."""
+    ages = [(n < window.held, age) for n, age in enumerate(window.ages)]
+    newer, middle, older = (bench.inside(dut, name) for name in ("newer", "middle", "older"))
+    has = [bench.inside(dut, name) for name in ("has_newer", "has_middle", "has_older")]
+    of_newest = sum(here & (age == 0) for here, age in ages)
+    of_oldest = sum(here & (age == window.age) & (age != 0) for here, age in ages)
+    between = sum(here & (age != window.age) & (age != 0) for here, age in ages)
+    for held, some, number in zip(
+        (newer, middle, older), has, (of_newest, between, of_oldest), strict=True
+    ):
+        bench.invariant((some == (number != 0)) & (~some | (held == number)))
+    bench.invariant(newer == of_newest)
+    single, fresh, room, size = (
+        bench.inside(dut, name) for name in ("single", "fresh", "room", "size")
+    )
+    bench.invariant(~has[2] | (single == (older == 1)))
+    bench.invariant(size == window.size)
+    bench.invariant(fresh | window.timed | dut.expires | (room == window.size - window.held))
+    bench.invariant(~fresh | (window.held == 0))
+    for name, turn, at in (
+        ("storing", window.turn, told["newest"]),
+        ("leaving", None, (told["newest"] - Mux(window.empty, 0, window.age))[:2]),
+    ):
+        known = ("core", "coming", "last", "plain", "at")
+        core, coming, last, plain, kept = (bench.inside(dut, name, one) for one in known)
+        bench.invariant(last == told["last"].word_select(at, 2))
+        bench.invariant(kept == at[: len(kept)])
+        bench.invariant(plain == told["plain"].bit_select(at, 1))
+        bench.invariant((coming <= last) & ((coming == 0) | (last != 0)))
+        if turn is None:
+            bench.invariant(window.empty | (core == window.oldest))
+        else:
+            bench.invariant((last == lists.live - 1) & (turn <= last))
+            bench.invariant(coming == Mux(turn == last, 0, turn + 1))
 
 
 def storage_turns():
@@ -227,14 +279,8 @@ PROOFS = [
         " each tuple with its core, over any segments",
         component="SideTurns, 3 cores, windows of 1 to 3",
         build=side_turns,
-        depth=19,
-        mutate=(SideTurns,),
-        spared={
-            "elaborate_counts: self.newest + 1 -> self.newest - 1": "a list is cleared two segments"
-            " later then, which is before it is used again",
-            "elaborate_counts: held.eq(held - 1) and single[n].eq(held == 2)": "it shows in windows"
-            " of four tuples and more",
-        },
+        depth=15,
+        mutate=(SideTurns, ListWalk),
     ),
     Proof(
         name="storage-turns",

@@ -87,6 +87,10 @@ class TurnsWindow:
         Core and age of the oldest tuple.
     empty : Value
         A count-based window holds no tuple, or the window is time-based.
+    turn, held : Signal
+        Turn of the next tuple, and number of tuples that are held.
+    ages : list of Signal
+        Ages of the tuples, the newest one first.
     """
 
     def __init__(self, bench, lists, capacity, *, advance, restart, begins, begin, size, timed):
@@ -101,6 +105,7 @@ class TurnsWindow:
         self.leaves = ~self.timed & (held == self.size)
         self.oldest, self.age = (pick(of, (held - 1)[: len(held)]) for of in (cores, ages))
         self.empty = held == 0
+        self.turn, self.held, self.ages = turn, held, ages
         grows = advance & ~self.timed & ~self.leaves
         bench.next(
             turn.eq(Mux(restart | begins, 0, Mux(advance, Mux(last, 0, turn + 1), turn))),

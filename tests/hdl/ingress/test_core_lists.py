@@ -83,7 +83,8 @@ def test_lists_are_those_of_the_words_that_are_taken(cores):
             assert ctx.get(dut.limit) == len(model.begun[-1]) * parameters.slack
             for number in range(max(0, newest - 2), newest + 1):
                 live, place = model.begun[number], number % LISTS
-                assert ctx.get(dut.last.word_select(place, len(dut.core))) == len(live) - 1
+                assert ctx.get(dut.last[place]) == len(live) - 1
+                assert ctx.get(dut.first[place]) == live[0]
                 assert ctx.get(dut.plain[place]) == (number == 0)
                 assert number == 0 or [written[place, n] for n in range(len(live))] == live
 

@@ -11,7 +11,7 @@ from hdl.parameters import JoinParameters
 from tests.halves import half
 from tests.hdl.turns_model import Turns
 
-SHARED = ("newest", "write", "entry", "last", "plain", "begins")
+SHARED = ("newest", "write", "entry", "first", "last", "plain", "begins")
 
 
 def pair(parameters):
@@ -22,7 +22,7 @@ def pair(parameters):
     for name in "rs":
         m.submodules[f"turns_{name}"] = turns = SideTurns(parameters)
         m.d.comb += [getattr(turns, port).eq(getattr(lists, port)) for port in SHARED]
-        m.d.comb += turns.value.eq(lists.core)
+        m.d.comb += [turns.value.eq(lists.core), turns.segment.eq(lists.begin)]
         sides.append(turns)
     m.d.comb += lists.needed.eq(sides[0].spans_three | sides[1].spans_three)
     return m, lists, sides
@@ -41,11 +41,13 @@ def test_turns_are_those_of_lists_in_every_cycle(cores, seed):
 
     async def tuples(ctx):
         for side, turns in enumerate(sides):
+            ctx.set(turns.tuple, 1)
             ctx.set(turns.advance, taken := generator.random() < 0.7)
             if taken:
                 model.take(side)
         await ctx.tick()
         for turns in sides:
+            ctx.set(turns.tuple, 0)
             ctx.set(turns.advance, 0)
 
     async def control(ctx, name, value=0):
@@ -67,11 +69,13 @@ def test_turns_are_those_of_lists_in_every_cycle(cores, seed):
         model.restart(side, size)
         turns = sides[side]
         ctx.set(turns.restart, 1)
+        ctx.set(turns.advance, 1)
         ctx.set(turns.begin, 1)
         ctx.set(turns.timed, size == 0)
         ctx.set(turns.size, size)
         await ctx.tick()
         ctx.set(turns.restart, 0)
+        ctx.set(turns.advance, 0)
 
     async def bench(ctx):
         for _ in range(1_500):

@@ -4,7 +4,7 @@
 from amaranth import Module, Signal
 import pytest
 
-from hdl.ingress.side_turns import SideTurns
+from hdl.ingress.side_turns import ListWalk
 from sim.figures.epoch_broadcast import Broadcast, EpochRun
 from sim.figures.epochs import STEPS
 
@@ -32,8 +32,8 @@ def test_the_steps_are_those_of_table_iv():
 
 
 def test_turns_of_another_epoch_are_noticed(monkeypatch):
-    follow = SideTurns.following
-    monkeypatch.setattr(SideTurns, "following", lambda self, turn, bank: follow(self, turn, ~bank))
+    follow = ListWalk.following
+    monkeypatch.setattr(ListWalk, "following", lambda self, place, last: follow(self, place, ~last))
     with pytest.raises(AssertionError, match="has another owner"):
         EpochRun(3, [(3, 2)]).run()
 
