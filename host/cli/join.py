@@ -45,12 +45,9 @@ from host.query.cores import Controller, parse_controller
 from host.query.quantities import positive
 from host.query.queries import JoinQuery
 from host.reference.window import CountWindow
-from host.session.device_join import JoinOptions, PreparedJoin
-from host.session.params import Progress
+from host.session.join import Join, JoinStream
+from host.session.params import JoinOptions, Progress
 from host.session.records import REPLAY, note_into, read_epochs
-from host.session.software_join import SoftwareJoin
-from host.session.stream import AcceleratorJoin
-from host.session.table_join import TableJoin
 
 __all__ = [
     "add_parser",
@@ -130,18 +127,18 @@ def main(options: argparse.Namespace) -> int:
             ),
         )
         left, right = work.rows
-        cycles = work.cycles()
+        measured = work.join().measured
+        cycles = measured.cycles
         counted = f", {cycles} cycles" if cycles else ""  # a board's cycles are not known here
         print(
             f"{left} + {right} rows, {rows} results, {seconds:.2f} s{counted} on "
             f"{uri if used is first else SOFTWARE}, written to {options.output}",
             file=sys.stderr,
         )
-        join = work.join()
         for what, record in (
-            ("precision", join.precision),
-            ("elastic", join.elastic),
-            ("failures", join.failures),
+            ("precision", measured.precision),
+            ("elastic", measured.elastic),
+            ("failures", measured.failures),
         ):
             if record is not None:
                 print(f"{what}: {record}", file=sys.stderr)
@@ -216,8 +213,7 @@ class _Work:
     schema: pa.Schema
     rows: tuple[int, int]
     batches: Callable[[], Iterator[pa.RecordBatch]]
-    cycles: Callable[[], int]
-    join: Callable[[], AcceleratorJoin | SoftwareJoin | TableJoin]
+    join: Callable[[], Join | JoinStream]
     passed: "_Passed"
 
 
@@ -267,7 +263,7 @@ def _streamed(
         else Pipeline(SortedParquetSource(files, column))
         for files, column in zip(inputs, query.order, strict=True)
     )
-    prepared: list[PreparedJoin] = []
+    prepared: list[JoinStream] = []
     passed = _Passed()
     joined = left.join(
         right,
@@ -283,19 +279,12 @@ def _streamed(
         except KeyRangeError:
             return None  # with whole tables, a common divisor may make the values fit
         counts = [side.execution().traits.rows or 0 for side in (left, right)]
-        plan = prepared[-1].plan
+        plan = prepared[-1].params.plan
         text = f"{_heading(query, device, plan, (counts[0], counts[1]))}\n{joined.explain()}"
     passed.total = sum(counts)
 
-    def cycles() -> int:
-        watch = prepared[-1].accelerator.watch
-        return 0 if watch is None else watch.cycles
-
-    def accelerator() -> AcceleratorJoin | SoftwareJoin:
-        return prepared[-1].accelerator
-
     rows = counts[0], counts[1]
-    return _Work(text, execution.schema, rows, execution.batches, cycles, accelerator, passed)
+    return _Work(text, execution.schema, rows, execution.batches, lambda: prepared[-1], passed)
 
 
 def _gathered(
@@ -316,7 +305,7 @@ def _gathered(
     passed = _Passed(left.num_rows + right.num_rows)
     sides = [("left", options.left, left), ("right", options.right, right)]
     with naming_cells(sides), status.stage("planning", lambda: f"{passed.total:,} rows"):
-        join = TableJoin(
+        join = Join(
             left, right, query, device, record=options.verify, report=passed.note, **running
         )
 
@@ -325,7 +314,9 @@ def _gathered(
         if options.verify:
             with status.stage("comparing with the reference join"):
                 expected = reference_pairs(left, right, query)
-                verdict = compare_pairs(join.pairs, expected, ordered=query.ordering.period == 1)
+                verdict = compare_pairs(
+                    join.measured.pairs, expected, ordered=query.ordering.period == 1
+                )
             print(f"verify: {verdict.text}", file=sys.stderr)
             if not verdict.agrees:
                 raise FailureError(f"Verification failed: {verdict.text}.")
@@ -336,16 +327,15 @@ def _gathered(
         join.schema,
         rows,
         checked,
-        lambda: join.cycles,
         lambda: join,
         passed,
     )
 
 
-def explain(join: TableJoin, rows: tuple[int, int]) -> str:
+def explain(join: Join, rows: tuple[int, int]) -> str:
     """Describe how ``join``, of so many ``rows``, is run."""
     streams = [f"streams  {line}" for line in join.describe().splitlines()]
-    return "\n".join([_heading(join.query, join.device, join.encoded, rows), *streams])
+    return "\n".join([_heading(join.query, join.device, join.plan, rows), *streams])
 
 
 def _heading(query: JoinQuery, device: Device, plan: EncodingPlan, rows: tuple[int, int]) -> str:

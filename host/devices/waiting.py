@@ -16,6 +16,7 @@ __all__ = [
     "DeviceWatch",
     "Finished",
     "MemoryWatch",
+    "Work",
 ]
 
 # Run the exchanges of a device in a thread beside its caller.
@@ -211,6 +212,23 @@ class Deadline:
         return max(self.seconds, 1.0)
 
 
+@dataclass
+class Work:
+    """What an engine took; one without a clock leaves ``cycles`` at zero.
+
+    Parameters
+    ----------
+    cycles, seconds : int, float
+        Clock cycles and seconds that the engine has worked, mostly in parallel to the host.
+    waited : float
+        Seconds in which the host had nothing else to do.
+    """
+
+    cycles: int = 0
+    seconds: float = 0.0
+    waited: float = 0.0
+
+
 class DeviceWatch:
     """Sums the work of a device, and raises if nothing has moved for too long.
 
@@ -220,20 +238,20 @@ class DeviceWatch:
         Device, for the error message.
     deadline : Deadline
         Longest time without progress.
+    work : Work, optional
+        What the numbers are added to; by default a new one.
 
     Attributes
     ----------
-    cycles, seconds : int, float
-        Clock cycles and seconds that the device has worked.
-    waited : float
-        Seconds in which the host had nothing else to do.
+    work : Work
+        The sum.
     """
 
-    def __init__(self, device: WordDevice, deadline: Deadline) -> None:
+    def __init__(self, device: WordDevice, deadline: Deadline, work: Work | None = None) -> None:
         self._device = device
         self._deadline = deadline
         self._idle_cycles, self._idle_seconds = 0, 0.0
-        self.cycles, self.seconds, self.waited = 0, 0.0, 0.0
+        self.work = Work() if work is None else work
 
     def see(self, finished: Finished) -> None:
         """Add the numbers of an exchange.
@@ -244,9 +262,9 @@ class DeviceWatch:
             If several exchanges together exceed the deadline without any progress.
         """
         done = finished.done
-        self.cycles += done.cycles
-        self.seconds += finished.seconds
-        self.waited += finished.waited
+        self.work.cycles += done.cycles
+        self.work.seconds += finished.seconds
+        self.work.waited += finished.waited
         if done.accepted or done.produced:
             self._idle_cycles, self._idle_seconds = 0, 0.0
             return

@@ -22,8 +22,8 @@ from host.reference.asof import Keyed, reference_asof
 from host.reference.types import NO_ROW, JoinType
 from host.reference.window import CountWindow
 from host.session.cores import failed_cores
+from host.session.join import Join
 from host.session.params import Progress
-from host.session.table_join import TableJoin
 
 __all__ = [
     "AsofJoin",
@@ -160,7 +160,7 @@ class DeviceRows:
                 columns["by"] = key
                 terms = (Term("by", "by"),)
         answered = _Answered(number)
-        join = TableJoin(
+        join = Join(
             pa.table(stored),
             pa.table(probes),
             JoinQuery(
@@ -176,7 +176,7 @@ class DeviceRows:
         begin = came = 0
         with closing(join.batches()) as batches:
             for _ in batches:
-                row, probe = join.take_pairs()
+                row, probe = join.measured.take_pairs()
                 came += len(row)
                 # The other pairs were found by rows of the right table, which probe as well.
                 earlier = row < number[probe]
@@ -186,7 +186,7 @@ class DeviceRows:
                     yield found[begin:end]
                     begin = end
         self.window = max(self.window, window)
-        self.cycles += join.cycles
+        self.cycles += join.measured.cycles
         self.counters.update(join.counters())
         if begin < len(found):
             yield found[begin:]

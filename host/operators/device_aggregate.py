@@ -13,7 +13,7 @@ import pyarrow as pa
 from host.devices import open_aggregate
 from host.devices.simulated import SimulatedAggregate
 from host.devices.software import REFUSALS
-from host.devices.waiting import Deadline, DeviceThread, DeviceWatch
+from host.devices.waiting import Deadline, DeviceThread, DeviceWatch, Work
 from host.errors import AcceleratorLimitError, JoinError, KeyRangeError
 from host.operators.aggregate import (
     ROWS,
@@ -353,8 +353,8 @@ class DeviceWindows:
 
     Attributes
     ----------
-    watch : DeviceWatch
-        Cycles and seconds.
+    work : Work
+        What the accelerator took.
 
     Raises
     ------
@@ -379,7 +379,8 @@ class DeviceWindows:
         self._codec = AggregateCodec(manifest)
         self._times = 1 << manifest.input_word["tuple.timestamp"].bits
         self._deadline = deadline
-        self.watch = DeviceWatch(device, deadline)
+        self._watch = DeviceWatch(device, deadline)
+        self.work = self._watch.work
         self._thread = DeviceThread(device)
         self._room = np.zeros((RESULT_WORDS, manifest.result_word.columns), np.uint64)
         self._waiting: list[tuple[Int64s, list[Array]]] = []  # panes; keys and values
@@ -519,7 +520,7 @@ class DeviceWindows:
         while not answered:
             self._thread.begin(words, self._room, cycles=EXCHANGE_CYCLES)
             finished = self._thread.finish(self._deadline.of_exchange)
-            self.watch.see(finished)
+            self._watch.see(finished)
             words = words[finished.done.accepted :]
             results = self._room[: finished.done.produced].copy()
             if self._cleared:
@@ -702,14 +703,9 @@ class DeviceAggregation:
             raise
 
     @property
-    def watch(self) -> DeviceWatch | None:
-        """Cycles and seconds of the accelerator; None if there is none."""
-        return None if self._windows is None else self._windows.watch
-
-    @property
-    def cycles(self) -> int:
-        """Clock cycles of the accelerator; 0 if there is none."""
-        return 0 if self.watch is None else self.watch.cycles
+    def device_work(self) -> Work:
+        """What the accelerator took; nothing if there is none."""
+        return Work() if self._windows is None else self._windows.work
 
     def close(self) -> None:
         """Close the accelerator, if one is open."""
@@ -813,7 +809,7 @@ class Aggregate(ConduitExecStream[AggregateParams, pa.RecordBatch, pa.RecordBatc
     @property
     def cycles(self) -> int:
         """Clock cycles of the accelerator in the last execution."""
-        return 0 if self._done is None else self._done.cycles
+        return 0 if self._done is None else self._done.device_work.cycles
 
     def execute(self, quantum: Quantum) -> StreamResult:
         done = 0

@@ -30,7 +30,7 @@ from host.reference.arrivals import Side, UInt64s
 from host.reference.predicate import Bounds
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, TimeWindow
-from host.session.table_join import TableJoin
+from host.session.join import Join
 
 __all__ = [
     "DeviceMatches",
@@ -456,7 +456,7 @@ def aggregate_matches(
     device : Device
         An open device, which nobody else uses meanwhile; it stays open.
     options
-        As for :class:`~host.session.table_join.JoinRun`; for a join aggregate, those of
+        As for :class:`~host.session.params.JoinOptions`; for a join aggregate, those of
         :class:`DeviceMatches`.
 
     Returns
@@ -495,7 +495,7 @@ def aggregate_matches(
         if not encoded.rough_terms:  # whose pairs are compared once more by their rows
             found = _found_in_software(encoded, right.select(columns), states)
             return _with_aggregates(left, found, states, chosen)
-    join = TableJoin(*sides, asked, device, **options)
+    join = Join(*sides, asked, device, **options)
     places = (sides[0].num_columns - 1, sides[0].num_columns + sides[1].num_columns - 1)
     cells, values = Cells.none(len(states.states)), right.select(columns)
     for rows, others in _pieces(join.batches(), places):

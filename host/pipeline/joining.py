@@ -17,7 +17,8 @@ from host.query.ordering import Ordering
 from host.query.queries import JoinQuery
 from host.query.tables import output_schema
 from host.runtime import ExecStreamGraph, Stream
-from host.session.device_join import JoinOptions, PreparedJoin, add_device_join, prepare_join
+from host.session.join import JoinStream, add_join
+from host.session.params import JoinOptions, plan_join
 
 __all__ = [
     "BoundJoin",
@@ -65,7 +66,7 @@ class Joined(Lazy):
     options : JoinOptions
         Options of running the join.
     started : callable, optional
-        Called with the prepared join of each execution, which has the cycles and counters.
+        Called with the stream of each execution that joins, which has what is measured.
     """
 
     checks_order = True
@@ -74,7 +75,7 @@ class Joined(Lazy):
     query: JoinQuery
     device: Device
     options: JoinOptions = field(default_factory=JoinOptions)
-    started: Callable[[PreparedJoin], None] | None = None
+    started: Callable[[JoinStream], None] | None = None
 
     def bound(self) -> "BoundJoin":
         return BoundJoin(self, self.right.execution(is_checked=True))
@@ -133,23 +134,22 @@ class BoundJoin(Stateful):
     def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
         left, right = self._orders
         other = self.right
-        join = prepare_join(
+        params = plan_join(
             place.schema,
             other.schema,
             replace(self.join.query, sorted=True, ordering=self._ordering(place)),
             self.join.device,
             ranges=(place.traits.ranges, other.traits.ranges),
-            options=self.join.options,
-            distinct=self._distinct(place),
+            options=replace(self.join.options, distinct=self._distinct(place)),
         )
-        if self.join.started is not None:
-            self.join.started(join)
-        return add_device_join(
-            graph,
+        inputs = [
             _sorted_stream(graph, producer, left, place.traits, place.schema),
             _sorted_stream(graph, other.build(graph), right, other.traits, other.schema),
-            join,
-        )
+        ]
+        stream, outlet = add_join(graph, inputs, params)
+        if self.join.started is not None:
+            self.join.started(stream)
+        return outlet
 
     @property
     def _orders(self) -> tuple[tuple[str], tuple[str]]:

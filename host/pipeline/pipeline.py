@@ -39,7 +39,8 @@ from host.pipeline.source import BatchSource, ParquetSource, Source, TableSource
 from host.query.queries import Aggregate as MatchAggregate
 from host.query.queries import AggregateQuery, JoinQuery
 from host.runtime import Governor
-from host.session.device_join import JoinOptions, PreparedJoin
+from host.session.join import JoinStream
+from host.session.params import JoinOptions
 
 __all__ = [
     "Pipeline",
@@ -203,7 +204,7 @@ class Pipeline:
         device: Device,
         *,
         options: JoinOptions | None = None,
-        started: Callable[[PreparedJoin], None] | None = None,
+        started: Callable[[JoinStream], None] | None = None,
     ) -> "Pipeline":
         """Join with the rows of another pipeline over a sliding window, on a device.
 
@@ -222,7 +223,7 @@ class Pipeline:
         options : JoinOptions, optional
             Options such as deadline, progress and trace.
         started : callable, optional
-            Called with the prepared join of each execution, which has the cycles and counters.
+            Called with the stream of each execution that joins, which has what is measured.
         """
         chosen = JoinOptions() if options is None else options
         return self._with(Joined(right, query, device, chosen, started))

@@ -7,11 +7,9 @@ from fractions import Fraction
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from host.columns.times import TimePlan
 from host.devices import Device
-from host.devices.waiting import Finished
 from host.errors import UsageError
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
@@ -28,6 +26,8 @@ from host.session.records import (
     CoreChange,
     CoreDecision,
     ElasticRecord,
+    Int64s,
+    Measured,
     PeriodChange,
     PrecisionRecord,
 )
@@ -42,21 +42,87 @@ __all__ = [
     "Pacing",
     "QUANTUM",
     "ROWS",
+    "Steering",
     "control_of",
 ]
 
 # Offer tuples to a device no earlier than they arrive by the time in their order column.
-
-Int64s = npt.NDArray[np.int64]
 
 #: Cycles of an exchange at most: a tuple is offered, and its answer is seen, up to so many late.
 QUANTUM = 128
 #: Rows of a side that are staged at once, and words that wait: few, as a real stream has no later
 #: ones to show.
 PACED_ROWS = 4
+#: Rows of a side that are staged at once where cores change, as a change comes before all that are
+#: not staged yet.
+ROWS = 256
+#: What bounds nothing.
+NO_LIMIT = 1 << 62
 
 
-class Pacing:
+class Steering:
+    """Something that observes a device while it joins, and decides how its next exchange goes.
+
+    The base steers nothing. An execution tells all that it has, in the order of the methods.
+
+    Parameters
+    ----------
+    accepted : int
+        Tuples that the device has taken, less those of an earlier query that it takes first.
+
+    Attributes
+    ----------
+    chunk_cycles : int
+        Largest number of cycles of an exchange.
+    low_water : int
+        Number of waiting words below which more input is staged.
+    counts_offered : bool
+        Whether words that the device was offered are among these, because what is decided comes
+        behind all of them.
+    """
+
+    chunk_cycles = NO_LIMIT
+    low_water = NO_LIMIT
+    counts_offered = False
+
+    def __init__(self, accepted: int) -> None:
+        self._accepted = accepted
+
+    @property
+    def marks(self) -> int:
+        """Number of marks that answer words which were inserted."""
+        return 0
+
+    def admit(self, arrived: Arrived) -> None:
+        """Look at tuples before the places of changes among them are decided."""
+
+    def stage(self, arrived: Arrived) -> None:
+        """Take tuples that are staged."""
+
+    def begin(self, segment: Segment) -> None:
+        """Take note of a segment that begins with the next tuple that is staged."""
+
+    def go_on(self, turns: NewTurns) -> None:
+        """Take note of a failure: these cores store what is staged from now on."""
+
+    def due_words(self, words: UInt64s, cycle: int) -> int | None:
+        """Return how many of the waiting words may be offered at a cycle; None for all of them."""
+        del words, cycle
+        return None
+
+    def settle(self, cycles: int, tuples: int) -> None:
+        """Take an exchange, which took so many cycles and tuples; ``Staging`` knows it already."""
+        del cycles
+        self._accepted += tuples
+
+    def steer(self, cycle: int) -> None:
+        """Change what was observed to be wrong; the device has run so far, and is idle."""
+
+    def note(self, complete: int, cycle: int) -> None:
+        """Observe what is answered, now that all results that have come are decoded."""
+
+
+class Pacing(Steering):
     """Arrivals of the tuples of one execution, in cycles of its device.
 
     A tuple arrives when the device has run as many cycles as the pace gives to its time, counted
@@ -70,38 +136,48 @@ class Pacing:
         How the order columns become timestamps.
     device : Device
         The device, which must have a clock.
-    staging : Staging
-        The words that wait; it holds those of the configuration.
+    accepted : int
+        See :class:`Steering`.
+    measured : Measured
+        Where the longest wait is noted.
 
     Attributes
     ----------
     cycles : float
         Clock cycles for a unit of the timestamps.
-    longest : int
-        Most cycles from the arrival of a tuple to its answer.
+    waited : array of int64
+        Cycles that each of the tuples waited that were answered last.
     """
 
+    chunk_cycles = QUANTUM
+    low_water = 2 * PACED_ROWS
+    counts_offered = True
+
     def __init__(
-        self, pace: Fraction | float, times: TimePlan, device: Device, staging: Staging
+        self,
+        pace: Fraction | float,
+        times: TimePlan,
+        device: Device,
+        accepted: int,
+        measured: Measured,
     ) -> None:
+        super().__init__(accepted)
         of_unit = positive(pace, "cycles for a unit of time")
         self.cycles = float(of_unit * times.divisor / times.factors[0])
         self._device, self._codec = device, WordCodec(device.manifest)
-        # A word of an earlier query may wait before those of the configuration.
-        self._accepted = -int(self._codec.tuple_counts(staging.words).sum())
         self._due: Int64s = np.zeros(0, np.int64)
         self._first = 0  # number of the tuple at index 0
         self._answered = 0
-        self.longest = 0
+        self.waited: Int64s = np.zeros(0, np.int64)
+        self._measured = measured
+        measured.longest_wait = 0
 
     def stage(self, arrived: Arrived) -> None:
-        """Take tuples that are staged."""
         due = np.ceil(arrived.times.astype(np.float64) * self.cycles)
         self._due = np.concatenate([self._due, due.astype(np.int64)])
 
     def go_on(self, turns: NewTurns) -> None:
-        """Take note of a failure, behind which tuples that have arrived may be sent again."""
-        if turns.first is not None:
+        if turns.first is not None:  # tuples that have arrived are sent again
             self._accepted -= self._first + len(self._due) - sum(turns.first.values())
 
     def arrived(self, cycle: int) -> int:
@@ -109,43 +185,25 @@ class Pacing:
         return self._first + int(np.searchsorted(self._due, cycle, side="right"))
 
     def due_words(self, words: UInt64s, cycle: int) -> int:
-        """Return how many of the waiting words may be offered.
-
-        Parameters
-        ----------
-        words : array of uint64
-            The words.
-        cycle : int
-            Cycles that the device has run.
-        """
         ends = self._accepted + np.cumsum(self._codec.tuple_counts(words))
         return int(np.searchsorted(ends, self.arrived(cycle), side="right"))
 
-    def answer(self, complete: int, cycle: int) -> Int64s:
-        """Return the cycles that each tuple waited which is answered since the last call."""
+    def note(self, complete: int, cycle: int) -> None:
         begin, self._answered = self._answered, max(self._answered, complete)
-        waited = cycle - self._due[begin - self._first : self._answered - self._first]
-        if len(waited):
-            self.longest = max(self.longest, int(waited.max()))
+        self.waited = cycle - self._due[begin - self._first : self._answered - self._first]
+        if len(self.waited):
+            longest = self._measured.longest_wait or 0
+            self._measured.longest_wait = max(longest, int(self.waited.max()))
         self._due = self._due[self._answered - self._first :]
         self._first = self._answered
-        return waited
 
-    def settle(self, finished: Finished) -> None:
-        """Take the outcome of an exchange.
-
-        Raises
-        ------
-        UsageError
-            If the device has no clock, so that no tuple would ever arrive.
-        """
-        done = finished.done
-        if not done.cycles:
+    def settle(self, cycles: int, tuples: int) -> None:
+        if not cycles:  # no tuple would ever arrive
             raise UsageError(
                 f"Device {self._device.uri!r} has no clock, so its input cannot have a pace; use a "
                 f"simulated device, or leave the pace out."
             )
-        self._accepted += int(self._codec.tuple_counts(finished.words[: done.accepted]).sum())
+        super().settle(cycles, tuples)
 
 
 # Adaptive precision: measure an accelerator while it joins, and insert PRECISION words.
@@ -165,7 +223,7 @@ def control_of(ordering: Ordering, manifest: Manifest) -> PeriodControl:
     return PeriodControl(ordering.hold, bound, probes=manifest.probes)
 
 
-class AdaptivePrecision:
+class AdaptivePrecision(Steering):
     """Chooses the period of the stars for one execution of an accelerator.
 
     A measurement begins with the mark that answers the last change of the period, when all that is
@@ -188,11 +246,11 @@ class AdaptivePrecision:
         The decoder, which closes the groups of tuples when they are sent.
     marks : int
         Marks that come before the first tuple.
+    accepted : int
+        See :class:`Steering`.
 
     Attributes
     ----------
-    chunk_cycles : int
-        Largest number of cycles of an exchange.
     record : PrecisionRecord
         The decisions.
     """
@@ -205,7 +263,9 @@ class AdaptivePrecision:
         decoder: ResultDecoder,
         *,
         marks: int,
+        accepted: int,
     ) -> None:
+        super().__init__(accepted)
         self._device = device
         self._staging, self._decoder = staging, decoder
         self._codec = WordCodec(device.manifest)
@@ -214,9 +274,7 @@ class AdaptivePrecision:
         self._interval = goal.interval(ordering.interval)
         self.chunk_cycles = max(FEWEST, self._interval // EXCHANGES)
         self.record = PrecisionRecord(str(goal), self._control.bound, self._control.period)
-        self._marks = marks
-        # A word of an earlier query may wait before those of the configuration.
-        self._accepted = -int(self._codec.tuple_counts(staging.words).sum())
+        self._first_mark = marks
         self._began: Mapping[str, int] | None = None
         self._ended: Mapping[str, int] | None = None
         self._begin()
@@ -227,28 +285,21 @@ class AdaptivePrecision:
         self._cycles, self._tuples = 0, 0
         self._flights, self._flight = 0, 0
 
-    def settle(self, finished: Finished) -> None:
-        """Take the outcome of an exchange whose words and marks :class:`Staging` knows already."""
-        done = finished.done
-        tuples = int(self._codec.tuple_counts(finished.words[: done.accepted]).sum())
-        self._accepted += tuples
+    @property
+    def marks(self) -> int:
+        return self.record.changed
+
+    def settle(self, cycles: int, tuples: int) -> None:
+        super().settle(cycles, tuples)
         self._decoder.stars.send(max(0, self._accepted))
         if self._began is not None:
-            self._cycles += done.cycles
+            self._cycles += cycles
             self._tuples += tuples
-        elif self._staging.marks >= self._marks and done.cycles:
+        elif self._staging.marks >= self._first_mark + self.marks and cycles:
             self._began = self._device.counters()
 
     def steer(self, cycle: int) -> None:
-        """Change the period if the measurement under way is complete and calls for it.
-
-        Called while the device is in no exchange.
-
-        Parameters
-        ----------
-        cycle : int
-            Cycles that the device has run.
-        """
+        """Change the period if the measurement under way is complete and calls for it."""
         if self._began is None or not self._is_complete:
             return
         before = self._control.period
@@ -258,7 +309,6 @@ class AdaptivePrecision:
         if judgement.period == before:
             self._began = self._ended
             return
-        self._marks += 1
         # The first word that waits stays before the change; see `Staging.insert`.
         fixed = int(self._codec.tuple_counts(self._staging.words[:1]).sum())
         place = max(0, self._accepted + fixed)
@@ -267,11 +317,11 @@ class AdaptivePrecision:
         self._staging.insert(self._codec.pack_control("PRECISION", 0, judgement.period))
         self.record.change(PeriodChange(cycle, place, judgement.period))
 
-    def note_flight(self) -> None:
-        """Count the tuples under way, now that all results that have come are decoded."""
+    def note(self, complete: int, cycle: int) -> None:
+        del cycle
         if self._began is not None:
             self._flights += 1
-            self._flight += max(0, self._accepted - self._decoder.complete)
+            self._flight += max(0, self._accepted - complete)
 
     @property
     def _is_complete(self) -> bool:
@@ -362,8 +412,6 @@ class Interval:
 
 # Elastic cores: observe an accelerator while it joins, and change the cores that store.
 
-#: Rows of a side that are staged at once, as a change comes before all that are not staged yet.
-ROWS = 256
 #: How much larger than observed the windows may become before cores are short of room.
 RESERVE = Fraction(5, 4)
 
@@ -371,7 +419,7 @@ RESERVE = Fraction(5, 4)
 NoteDecision = Callable[[CoreDecision | CoreChange], None]
 
 
-class ElasticCores:
+class ElasticCores(Steering):
     """Chooses the cores for one execution of an accelerator; a schedule of its epochs.
 
     An observation begins when the device has taken all tuples that came before the last change, and
@@ -398,8 +446,8 @@ class ElasticCores:
         Window of either side.
     cores : sequence of int
         The cores that take turns at first.
-    staging : Staging
-        The words that wait; it holds those of the configuration.
+    accepted : int
+        See :class:`Steering`.
     pacing : Pacing, optional
         When the tuples arrive, if the input has a pace; without, they arrive when they are taken,
         and the latency is that of Little's law: tuples under way over tuples per cycle.
@@ -408,11 +456,12 @@ class ElasticCores:
 
     Attributes
     ----------
-    chunk_cycles : int
-        Largest number of cycles of an exchange.
     record : ElasticRecord
         The decisions.
     """
+
+    low_water = ROWS
+    counts_offered = True
 
     def __init__(
         self,
@@ -420,13 +469,13 @@ class ElasticCores:
         controller: Controller,
         window: Window,
         cores: Sequence[int],
-        staging: Staging,
+        accepted: int,
         *,
         pacing: Pacing | None = None,
         note: NoteDecision | None = None,
     ) -> None:
+        super().__init__(accepted)
         self._device, self._window, self._cores = device, window, tuple(cores)
-        self._codec = WordCodec(device.manifest)
         self._control = CoreControl(controller, len(self._cores))
         self._contents = CoreContents(device.manifest, window, self._cores)
         self._chosen = self._cores
@@ -437,8 +486,6 @@ class ElasticCores:
         self._shortest = controller.interval
         self.chunk_cycles = max(FEWEST, controller.interval // EXCHANGES)
         self.record = ElasticRecord(str(controller), len(self._cores))
-        # A word of an earlier query may wait before those of the configuration.
-        self._accepted = -int(self._codec.tuple_counts(staging.words).sum())
         self._complete = 0  # tuples that are answered
         self._begins = 0  # tuples that come before the next observation
         self._interval: Interval | None = None
@@ -470,12 +517,10 @@ class ElasticCores:
         self.record.forced += 1
 
     def begin(self, segment: Segment) -> None:
-        """Take note of the segment of an epoch that begins with the next tuple that is staged."""
         self._contents.begin(segment.cores)
         self._changed(segment.after, segment.cores)
 
     def go_on(self, turns: NewTurns) -> None:
-        """Take note of the segment that follows a failure, behind all tuples that are staged."""
         staged, gone = sum(self._contents.counts), failed_cores(self._device)
         failed = tuple(core for core in self._cores if core in gone)
         self._cores = tuple(core for core in self._cores if core not in gone)
@@ -500,26 +545,20 @@ class ElasticCores:
             self._note(change)
 
     def stage(self, arrived: Arrived) -> None:
-        """Take tuples that are staged."""
         self._contents.stage(arrived)
 
-    def settle(self, finished: Finished) -> None:
-        """Take the outcome of an exchange."""
-        done = finished.done
-        tuples = int(self._codec.tuple_counts(finished.words[: done.accepted]).sum())
-        self._accepted += tuples
-        self.record.cycles += done.cycles
-        self.record.core_cycles += done.cycles * self._contents.on
+    def settle(self, cycles: int, tuples: int) -> None:
+        super().settle(cycles, tuples)
+        self.record.cycles += cycles
+        self.record.core_cycles += cycles * self._contents.on
         if self._interval is not None:
-            self._interval.cycles += done.cycles
-        elif self._accepted >= self._begins and done.cycles:
+            self._interval.cycles += cycles
+        elif self._accepted >= self._begins and cycles:
             self._interval = self._begun()
 
-    def steer(self) -> None:
-        """End the interval if it is long enough, and choose the cores from now on.
-
-        Called while the device is in no exchange.
-        """
+    def steer(self, cycle: int) -> None:
+        """End the interval if it is long enough, and choose the cores from now on."""
+        del cycle
         interval = self._interval
         if interval is None or interval.cycles < self._shortest:
             return
@@ -532,19 +571,14 @@ class ElasticCores:
             self._note(CoreDecision(self.record.cycles, seen, active))
         self._interval = self._begun()
 
-    def note_flight(self, complete: int) -> None:
-        """Count the tuples under way, now that all results that have come are decoded.
-
-        ``complete`` is the number of tuples that are answered.
-        """
+    def note(self, complete: int, cycle: int) -> None:
+        del cycle
+        interval = self._interval
+        if interval is not None and self._pacing is not None:
+            interval.note_waits(self._pacing.waited)
         self._complete = complete
-        if self._interval is not None:
-            self._interval.note_flight(self._under_way)
-
-    def note_waits(self, waited: Int64s) -> None:
-        """Take the latencies of tuples that were answered, where the input has a pace."""
-        if self._interval is not None:
-            self._interval.note_waits(waited)
+        if interval is not None:
+            interval.note_flight(self._under_way)
 
     @property
     def _arrived(self) -> int:

@@ -24,7 +24,7 @@ from host.session.cores import (
     note_new,
 )
 from host.session.decoder import ResultDecoder
-from host.session.params import AcceleratorJoinParams
+from host.session.params import JoinParams
 from host.session.records import CoreFailure, FailureRecord, LostTuples, cause_of
 from host.session.restart import ReplayLog, RestartableDecoder
 from host.session.results import Delivery
@@ -345,11 +345,11 @@ class Replay:
 
 
 class FailureResponse:
-    """Responds to failed cores as ``params.on_failure`` says.
+    """Responds to failed cores as ``params.query.on_failure`` says.
 
     Parameters
     ----------
-    params : AcceleratorJoinParams
+    params : JoinParams
         The execution.
     staging : Staging
         The words that wait.
@@ -362,18 +362,16 @@ class FailureResponse:
         What answers again, if that is the response.
     """
 
-    def __init__(
-        self, params: AcceleratorJoinParams, staging: Staging, decoder: ResultDecoder
-    ) -> None:
+    def __init__(self, params: JoinParams, staging: Staging, decoder: ResultDecoder) -> None:
         device, window = params.device, params.plan.window
         self._device: Device = device
         self._report: CoreFailures | None = None
         self.replay: Replay | None = None
         if not has_gates(device.manifest):
             return
-        if params.on_failure is OnFailure.REPORT:
+        if params.query.on_failure is OnFailure.REPORT:
             self._report = CoreFailures(device, window, staging, decoder)
-        elif params.on_failure is OnFailure.REPLAY:
+        elif params.query.on_failure is OnFailure.REPLAY:
             self.replay = Replay(device, window, staging)
 
     @property

@@ -1,42 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters and progress reports of the accelerator stream, and the rules for its epochs."""
+"""What a join on a device is asked to do: its options, its plan, and its progress reports."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from host.columns import EncodingPlan
+from host.columns import Arrangement, EncodingPlan, Ranges, arrange, plan_streams, plan_tables
 from host.columns.fields import Recheck
 from host.devices import Device
 from host.devices.waiting import Deadline
-from host.errors import UsageError
-from host.query.cores import (
-    Controller,
-    Epochs,
-    EpochSchedule,
-    ListedEpochs,
-    ListedSegments,
-    SegmentSchedule,
-)
+from host.errors import UsageError, WindowOverflowError
+from host.protocol.configuration import require_segments, segment_words
+from host.protocol.manifest import Manifest
+from host.protocol.segments import largest_window, require_capacity, require_pairs, side_label
+from host.query.cores import Epochs, EpochSchedule, ListedEpochs, ListedSegments, SegmentSchedule
 from host.query.ordering import Ordering
-from host.query.queries import OnFailure
+from host.query.queries import JoinQuery, OnFailure
+from host.query.tables import Supply, output_schema
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
+from host.reference.window import CountWindow, Window
 from host.runtime import Buffer, ConfluenceParams
 from host.session.control import NoteDecision, control_of
 from host.session.cores import EpochRules
 from host.session.intake import Intake, PairedIntake, TaggedIntake, TaggedLayout, TakeRows
-from host.session.rows import Rows
+from host.session.rows import Rows, RowStore, SharedRows, TableRows
 
 __all__ = [
-    "AcceleratorJoinParams",
+    "JoinOptions",
+    "JoinParams",
     "Progress",
-    "require_epochs",
+    "plan_join",
+    "plan_join_of_tables",
+    "require_room",
 ]
-
-# Parameters and progress reports of the accelerator stream.
 
 
 @dataclass(frozen=True)
@@ -49,44 +51,50 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class AcceleratorJoinParams(ConfluenceParams):
-    """Parameters of :class:`AcceleratorJoin`.
+class JoinOptions:
+    """Options of running a join, as opposed to the query; every way to run one takes them.
 
     Parameters
     ----------
-    device : Device
-        An open device; the stream does not close it.
-    plan : EncodingPlan
-        Encoding of rows as tuples, with the bounds and the window.
-    rows : tuple of Rows
-        Stores that keep the rows of either side as long as a pair can refer to them.
-    rechecks : tuple of Recheck
-        Terms for which the device finds all pairs, and possibly others.
-    layout : TaggedLayout or None
-        Layout of the batches if both sides come in one input; None for two inputs.
-    how : JoinType
-        Type of the join.
-    on_failure : OnFailure
-        What to do when a core fails.
-    ordering : Ordering
-        Ordering of the results. Strict order is restored from full groups, at full speed, unless
-        the accelerator sends it in rounds. An adaptive one is that of
-        :class:`~host.session.control.AdaptivePrecision`.
-    distinct : tuple of bool
-        Whether a probe can match at most one row of the left side, and of the right side.
-    newest_of : Side or None
-        The side of whose window only the newest match of each row is wanted; see
-        :class:`~host.session.device_join.PreparedJoin`.
     trace : bool
-        Whether to record the cycles in which words are transferred.
+        Whether to record the cycles in which tuples and results are transferred; implies
+        ``record``.
+    record : bool
+        Whether to keep the row numbers of all results.
     deadline : Deadline
         Longest time without progress of the device.
-    report : callable or None
+    report : callable, optional
         Called with a :class:`Progress` from time to time.
-    elastic : Controller or None
-        What chooses how many cores store.
-    is_cut, segments, epochs, note_decision, pace
-        See :class:`~host.session.device_join.JoinOptions`.
+    batch_rows : int
+        Largest number of rows in a result batch.
+    buffer_rows : int
+        Capacity of each buffer between two streams, in rows; that of a pipeline is its own.
+    is_cut : callable, optional
+        Called when the input has ended; returns whether another join continues with it. If so, a
+        row that the window still holds does not come alone, because a later row could match it.
+    segments : SegmentSchedule or sequence of (int, sequence of int)
+        Changes of the cores that store: after how many tuples of both sides, which cores. At first
+        all cores store. The answer is the same whichever cores do.
+    epochs : EpochSchedule or sequence of Epoch or (int, sequence of int)
+        Epochs of an elastic join, which make its cores active or not; a pair is the place and the
+        active cores. A join has either epochs or segments. What is wrong with listed epochs is told
+        before any row is taken. If an epoch is refused later, the results of all tuples before it
+        are handed on, and then its :exc:`~host.errors.EpochError` is raised.
+    note_decision : callable, optional
+        Called with each decision of an elastic join, and with each change of its cores; see
+        :mod:`host.session.records`.
+    pace : int, float or Fraction, optional
+        Clock cycles that pass while the left order column advances by one of its units. A tuple is
+        then offered no earlier than it arrives. By default the device gets the input as fast as it
+        takes it. Only for a device with a clock.
+    distinct : tuple of bool
+        Whether the caller knows that a probe can match at most one row of the left side, and of
+        the right side.
+    newest_of : Side, optional
+        The side of whose window only the newest match of each row of the other side is wanted; only
+        for an inner join. An index then sends one match of each core, the core's newest; a scan
+        sends all of them. Older matches, and pairs whose later row is one of this side, may be
+        missing from the result.
     result_words, chunk_cycles, low_water : int
         Largest number of result words and of clock cycles in one exchange, and the number of
         waiting words below which more input is staged. Fewer result words if the governor grants
@@ -97,29 +105,61 @@ class AcceleratorJoinParams(ConfluenceParams):
         governor grants fewer buffers.
     """
 
-    device: Device
-    plan: EncodingPlan
-    rows: tuple[Rows, Rows]
-    rechecks: tuple[Recheck, ...] = ()
-    layout: TaggedLayout | None = None
-    how: JoinType = JoinType.INNER
-    on_failure: OnFailure = OnFailure.RAISE
-    ordering: Ordering = field(default_factory=Ordering.outer)
-    distinct: tuple[bool, bool] = (False, False)
-    newest_of: Side | None = None
     trace: bool = False
+    record: bool = False
     deadline: Deadline = field(default_factory=Deadline)
     report: Callable[[Progress], None] | None = None
+    batch_rows: int = 1 << 16
+    buffer_rows: int = 1 << 17
     is_cut: Callable[[], bool] | None = None
     segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = ()
     epochs: Epochs = ()
-    elastic: Controller | None = None
     note_decision: NoteDecision | None = None
     pace: Fraction | float | None = None
+    distinct: tuple[bool, bool] = (False, False)
+    newest_of: Side | None = None
     result_words: int = 1 << 16
     staged_words: int = 3 << 16
     chunk_cycles: int = 1 << 16
     low_water: int = 1 << 12
+
+    @property
+    def uses_cores(self) -> bool:
+        """Whether something is asked for that only a device with cores and a clock has."""
+        return self.trace or self.pace is not None or self.segments != () or self.epochs != ()
+
+
+@dataclass(frozen=True)
+class JoinParams(ConfluenceParams):
+    """A join that has been checked and planned for a device, for use in one graph.
+
+    Parameters
+    ----------
+    device : Device
+        An open device, which nobody else uses meanwhile; it stays open.
+    query : JoinQuery
+        The query, which decides which results are wanted and in which order.
+    plan : EncodingPlan
+        Encoding of rows as tuples, with the bounds and the window.
+    left, right, schema : pa.Schema
+        Schemas of the inputs and of the result.
+    rows : tuple of Rows
+        Stores that keep the rows of either side as long as a pair can refer to them.
+    layout : TaggedLayout or None
+        Layout of the batches if both sides come in one input; None for two inputs.
+    options : JoinOptions
+        Options of running the join.
+    """
+
+    device: Device
+    query: JoinQuery
+    plan: EncodingPlan
+    left: pa.Schema
+    right: pa.Schema
+    schema: pa.Schema
+    rows: tuple[Rows, Rows]
+    layout: TaggedLayout | None = None
+    options: JoinOptions = field(default_factory=JoinOptions)
 
     def intake(self, inputs: Sequence[Buffer[pa.RecordBatch]], tell: TakeRows | None) -> Intake:
         """Return what takes the rows from the inputs; ``tell`` is called with all rows of them."""
@@ -129,81 +169,231 @@ class AcceleratorJoinParams(ConfluenceParams):
         return TaggedIntake(inputs, self.plan, self.rows, manifest, self.layout, tell)
 
     @property
+    def in_software(self) -> bool:
+        """Whether the software engine joins: its device has no cores, and no words are needed."""
+        query = self.query
+        return self.device.is_software_engine and not (
+            self.options.uses_cores or query.elastic or query.ordering.hold
+        )
+
+    @cached_property
+    def rechecks(self) -> tuple[Recheck, ...]:
+        """Terms for which the device finds all pairs, and possibly others."""
+        return tuple(Recheck.of(term, self.left, self.right) for term in self.plan.rough_terms)
+
+    @property
+    def distinct(self) -> tuple[bool, bool]:
+        """Whether a walk may end at the first match: every one must be a match of the query."""
+        return (False, False) if self.rechecks else self.options.distinct
+
+    @property
+    def newest_of(self) -> Side | None:
+        """The side of whose window only the newest match is wanted, if the device can tell."""
+        return None if self.rechecks else self.options.newest_of
+
+    @property
     def strict(self) -> bool:
         """Whether pairs are ordered by their later tuple, then by their earlier one.
 
-        A join that goes on after a failure holds pairs back until their star in any case.
+        Strict order is restored from full groups, at full speed, unless the accelerator sends it in
+        rounds. A join that goes on after a failure holds pairs back until their star in any case.
         """
-        return self.ordering.period == 1 or self.survives
+        return self.query.ordering.period == 1 or self.survives
 
     @property
     def survives(self) -> bool:
         """Whether the join goes on after the failure of a core."""
-        return self.on_failure is not OnFailure.RAISE
+        return self.query.on_failure is not OnFailure.RAISE
 
     @property
     def in_rounds(self) -> bool:
         """Whether the accelerator sends the results of a probe in rounds."""
-        return self.ordering.in_hardware and "INNER" in self.device.manifest.operations
+        return self.query.ordering.in_hardware and "INNER" in self.device.manifest.operations
 
     @property
     def adapts(self) -> bool:
         """Whether the period is chosen while the accelerator runs; a chain of cores has none."""
-        return self.ordering.hold is not None and self.device.manifest.chain is None
+        return self.query.ordering.hold is not None and self.device.manifest.chain is None
 
     @property
     def schedule(self) -> SegmentSchedule:
         """The segments of an execution; those of a list begin anew with each execution."""
-        if isinstance(self.segments, Sequence):
-            return ListedSegments(self.segments)
-        return self.segments
+        segments = self.options.segments
+        return ListedSegments(segments) if isinstance(segments, Sequence) else segments
 
     @property
     def epoch_schedule(self) -> EpochSchedule:
         """The epochs of an execution; those of a list begin anew with each execution."""
-        return ListedEpochs(self.epochs) if isinstance(self.epochs, Sequence) else self.epochs
+        epochs = self.options.epochs
+        return ListedEpochs(epochs) if isinstance(epochs, Sequence) else epochs
 
     @property
     def precision(self) -> Ordering:
         """The ordering precision that the accelerator is set to, at first if it adapts."""
+        ordering, manifest = self.query.ordering, self.device.manifest
         if self.in_rounds:
-            return self.ordering
+            return ordering
         if self.strict:
-            return Ordering(self.device.manifest.probes)
-        if self.ordering.hold is not None:
-            return Ordering(control_of(self.ordering, self.device.manifest).period)
-        if self.ordering.period == 0:
+            return Ordering(manifest.probes)
+        if ordering.hold is not None:
+            return Ordering(control_of(ordering, manifest).period)
+        if ordering.period == 0:
             # Without stars the index of a probe wraps, and no bound on the probes under way tells
             # how often it has. The longest period keeps every index unambiguous.
-            return Ordering(1 << self.device.manifest.probe_bits)
-        return self.ordering
+            return Ordering(1 << manifest.probe_bits)
+        return ordering
+
+    def require_cores(self) -> None:
+        """Raise unless the cores can change as the options ask.
+
+        Raises
+        ------
+        UsageError
+            If two things would choose the cores, if an accelerator or its cores cannot do what is
+            listed, or if an epoch begins beyond a value that the order column cannot hold.
+        EpochError
+            If a listed epoch cannot take effect.
+        """
+        options, manifest = self.options, self.device.manifest
+        listed = options.segments != () or options.epochs != ()
+        if listed and self.query.elastic is not None:
+            raise UsageError(
+                "A join has either a controller of its cores ('elastic') or given epochs or "
+                "segments; leave one of them out."
+            )
+        if listed or self.query.elastic is not None:
+            require_segments(manifest)
+        if options.epochs != () and options.segments != ():
+            raise UsageError(
+                "A join has either epochs or segments, not both: an epoch is a segment; give "
+                "epochs."
+            )
+        schedule = self.epoch_schedule
+        if isinstance(schedule, ListedEpochs) and schedule.epochs:
+            rules = EpochRules(self.device, self.plan.window)
+            for epoch in schedule.epochs:
+                if epoch.beyond is not None:
+                    self.plan.times.ticks(epoch.beyond)
+                rules.admit(epoch)
+        if isinstance(options.segments, Sequence):
+            for _, cores in options.segments:
+                segment_words(manifest, cores, self.plan.window)
 
 
-# Whether a join can have the epochs that are asked for.
+def plan_join(
+    left: pa.Schema,
+    right: pa.Schema,
+    query: JoinQuery,
+    device: Device,
+    *,
+    ranges: tuple[Ranges, Ranges] = ({}, {}),
+    layout: TaggedLayout | None = None,
+    options: JoinOptions | None = None,
+) -> JoinParams:
+    """Plan the join of two streams, each sorted by its order column, from their schemas.
 
-
-def require_epochs(params: AcceleratorJoinParams) -> None:
-    """Raise an error if a join cannot have the epochs that are asked for.
+    Parameters
+    ----------
+    left, right : pa.Schema
+        Schemas of the streams.
+    query : JoinQuery
+        The join. The streams must be sorted, whether or not the query declares it.
+    device : Device
+        An open device.
+    ranges : tuple of mapping
+        Known ranges of columns; see :func:`~host.columns.encoding.plan_streams`.
+    layout : TaggedLayout, optional
+        Layout of the batches if one stream has the rows of both sides in their order of arrival.
+    options : JoinOptions, optional
+        Options of running the join.
 
     Raises
     ------
     UsageError
-        If segments are asked for as well, or if an epoch begins beyond a value that the order
-        column cannot hold.
-    EpochError
-        If a listed epoch cannot take effect.
+        If the query does not suit the streams or the device.
     """
-    if params.epochs == ():
-        return
-    if params.segments != ():
+    require_pairs(device.manifest)
+    plan = plan_streams(left, right, query, device.manifest, ranges=ranges)
+    require_capacity(plan.window, device.manifest)
+    schema = output_schema(left, right, query.suffix, query.how)
+    rows: tuple[Rows, Rows] = (RowStore(), RowStore())
+    if layout is not None:
+        rows = SharedRows.pair(RowStore(), *layout.slices)
+    chosen = _chosen(options, query)
+    return JoinParams(device, query, plan, left, right, schema, rows, layout, chosen)
+
+
+def plan_join_of_tables(
+    left: pa.Table,
+    right: pa.Table,
+    query: JoinQuery,
+    device: Device,
+    *,
+    options: JoinOptions | None = None,
+) -> tuple[JoinParams, list[Supply]]:
+    """Plan the join of whole tables; return the plan and the columns to send, in order.
+
+    The tables are inspected, so any values that can be encoded are accepted.
+
+    Raises
+    ------
+    UsageError
+        If the query does not suit the tables or the device.
+    WindowOverflowError
+        If a time-based window holds more rows than the device's capacity.
+    """
+    manifest = device.manifest
+    require_pairs(manifest)
+    left, right = left.combine_chunks(), right.combine_chunks()
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
+    plan = plan_tables(left, right, query, manifest)
+    require_capacity(plan.window, manifest)
+    orders: tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None] = (None, None)
+    if plan.timed or not query.sorted:
+        arranged = arrange(plan, left, right)
+        require_room(arranged, plan.window, manifest)
+        orders = arranged.orders
+    supplies = [
+        Supply(table.select(plan.columns(side)), order)
+        for side, (table, order) in enumerate(zip((left, right), orders, strict=True))
+    ]
+    params = JoinParams(
+        device, query, plan.arranged(orders), left.schema, right.schema, schema,
+        (TableRows(left, orders[0]), TableRows(right, orders[1])),
+        options=_chosen(options, query),
+    )  # fmt: skip
+    return params, supplies
+
+
+def _chosen(options: JoinOptions | None, query: JoinQuery) -> JoinOptions:
+    """Return options that go with the query."""
+    chosen = JoinOptions() if options is None else options
+    if chosen.newest_of is not None and query.how is not JoinType.INNER:
         raise UsageError(
-            "A join has either epochs or segments, not both: an epoch is a segment; give epochs."
+            f"A join that wants only newest matches leaves pairs out, so it cannot tell which "
+            f"rows have none: how must be 'inner', not {query.how.value!r}."
         )
-    schedule = params.epoch_schedule
-    if not isinstance(schedule, ListedEpochs):
+    return replace(chosen, record=True) if chosen.trace else chosen
+
+
+def require_room(arranged: Arrangement, window: Window, manifest: Manifest) -> None:
+    """Raise unless the accelerator can always hold a time-based window over two whole tables.
+
+    Raises
+    ------
+    WindowOverflowError
+        If the window outgrows the capacity. The error names the first row that finds no room.
+    """
+    if isinstance(window, CountWindow):
         return
-    rules = EpochRules(params.device, params.plan.window)
-    for epoch in schedule.epochs:
-        if epoch.beyond is not None:
-            params.plan.times.ticks(epoch.beyond)
-        rules.admit(epoch)
+    needs = []
+    for side, times, rows in zip(Side, arranged.times, arranged.rows, strict=True):
+        needed, first = largest_window(times, int(window.lifespan), manifest.capacity)
+        if first is not None:
+            needs.append((int(times[first]), side, int(rows[first]), needed))
+    if needs:
+        _, side, row, _ = min(needs)
+        raise WindowOverflowError(
+            side_label(side), manifest.capacity, row, needed=max(need[3] for need in needs),
+            cores=manifest.storage.cores, engine=manifest.engine,
+        )  # fmt: skip

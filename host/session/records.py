@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a join notes of itself: changes of precision and cores, failures, copies."""
+"""What a join notes of itself: changes of precision and cores, failures, copies, latencies."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -8,9 +8,15 @@ import json
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from host.errors import UsageError
-from host.query.cores import Observation
-from host.reference.arrivals import Side
+import numpy as np
+import numpy.typing as npt
+
+from host.devices.waiting import Work
+from host.errors import EpochError, UsageError
+from host.query.cores import Epoch, Observation, Segment
+from host.reference.arrivals import Side, UInt64s
+from host.runtime import Columns
+from host.session.rows import SideLog
 
 __all__ = [
     "ChangeLog",
@@ -19,12 +25,16 @@ __all__ = [
     "CoreFailure",
     "ElasticRecord",
     "FailureRecord",
+    "Int64s",
+    "Latency",
     "LostTuples",
     "MOST_CHANGES",
+    "Measured",
     "PeriodChange",
     "PrecisionRecord",
     "REPLAY",
     "StagingCounters",
+    "Trace",
     "cause_of",
     "corners",
     "note_into",
@@ -34,6 +44,7 @@ __all__ = [
 # Changes that a join makes while it runs, as a record of its execution keeps them.
 
 Change = TypeVar("Change")
+Int64s = npt.NDArray[np.int64]
 
 #: Number of changes that a log keeps; of more, it keeps the last ones.
 MOST_CHANGES = 4_096
@@ -381,6 +392,153 @@ class StagingCounters:
     copied_batches: int = 0
     copied_bytes: int = 0
     moved_words: int = 0
+
+
+# Compute latencies from the cycles in which tuples and results were transferred.
+
+
+class Trace:
+    """Collects the time stamps of one execution.
+
+    Parameters
+    ----------
+    foreign : int
+        Number of tuples of another execution that come before the first one.
+    """
+
+    def __init__(self, foreign: int) -> None:
+        self._foreign = foreign
+        self._accepts = SideLog()
+        self._arrivals: list[Int64s] = []
+        self._cycles: list[Int64s] = []
+
+    def accept(self, cycles: UInt64s) -> None:
+        """Record the cycles in which the next tuples were accepted."""
+        foreign = min(self._foreign, len(cycles))
+        self._foreign -= foreign
+        self._accepts.append(Columns({"cycle": cycles[foreign:].astype(np.int64)}))
+
+    def pairs(self, pairs: Columns) -> Columns:
+        """Add the column ``latency``: cycles from the later tuple's acceptance to the emission."""
+        emitted = pairs["emitted"].astype(np.int64)
+        latency = emitted - self._accepts.read("cycle", pairs["probe"])
+        return Columns({**pairs.arrays, "emitted": emitted, "latency": latency})
+
+    def stars(self, arrival: Int64s, cycles: Int64s) -> None:
+        """Record completed probes by their place, and when their stars were emitted."""
+        if len(arrival):
+            self._arrivals.append(arrival)
+            self._cycles.append(cycles - self._accepts.read("cycle", arrival))
+
+    def forget(self, arrivals: int) -> None:
+        """Forget the first ``arrivals`` tuples, whose results are complete."""
+        self._accepts.forget(arrivals)
+
+    @property
+    def processing(self) -> Int64s:
+        """Processing latencies of all completed probes in the order of arrival, in cycles."""
+        if not self._arrivals:
+            return np.zeros(0, np.int64)
+        order = np.argsort(np.concatenate(self._arrivals), kind="stable")
+        return np.concatenate(self._cycles)[order]
+
+
+# What one execution of a join has measured, filled in by those who see it.
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Latencies from a trace, in clock cycles of the device.
+
+    Parameters
+    ----------
+    processing : array of int64
+        For each tuple that is no halo row, in the order of arrival: cycles from its acceptance to
+        the star behind its results.
+    visiting : array of int64
+        For each pair: cycles from the acceptance of the later tuple to the emission of the pair.
+    emitted : array of int64
+        For each pair: cycle of its emission, counted since the device was opened.
+    """
+
+    processing: Int64s
+    visiting: Int64s
+    emitted: Int64s
+
+
+@dataclass
+class Measured(Work):
+    """What is measured of one execution while it runs.
+
+    Parameters
+    ----------
+    staged : StagingCounters
+        The staging of batches into input words.
+    precision : PrecisionRecord or None
+        Decisions of an adaptive ordering; None for any other ordering.
+    segments : list of Segment
+        The changes of the cores that store, with the places where they came.
+    epochs : list of Epoch
+        The epochs that took effect; ``after`` is the place of each.
+    superseded : list of Epoch
+        Epochs that a later one replaced before they took effect.
+    refused : EpochError or None
+        Why the execution ended before an epoch. What comes before it has been answered.
+    elastic : ElasticRecord or None
+        Decisions of an elastic join; None for any other join.
+    failures : FailureRecord or None
+        Cores that failed; None if a failure ends the join.
+    hash_note : str
+        Note that an index read too many entries; empty if it did not.
+    longest_wait : int or None
+        Most cycles from a tuple's arrival to its answer; None without a pace. Arrivals and answers
+        are seen between exchanges, so it is up to two of them too long.
+    trace : Trace or None
+        Time stamps, if they are asked for.
+    visits : list of Columns
+        Row numbers of the results, if they are recorded.
+    """
+
+    staged: StagingCounters = field(default_factory=StagingCounters)
+    precision: PrecisionRecord | None = None
+    segments: list[Segment] = field(default_factory=list[Segment])
+    epochs: list[Epoch] = field(default_factory=list[Epoch])
+    superseded: list[Epoch] = field(default_factory=list[Epoch])
+    refused: EpochError | None = None
+    elastic: ElasticRecord | None = None
+    failures: FailureRecord | None = None
+    hash_note: str = ""
+    longest_wait: int | None = None
+    trace: Trace | None = None
+    visits: list[Columns] = field(default_factory=list[Columns])
+
+    @property
+    def pairs(self) -> tuple[Int64s, Int64s]:
+        """Row numbers of every result in the left and in the right input, if they were recorded.
+
+        For a row that comes alone, the other row number is -1.
+        """
+        return self._visited("left"), self._visited("right")
+
+    def take_pairs(self) -> tuple[Int64s, Int64s]:
+        """Return the :attr:`pairs` recorded since the last call, and forget them."""
+        taken = self.pairs
+        self.visits.clear()
+        return taken
+
+    @property
+    def latency(self) -> Latency | None:
+        """Latencies; None without a trace."""
+        if self.trace is None:
+            return None
+        processing = self.trace.processing[self.staged.halo_tuples :]
+        emitted = self._visited("emitted")
+        pairs = emitted >= 0  # rows that come alone are not emitted by the device
+        return Latency(processing, self._visited("latency")[pairs], emitted[pairs])
+
+    def _visited(self, name: str) -> Int64s:
+        parts = [pairs[name] for pairs in self.visits if name in pairs.arrays]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 # A file of the decisions of an elastic join: a JSON document per line.

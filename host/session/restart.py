@@ -16,14 +16,12 @@ from host.reference.arrivals import Side, UInt64s
 from host.reference.window import Window
 from host.runtime import Columns
 from host.session.decoder import ResultDecoder, StarLatency, ToldFailures, rows_of
-from host.session.rows import SideLog
 
 __all__ = [
     "Again",
     "OrdinalDecoder",
     "ReplayLog",
     "RestartableDecoder",
-    "Trace",
     "result_decoder",
 ]
 
@@ -298,53 +296,3 @@ def result_decoder(
     if manifest.chain is not None:
         kind = OrdinalDecoder
     return kind(manifest, ordering, window, detailed=detailed, changes=changes, origins=origins)
-
-
-# Compute latencies from the cycles in which tuples and results were transferred.
-
-
-class Trace:
-    """Collects the time stamps of one execution.
-
-    Parameters
-    ----------
-    foreign : int
-        Number of tuples of another execution that come before the first one.
-    """
-
-    def __init__(self, foreign: int) -> None:
-        self._foreign = foreign
-        self._accepts = SideLog()
-        self._arrivals: list[Int64s] = []
-        self._cycles: list[Int64s] = []
-
-    def accept(self, cycles: UInt64s) -> None:
-        """Record the cycles in which the next tuples were accepted."""
-        foreign = min(self._foreign, len(cycles))
-        self._foreign -= foreign
-        self._accepts.append(Columns({"cycle": cycles[foreign:].astype(np.int64)}))
-
-    def pairs(self, pairs: Columns) -> Columns:
-        """Add the column ``latency``: cycles from the later tuple's acceptance to the emission."""
-        emitted = pairs["emitted"].astype(np.int64)
-        latency = emitted - self._accepts.read("cycle", pairs["probe"])
-        return Columns({**pairs.arrays, "emitted": emitted, "latency": latency})
-
-    def stars(self, stars: StarLatency) -> None:
-        """Record the latencies of completed probes."""
-        if len(stars.arrival):
-            began = self._accepts.read("cycle", stars.arrival)
-            self._arrivals.append(stars.arrival)
-            self._cycles.append(stars.cycles - began)
-
-    def forget(self, arrivals: int) -> None:
-        """Forget the first ``arrivals`` tuples, whose results are complete."""
-        self._accepts.forget(arrivals)
-
-    @property
-    def processing(self) -> Int64s:
-        """Processing latencies of all completed probes in the order of arrival, in cycles."""
-        if not self._arrivals:
-            return np.zeros(0, np.int64)
-        order = np.argsort(np.concatenate(self._arrivals), kind="stable")
-        return np.concatenate(self._cycles)[order]

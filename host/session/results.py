@@ -15,7 +15,7 @@ from host.reference.types import NO_ROW, JoinType
 from host.reference.window import CountWindow, Window
 from host.runtime import Buffer, Columns, ConduitExecStream, ConduitParams, Quantum, StreamResult
 from host.session.intake import Arrived
-from host.session.params import AcceleratorJoinParams
+from host.session.params import JoinParams
 from host.session.rows import Rows, RowTimes, SideLog, TrackedRows
 
 __all__ = [
@@ -401,72 +401,51 @@ class MaterializeParams(ConduitParams):
 
     Parameters
     ----------
-    store : tuple of Rows
-        Stores of the rows of both sides.
-    schema : pa.Schema
-        Schema of the result: the left columns, then the right columns, or the left columns only.
-    widths : tuple of int
-        Number of the result's columns that come from the left side, and from the right side.
-    rows : int
-        Largest number of rows in an output batch.
-    observe : callable or None
+    join : JoinParams
+        The join, which has the stores of the rows and the schema of the result.
+    observe : callable
         Called with the pairs of every output batch.
     """
 
-    store: tuple[Rows, Rows]
-    schema: pa.Schema
-    widths: tuple[int, int]
-    rows: int = 1 << 16
-    observe: Callable[[Columns], None] | None = None
+    join: JoinParams
+    observe: Callable[[Columns], None]
 
 
 class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch]):
     """Stream that puts the rows given by columns ``left`` and ``right`` side by side.
 
-    Where a row number stands for no row, the columns are null. ``observe`` gets the original row
-    numbers of the user's inputs.
+    Where a row number stands for no row, the columns are null.
     """
-
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__(name)
-        self._p: MaterializeParams | None = None
 
     def prepare(self, params: MaterializeParams) -> None:
         super().prepare(params)
-        self._p = params
+        self._join, self._observe = params.join, params.observe
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        assert self._p is not None
-        done = 0
+        done, most = 0, self._join.options.batch_rows
         while done < quantum.rows:
             result = self.precheck_conduit_buffers()
             if result is not StreamResult.YIELD:
                 return result
             pairs = self.input.access()
-            count = min(pairs.num_rows, self._p.rows, self.output.provide())
+            count = min(pairs.num_rows, most, self.output.provide())
             part = pairs.slice(0, count)
-            self.output.produce(self._rows(part, self._p))
-            if self._p.observe is not None:
-                numbers = {
-                    name: _original(rows, part[name])
-                    for rows, name in zip(self._p.store, ("left", "right"), strict=True)
-                }
-                self._p.observe(Columns({**part.arrays, **numbers}))
+            self.output.produce(self._rows(part))
+            self._observe(part)
             self.input.consume(count)
             done += count
         return StreamResult.QUANTUM_EXPIRED
 
-    @staticmethod
-    def _rows(pairs: Columns, params: MaterializeParams) -> pa.RecordBatch:
-        columns: list[pa.Array] = []
-        types = params.schema.types
-        for rows, name, width in zip(params.store, ("left", "right"), params.widths, strict=True):
-            if width:
-                begin = len(columns)
-                columns += _taken(rows, pairs[name], types[begin : begin + width])
+    def _rows(self, pairs: Columns) -> pa.RecordBatch:
+        join, columns = self._join, list[pa.Array]()
+        types, width = join.schema.types, len(join.left)
+        of_sides = zip(join.rows, ("left", "right"), (types[:width], types[width:]), strict=True)
+        for rows, name, own in of_sides:
+            if own:
+                columns += _taken(rows, pairs[name], own)
         if not columns:
             raise ValueError("A result needs at least one column")
-        return pa.RecordBatch.from_arrays(columns, schema=params.schema)
+        return pa.RecordBatch.from_arrays(columns, schema=join.schema)
 
 
 def _taken(rows: Rows, numbers: Int64s, types: Sequence[pa.DataType]) -> list[pa.Array]:
@@ -480,13 +459,6 @@ def _taken(rows: Rows, numbers: Int64s, types: Sequence[pa.DataType]) -> list[pa
     return [column.take(places) for column in rows.take(numbers[there])]
 
 
-def _original(rows: Rows, numbers: Int64s) -> Int64s:
-    known = numbers.copy()
-    there = numbers != NO_ROW
-    known[there] = rows.original(numbers[there])
-    return known
-
-
 # Hand results on in their turn, and forget the rows that no later result can refer to.
 
 
@@ -498,7 +470,7 @@ class Delivery:
 
     Parameters
     ----------
-    params : AcceleratorJoinParams
+    params : JoinParams
         The execution.
     completion : Completion or None
         What finds the rows that come alone; None if only pairs are asked for.
@@ -515,7 +487,7 @@ class Delivery:
 
     def __init__(
         self,
-        params: AcceleratorJoinParams,
+        params: JoinParams,
         completion: Completion | None,
         *,
         in_order: bool = False,
@@ -550,7 +522,9 @@ class Delivery:
             pairs = self._order.push(parts, complete)
             parts = [] if pairs is None else [pairs]
         if self._completion is not None:
-            goes_on = self.is_cut or (done and params.is_cut is not None and params.is_cut())
+            goes_on = self.is_cut or (
+                done and params.options.is_cut is not None and params.options.is_cut()
+            )
             parts = self._completion.complete(parts, complete, reached, ended=done and not goes_on)
         self.ready += [results for results in parts if results.num_rows]
 

@@ -1,29 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The software engine as a stream: batches of rows in, pairs of row numbers out."""
+"""The software engine as what executes a join: arrivals in, pairs of row numbers out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 import time
 
 import numpy as np
-import pyarrow as pa
 
 from host.devices.software import SoftwareDevice
 from host.engine.software import Found, SoftwareEngine, Tuples
-from host.query.cores import Epoch, Segment
 from host.reference.arrivals import Side, UInt64s
-from host.reference.types import JoinType
-from host.runtime import Columns, ConfluenceExecStream, GraphError, Quantum, StreamResult
+from host.runtime import Columns
 from host.session.execution import holding
 from host.session.intake import Arrived, Intake
-from host.session.params import AcceleratorJoinParams, Progress
-from host.session.records import StagingCounters
+from host.session.params import JoinParams, Progress
+from host.session.records import Measured
 from host.session.results import Completion, Delivery
-from host.session.rows import Rows
 
 __all__ = [
-    "SoftwareJoin",
-    "Work",
+    "SoftwareRun",
 ]
 
 #: Arrivals of the first block, so that a reader that wants a few results need not wait for many.
@@ -34,105 +28,40 @@ BLOCK = 1 << 17
 _SIGN = np.uint64(1 << 63)
 
 
-@dataclass
-class Work:
-    """What an execution of the software engine took; it has no clock, so ``cycles`` stay zero.
+class SoftwareRun:
+    """One execution with :class:`~host.engine.software.SoftwareEngine`, in blocks of arrivals.
+
+    Pairs are in the strict order, whatever the query's ordering allows. There is no clock, so no
+    cycles are measured.
 
     Parameters
     ----------
-    seconds : float
-        Seconds in which pairs were searched for; the host does nothing else meanwhile.
+    params : JoinParams
+        What is executed.
+    intake : Intake
+        Where the tuples come from.
+    completion : Completion or None
+        What finds the rows that come alone; None if only pairs are asked for.
+    measured : Measured
+        What is filled in.
+
+    Attributes
+    ----------
+    delivery : Delivery
+        Results whose turn it is.
+    done : bool
+        Whether all results have been found.
     """
-
-    seconds: float = 0.0
-    cycles: int = 0
-
-    @property
-    def waited(self) -> float:
-        """Seconds that the rest of the host had to wait."""
-        return self.seconds
-
-
-class SoftwareJoin(ConfluenceExecStream[AcceleratorJoinParams, pa.RecordBatch, Columns]):
-    """Stream that joins with :class:`~host.engine.software.SoftwareEngine`.
-
-    Inputs and output are those of :class:`~host.session.stream.AcceleratorJoin` without a
-    trace, and so are the attributes; what only a device with cores has is None or empty. Pairs are
-    in the strict order, whatever the query's ordering allows.
-    """
-
-    trace = hashing = precision = refused = elastic = failures = longest_wait = None
-
-    def __init__(self, name: str | None = None) -> None:
-        super().__init__(name)
-        self._params: AcceleratorJoinParams | None = None
-        self._run: _Run | None = None
-        self.watch: Work | None = None
-        self.staged = StagingCounters()
-        self.segments: list[Segment] = []
-        self.epochs: list[Epoch] = []
-        self.superseded: list[Epoch] = []
-
-    def prepare(self, params: AcceleratorJoinParams) -> None:
-        needed = 2 if params.layout is None else 1
-        if len(self.inputs) != needed:
-            raise GraphError(
-                f"Stream {self.name!r} needs {needed} input(s), not {len(self.inputs)}"
-            )
-        super().prepare(params)
-        self._params = params
-
-    def open(self, restart: bool = False) -> None:
-        super().open(restart)
-        params = self._params
-        assert params is not None
-        for rows in params.rows:
-            rows.clear()
-        completion = None
-        if params.how is not JoinType.INNER:
-            completion = Completion(params.how, params.plan.window)
-        intake = params.intake(self.inputs, None if completion is None else completion.take)
-        self.watch = Work()
-        self._run = _Run(params, intake, completion, self.watch)
-        self.staged = intake.counters
-
-    @property
-    def stores(self) -> tuple[Rows, Rows]:
-        """The stores of the rows of both sides."""
-        assert self._params is not None
-        return self._params.rows
-
-    def execute(self, quantum: Quantum) -> StreamResult:
-        run = self._run
-        assert run is not None
-        moved = 0
-        while moved < quantum.rows:
-            if not run.delivery.hand_on(self.output):
-                return StreamResult.BUF_OVERFLOW
-            if run.done:
-                return self.finish()
-            took = run.advance()
-            if took is None:
-                return StreamResult.BUF_UNDERFLOW
-            moved += took
-        return StreamResult.QUANTUM_EXPIRED
-
-    def close_impl(self) -> None:
-        self._run = None
-
-
-class _Run:
-    """One execution: gathers blocks of arrivals, joins them, and queues what has its turn."""
 
     def __init__(
         self,
-        params: AcceleratorJoinParams,
+        params: JoinParams,
         intake: Intake,
         completion: Completion | None,
-        work: Work,
+        measured: Measured,
     ) -> None:
         self._params, self._intake, self._completion = params, intake, completion
-        self._work = work
+        self._measured = measured
         fields = params.plan.fields
         self._names = [field.name for field in fields]
         signed = {key.name: key.signed for key in params.device.manifest.keys}
@@ -155,7 +84,9 @@ class _Run:
         """Go on by a bounded amount of work; return the rows moved, None if input is missing."""
         began = time.monotonic()
         found = next(self._answers, None)
-        self._work.seconds += time.monotonic() - began
+        took = time.monotonic() - began  # the host does nothing else meanwhile
+        self._measured.seconds += took
+        self._measured.waited += took
         if found is not None:
             return self._answer(found)
         while self._gathered < max(self._block, min(self._engine.held, 64 * self._block)):
@@ -222,15 +153,15 @@ class _Run:
         if self._completion is not None:
             self._completion.mark(pairs)
         parts = []
-        if params.how.has_pairs and pairs.num_rows:
+        if params.query.how.has_pairs and pairs.num_rows:
             pairs = self._intake.owned(pairs)
             self._pairs += pairs.num_rows
             if self._completion is None:
                 pairs = Columns({name: pairs[name] for name in ("left", "right")})
             parts = [pairs] if pairs.num_rows else []
         self._deliver(parts)
-        if params.report is not None:
-            params.report(Progress(self._complete, self._pairs, 0))
+        if params.options.report is not None:
+            params.options.report(Progress(self._complete, self._pairs, 0))
         return 1 + len(found.place)
 
     def _deliver(self, parts: list[Columns]) -> None:
@@ -245,3 +176,7 @@ class _Run:
             return oldest
         parts = self._waiting[side]
         return int(parts[0].rows[0]) if parts else self._intake.next_row(side)
+
+    def abandon(self) -> None:
+        """End the execution, wherever it stands."""
+        self._answers = iter(())

@@ -286,33 +286,32 @@ class HashWatch:
     ----------
     choice : int
         The choice of seeds that the join uses.
-    note : str
-        What was found and done at the end of the join; empty if there was nothing to report.
     """
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._before = self._counters()
         self.choice = hash_choice(device)
-        self.note = ""
 
     def _counters(self) -> Mapping[str, int]:
         return self._device.counters() if self._device.manifest.engine == "index" else {}
 
-    def finish(self) -> None:
-        """Check the counters after the last result; choose other seeds if none were chosen yet."""
+    def finish(self) -> str:
+        """Check the counters after the last result; choose other seeds if none were chosen yet.
+
+        Returns what was found and done; an empty text if there is nothing to report.
+        """
         after = self._counters()
         grown = {name: value - self._before.get(name, 0) for name, value in after.items()}
         probes = grown.get("tuples_r", 0) + grown.get("tuples_s", 0)
         entries, results = grown.get("region_busy", 0), grown.get("results", 0)
         if probes < LEAST_PROBES or entries <= PATIENCE * self._expected(probes, results):
-            return
-        self.note = (
-            f"an index read {entries:,} entries for {probes:,} probes and {results:,} results"
-        )
+            return ""
+        note = f"an index read {entries:,} entries for {probes:,} probes and {results:,} results"
         if self.choice == hash_choice(self._device) == 0:
             _choices[self._device.uri] = 1
-            self.note += "; the next join on this device hashes keys with other seeds"
+            note += "; the next join on this device hashes keys with other seeds"
+        return note
 
     def _expected(self, probes: int, results: int) -> int:
         """Return the entries read in randomly filled buckets: results and their neighbours."""

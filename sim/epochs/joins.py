@@ -12,7 +12,7 @@ from host.query.queries import JoinQuery, Term
 from host.reference.arrivals import Arrivals
 from host.reference.join import reference_join
 from host.reference.predicate import EQUAL, DifferenceBand
-from host.session.table_join import TableJoin
+from host.session.join import Join
 
 __all__ = ["Compared", "RandomStream", "compare", "random_epochs"]
 
@@ -88,7 +88,7 @@ class RandomStream:
             window=self.window,
             ordering=Ordering.relaxed(8),
         )
-        join = TableJoin(left, right, query, device, record=True, epochs=epochs)
+        join = Join(left, right, query, device, record=True, epochs=epochs)
         for _ in join.batches():
             pass
         return join
@@ -101,7 +101,7 @@ class RandomStream:
             timestamp=self.times.astype(np.int64),
         )
         expected = reference_join(arrivals, DifferenceBand({"x": EQUAL}), self.window)
-        both = (expected.rows(arrivals), join.pairs)
+        both = (expected.rows(arrivals), join.measured.pairs)
         wanted, found = (np.sort(one * len(self.side) + other) for one, other in both)
         once = np.unique(found)
         return Compared(
@@ -109,8 +109,8 @@ class RandomStream:
             lost=len(np.setdiff1d(wanted, once, assume_unique=True)),
             repeated=len(found) - len(once),
             wrong=len(np.setdiff1d(once, wanted, assume_unique=True)),
-            epochs=len(join.epochs),
-            superseded=len(join.superseded),
+            epochs=len(join.measured.epochs),
+            superseded=len(join.measured.superseded),
         )
 
 

@@ -16,8 +16,8 @@ from host import (
 from host.errors import FailureError
 from host.operators.verification import compare_pairs, reference_pairs
 from host.query.queries import JoinQuery, Term
+from host.session.join import Join
 from host.session.records import CoreChange
-from host.session.table_join import TableJoin
 
 from .hedge import TERMS, trades
 from .rates import HIGHEST, market, phases
@@ -147,22 +147,22 @@ def measure_elastic(manifest, point):
     )  # fmt: skip
     told = []
     with open_device(f"sim:{manifest.path}") as device:
-        join = TableJoin(
+        join = Join(
             left, right, query, device, record=True, pace=second / 1_000, note_decision=told.append
         )
         join.run()
-    verdict = compare_pairs(join.pairs, reference_pairs(left, right, query), ordered=True)
+    verdict = compare_pairs(join.measured.pairs, reference_pairs(left, right, query), ordered=True)
     if not verdict.agrees:
         raise FailureError(f"An elastic join gave another answer: {verdict.text}.")
     changes = [one for one in told if isinstance(one, CoreChange)]
-    record = join.elastic
+    record = join.measured.elastic
     return {
-        "pairs": len(join.pairs[0]),
-        "cycles": join.cycles,
-        "core_cycles": CORES * join.cycles if record is None else record.core_cycles,
+        "pairs": len(join.measured.pairs[0]),
+        "cycles": join.measured.cycles,
+        "core_cycles": CORES * join.measured.cycles if record is None else record.core_cycles,
         "saved": 0.0 if record is None else record.saved,
-        "longest": join.longest_wait,
-        "longest_seconds": join.longest_wait / second,
+        "longest": join.measured.longest_wait,
+        "longest_seconds": join.measured.longest_wait / second,
         "changes": len(changes),
         "cores": [[0.0, CORES], *([one.cycle / second, len(one.cores)] for one in changes)],
         "rate": [[begin, 100 * rate / HIGHEST] for begin, _, rate in rates.stretches],

@@ -14,7 +14,7 @@ from host.operators.verification import reference_pairs
 from host.query.cores import ThresholdController
 from host.query.queries import JoinQuery, OnFailure, Term
 from host.reference.window import CountWindow, TimeWindow
-from host.session.table_join import TableJoin
+from host.session.join import Join
 
 from .expectation import arrivals, without_lost
 from .injection import CoreFault, failing
@@ -125,10 +125,10 @@ def judged(both, query, device, core, text, parity=()):
     deadline = Deadline(cycles=20 * int(device.manifest.parameters["failure_cycles"]))
     # Few rows at a time, so that a controller has decided before the last ones are staged.
     few = {} if query.elastic is None else {"batch_rows": 16, "buffer_rows": 32}
-    join = TableJoin(left, right, query, device, record=True, deadline=deadline, **few)
+    join = Join(left, right, query, device, record=True, deadline=deadline, **few)
     join.run()
-    found = list(zip(*(column.tolist() for column in join.pairs), strict=True))
-    record = join.failures
+    found = list(zip(*(column.tolist() for column in join.measured.pairs), strict=True))
+    record = join.measured.failures
     wanted, missing = without_lost(expected, record, arrivals(left, right))
     lost = [
         number

@@ -24,7 +24,7 @@ from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters
 from host import CountWindow, Ordering, open_device
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin
+from host.session.join import Join
 
 __all__ = ["PERIOD", "TUPLES", "WINDOW", "uniform_join"]
 
@@ -70,9 +70,9 @@ def uniform_join(bounds, values):
 
     def timed(device):
         start = time.perf_counter()
-        join = TableJoin(*tables, query, device)
+        join = Join(*tables, query, device)
         results = sum(batch.num_rows for batch in join.batches())
-        return time.perf_counter() - start, join.device_seconds, results
+        return time.perf_counter() - start, join.measured.seconds, results
 
     return timed
 

@@ -87,14 +87,14 @@ def _panes(batches: Iterator[pa.RecordBatch], task: AggregateTask) -> Iterator[p
     watch = Stopwatch()
     with task.begun() as doing:
         (panes,) = results_of(watch.reading(batches), task, doing)
-        device = doing.watch
+        device = doing.device_work
     if not panes.num_rows:
         return
     measured = {
         "rows": doing.work.rows,
         "seconds": watch.seconds,
-        "cycles": doing.cycles,
-        "device_seconds": 0.0 if device is None else device.seconds,
+        "cycles": device.cycles,
+        "device_seconds": device.seconds,
     }
     columns = list(panes.columns)
     for field in list(task.output)[len(columns) :]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from host import Device, JoinError
 from host.devices.software import on_device_or_software
 from host.reference.types import JoinType
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from spark_offload.partitioning.tagged import LEFT, RIGHT
 from spark_offload.stream.reduction import KeptPart, Reduction
 from spark_offload.stream.task import StreamTask, microseconds
@@ -140,21 +140,21 @@ class NewPairs:
                 self.results += batch.num_rows
                 yield batch
         for flags, numbers, rows in zip(
-            self.matched, (left_rows, right_rows), join.pairs, strict=True
+            self.matched, (left_rows, right_rows), join.measured.pairs, strict=True
         ):
             flags[numbers[rows]] = True
-        self.cycles += join.cycles
-        self.device_seconds += join.device_seconds
+        self.cycles += join.measured.cycles
+        self.device_seconds += join.measured.seconds
 
-    def _join(self, left: pa.Table, right: pa.Table) -> TableJoin:
+    def _join(self, left: pa.Table, right: pa.Table) -> Join:
         """Return the join on the device, or in software if the device cannot hold the rows.
 
         That is known of whole tables before a row is sent.
         """
 
-        def joined(device: Device) -> TableJoin:
+        def joined(device: Device) -> Join:
             record = self._how is not JoinType.INNER
-            return TableJoin(left, right, self._query, device, record=record)
+            return Join(left, right, self._query, device, record=record)
 
         def told(_: JoinError) -> None:
             self.software_rows += left.num_rows + right.num_rows

@@ -13,7 +13,7 @@ from pyspark import TaskContext
 from host import Device, JoinError, UsageError, open_device
 from host.query.queries import JoinQuery
 from host.session.intake import TaggedLayout
-from host.session.table_join import TaggedJoin
+from host.session.join import Join
 from spark_offload.cluster.devices import DeviceSource, take_device
 from spark_offload.cluster.machines import local_device_uri
 from spark_offload.cluster.session import tuples_writer
@@ -141,23 +141,23 @@ def _join_partition(
         for batch in watch.giving(declared(batch, task.output) for batch in join.batches()):
             results += batch.num_rows
             yield batch
-        latency = join.latency
+        found, latency = join.measured, join.measured.latency
         measured = TaskMetrics(
             partition=partition,
             device=taken.name,
             attempt=taken.attempt,
-            device_seconds=join.device_seconds,
-            waited_seconds=join.waited_seconds,
-            cycles=join.cycles,
+            device_seconds=found.seconds,
+            waited_seconds=found.waited,
+            cycles=found.cycles,
             counters=join.counters(),
-            hash_note=join.hash_note,
-            precision=join.precision,
-            elastic=join.elastic,
-            failures=join.failures,
-            copied_bytes=join.staged.copied_bytes,
+            hash_note=found.hash_note,
+            precision=found.precision,
+            elastic=found.elastic,
+            failures=found.failures,
+            copied_bytes=found.staged.copied_bytes,
             latency={} if latency is None else histogram(latency.visiting),
             processing={} if latency is None else histogram(latency.processing),
-            timeline=() if latency is None else cumulative_counts(latency.emitted, join.cycles),
+            timeline=() if latency is None else cumulative_counts(latency.emitted, found.cycles),
         )
     if handover is not None and handover.is_needed and task.software is not None:
         with open_device(local_device_uri(task.software)) as software:
@@ -170,9 +170,9 @@ def _join_partition(
                 yield batch
             measured = replace(
                 measured,
-                device_seconds=measured.device_seconds + join.device_seconds,
-                waited_seconds=measured.waited_seconds + join.waited_seconds,
-                copied_bytes=measured.copied_bytes + join.staged.copied_bytes,
+                device_seconds=measured.device_seconds + join.measured.seconds,
+                waited_seconds=measured.waited_seconds + join.measured.waited,
+                copied_bytes=measured.copied_bytes + join.measured.staged.copied_bytes,
                 software_rows=handover.rest_rows,
                 handed_over=handover.reason,
             )
@@ -208,10 +208,10 @@ def _joining(
     layout: TaggedLayout,
     device: Device,
     **options: Any,
-) -> TaggedJoin:
+) -> Join:
     # Spark has sorted; what the user declared is checked against the rows' numbers.
     query = replace(task.query, sorted=True)
-    return TaggedJoin(rows, layout, query, device, buffer_rows=BUFFER_ROWS, **options)
+    return Join.of_tagged(rows, layout, query, device, buffer_rows=BUFFER_ROWS, **options)
 
 
 def task_function(

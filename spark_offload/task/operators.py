@@ -270,7 +270,7 @@ def _aggregated(
             for results in results_of(watch.reading(batches), task, doing)
         )
         yield from watch.giving(declared(results, task.output) for results in found)
-        work, device = doing.work, doing.watch
+        work, device = doing.work, doing.device_work
     report(
         TaskMetrics(
             partition=partition,
@@ -278,9 +278,9 @@ def _aggregated(
             left_rows=0 if task.whole is not None else work.rows,
             results=work.results if task.ends else 0,
             seconds=watch.seconds,
-            device_seconds=0.0 if device is None else device.seconds,
-            waited_seconds=0.0 if device is None else device.waited,
-            cycles=doing.cycles,
+            device_seconds=device.seconds,
+            waited_seconds=device.waited,
+            cycles=device.cycles,
             handed_over="" if doing.refusal is None else f"on the host: {doing.refusal}",
         )
     )

@@ -30,7 +30,7 @@ from host import TimeWindow, open_device
 from host.operators.meaning import reference_results
 from host.query.queries import JoinQuery, Term
 from host.reference.operator import Arrival
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from sim.verilated.library import build_library
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.stream_bench import StreamBench
@@ -167,7 +167,7 @@ def test_scalejoin_in_join_cores_is_the_reference(tmp_path):
         window=TimeWindow(operator.size - 1),
     )
     with open_device(f"sim:{tmp_path}") as device:
-        join = TableJoin(left, right, asked, device)
+        join = Join(left, right, asked, device)
         rows = [row for batch in join.batches() for row in batch.to_pylist()]
     expected = Counter(
         (result.timestamp, *result.values) for result in reference_results(operator, arrivals)

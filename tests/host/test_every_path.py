@@ -16,7 +16,7 @@ from host.__main__ import main
 from host.operators.asof_tables import AsofJoin
 from host.operators.verification import reference_pairs
 from host.query.tables import as_table, output_schema
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
 from tests.host.tables import naive_join
@@ -63,7 +63,7 @@ def by_device(case, device, *, streamed=False):
             pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=5))
             for table in tables
         )
-    return TableJoin(*tables, case.query, device).run().table
+    return Join(*tables, case.query, device).run().table
 
 
 def by_command(case, folder, device):

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outer, semi and anti joins: each row once, with the pairs that it is in or alone."""
 
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,9 +15,7 @@ from host.pipeline import Pipeline
 from host.query.queries import JoinQuery, Term
 from host.query.tables import output_schema
 from host.reference.types import JoinType
-from host.session import device_join
-from host.session.params import AcceleratorJoinParams
-from host.session.table_join import TableJoin, TaggedJoin, join_tables
+from host.session.join import Join, join_tables
 from tests.host.session.test_driver import random_table
 from tests.host.session.test_stream_join import SHAPES, cut, query_of, reader, tables, tagged
 from tests.host.tables import bundle, naive_results
@@ -87,15 +83,6 @@ def test_every_shape_answers_as_a_loop_over_rows_does(bundles, shape, how):
                 assert rows_of(result.table, how) == expected
 
 
-@contextmanager
-def small_exchanges():
-    """A device is given few words at a time, and asked for few, so that much is open between."""
-    with pytest.MonkeyPatch.context() as patch:
-        few = partial(AcceleratorJoinParams, low_water=3, result_words=5)
-        patch.setattr(device_join, "AcceleratorJoinParams", few)
-        yield
-
-
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_streams_cut_anyhow_answer_as_a_loop_over_rows_does(bundles, data):
@@ -104,13 +91,15 @@ def test_streams_cut_anyhow_answer_as_a_loop_over_rows_does(bundles, data):
     name = data.draw(st.sampled_from(["band", "timed", "several", "three", "all", "flags"]))
     query = query_of(name, how=how)
     sizes = {name: data.draw(st.integers(1, 50)) for name in ("batch_rows", "buffer_rows")}
+    # A device is given few words at a time, and asked for few, so that much is open between.
+    sizes |= {"low_water": 3, "result_words": 5}
     expected = naive_results(left, right, query)
     folder = bundles[data.draw(st.sampled_from(list(SHAPES)))]
-    with small_exchanges(), open_device(f"software:{folder}") as device:
+    with open_device(f"software:{folder}") as device:
         readers = [reader(table, cut(data.draw, table)) for table in (left, right)]
-        join = TableJoin(*readers, query, device, record=True, **sizes)
+        join = Join(*readers, query, device, record=True, **sizes)
         result = pa.Table.from_batches(list(join.batches()), schema=join.schema)
-        assert results_of(join.pairs) == expected
+        assert results_of(join.measured.pairs) == expected
         assert rows_of(result, how) == expected
         for index, name in enumerate(left.column_names):
             column = left[name].to_pylist()
@@ -118,7 +107,7 @@ def test_streams_cut_anyhow_answer_as_a_loop_over_rows_does(bundles, data):
                 None if row is None else column[row] for row, _ in expected
             ]
         both, layout = tagged(left, right)
-        join = TaggedJoin(reader(both, cut(data.draw, both)), layout, query, device, **sizes)
+        join = Join.of_tagged(reader(both, cut(data.draw, both)), layout, query, device, **sizes)
         result = pa.Table.from_batches(list(join.batches()), schema=join.schema)
         assert rows_of(result, how) == expected
 
@@ -233,10 +222,10 @@ def test_rows_that_match_nothing_pass_as_the_window_does(bundles, how):
             pa.RecordBatchReader.from_batches(schema, nothing_but_nulls(rows, batch))
             for _ in range(2)
         ]
-        join = TableJoin(*readers, query, device, buffer_rows=1000, batch_rows=1000)
+        join = Join(*readers, query, device, buffer_rows=1000, batch_rows=1000)
         for result in join.batches():
             results += result.num_rows
-            kept.append(max(store.kept for store in join._accelerator.stores))
+            kept.append(max(store.kept for store in join.params.rows))
     assert results == rows * (2 if how == "full" else 1)
     assert max(kept) < 25_000
     assert len(kept) > 10

@@ -23,7 +23,7 @@ from host.pipeline.merging import read_input
 from host.query.quantities import parse_duration
 from host.query.queries import JoinQuery, Term
 from host.reference.types import JoinType
-from host.session.table_join import JoinRun
+from host.session.join import Join
 from tests.host.tables import bundle, naive_join, naive_results
 
 
@@ -64,7 +64,7 @@ def test_join_writes_the_answer_in_order(files, capsys, output):
     shown = capsys.readouterr()
     assert f"all {result.num_rows} results agree" in shown.err
     assert "left.k = right.k" in shown.out
-    assert "left -> SoftwareJoin: up to" in shown.out
+    assert "left -> JoinStream: up to" in shown.out
 
 
 @pytest.mark.parametrize("more", [["--verify"], ["--sorted"]])
@@ -315,9 +315,9 @@ def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatc
                 time.sleep(0.3)
             yield batch
 
-    original = JoinRun.batches
+    original = Join.batches
     monkeypatch.setattr("host.cli.join.read_input", slow_read)
-    monkeypatch.setattr(JoinRun, "batches", slow_batches)
+    monkeypatch.setattr(Join, "batches", slow_batches)
     assert main(arguments(folder, "--within", "10min", "--equal", "k")) == 0
     *lines, last = capsys.readouterr().err.splitlines()
     stages = list(dict.fromkeys(line.split(",")[0] for line in lines))

@@ -15,7 +15,7 @@ from host.operators.asof_tables import AsofJoin
 from host.query.queries import AggregateQuery, AsofQuery, JoinQuery, Term
 from host.reference.types import JoinType
 from host.reference.window import TimeWindow
-from host.session.table_join import join_tables
+from host.session.join import join_tables
 from tests.host.small_bundles import BUNDLES, write_manifest
 
 KINDS = [

@@ -34,6 +34,6 @@ def test_an_interrupt_while_modules_are_loaded_is_one_line(root, tmp_path, packa
 
 
 def test_other_programs_keep_their_stack_traces(root, tmp_path):
-    done = run(root, tmp_path, "-c", "import host.session.table_join")
+    done = run(root, tmp_path, "-c", "import host.session.join")
     assert done.stderr.endswith("KeyboardInterrupt\n")
     assert "Traceback" in done.stderr

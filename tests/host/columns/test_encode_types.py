@@ -14,7 +14,7 @@ from host import CountWindow, open_device
 from host.errors import KeyRangeError, UnsupportedTypeError, UsageError
 from host.pipeline import Pipeline
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin, join_tables
+from host.session.join import Join, join_tables
 from tests.host.tables import naive_join
 
 WINDOW = CountWindow(50)
@@ -123,4 +123,4 @@ def test_they_give_no_order_of_arrival(values):
     table = pa.table({"t": values})
     query = JoinQuery(order=("t", "t"), window=WINDOW)
     with open_device("software:") as device, pytest.raises(UnsupportedTypeError, match=r"left\.t"):
-        TableJoin(table, table, query, device)
+        Join(table, table, query, device)

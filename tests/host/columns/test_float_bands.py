@@ -15,7 +15,7 @@ from host.operators.verification import reference_pairs
 from host.pipeline import Pipeline
 from host.query.quantities import Duration
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import join_tables
+from host.session.join import join_tables
 from tests.host.tables import bundle, naive_join
 
 NAN, INF = math.nan, math.inf

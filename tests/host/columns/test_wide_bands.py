@@ -12,7 +12,7 @@ from host.pipeline import Pipeline
 from host.query.quantities import Duration
 from host.query.queries import JoinQuery, Term
 from host.session.intake import TaggedLayout
-from host.session.table_join import TaggedJoin
+from host.session.join import Join
 from tests.host.tables import bundle, naive_join
 
 LIMITS = {pa.int64(): (-(1 << 63), (1 << 63) - 1), pa.uint64(): (0, (1 << 64) - 1)}
@@ -112,7 +112,7 @@ def test_few_others_are_found_besides():
         sorted=True,
     )
     with open_device("software:") as device:
-        join = TaggedJoin(tagged, layout, query, device)
+        join = Join.of_tagged(tagged, layout, query, device)
         count = sum(batch.num_rows for batch in join.batches())
         found = join.counters()["results"]
     assert count > 20_000

@@ -14,7 +14,7 @@ from host.devices.simulated import SimulatedDevice
 from host.devices.software import SOFTWARE_MANIFEST
 from host.devices.waiting import Deadline, DeviceThread
 from host.errors import DeviceError, DeviceTimeoutError
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from tests.host.devices.test_device_thread import QUERY, begin, gated, table
 
 
@@ -78,7 +78,7 @@ def test_a_simulation_that_does_not_return_is_an_error_and_closes_when_it_does(l
 def test_an_error_of_the_work_is_not_hidden_by_that_of_closing(library):
     device = SimulatedDevice(SOFTWARE_MANIFEST, uri="sim:stuck")
     device.counters = dict
-    join = TableJoin(table(9, 1), table(9, 2), QUERY, device, deadline=Deadline(seconds=1))
+    join = Join(table(9, 1), table(9, 2), QUERY, device, deadline=Deadline(seconds=1))
     with pytest.raises(DeviceTimeoutError, match="has not returned") as caught, device:
         list(join.batches())
     assert "did not close within" in caught.value.__notes__[0]

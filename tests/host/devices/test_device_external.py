@@ -11,7 +11,7 @@ from host.devices.simulated import MemoryPace, SimulatedDevice
 from host.errors import MemoryFaultError
 from host.protocol.manifest import Manifest
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import join_tables
+from host.session.join import join_tables
 from tests.host.device_contract import DeviceContract, ask
 from tests.host.devices.test_device_simulated import built
 from tests.host.small_bundles import (

@@ -11,7 +11,7 @@ from host.devices import Device, Exchange
 from host.devices.waiting import Deadline, DeviceThread
 from host.errors import DeviceError, DeviceTimeoutError
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from tests.host.tables import naive_join
 
 QUERY = JoinQuery(terms=(Term("x", "x"),), order=("t", "t"), window=CountWindow(50))
@@ -100,7 +100,7 @@ def test_what_an_exchange_raises_is_raised_where_it_is_finished():
 
 def test_a_driver_that_does_not_return_is_an_error_and_no_hang():
     with gated() as device:
-        join = TableJoin(table(9, 1), table(9, 2), QUERY, device, deadline=Deadline(seconds=0.1))
+        join = Join(table(9, 1), table(9, 2), QUERY, device, deadline=Deadline(seconds=0.1))
         with pytest.raises(DeviceTimeoutError, match=r"1\.0 s, in which its driver has not"):
             list(join.batches())
         assert names().count("device gated:") == 1
@@ -113,12 +113,12 @@ def test_a_driver_that_does_not_return_is_an_error_and_no_hang():
 def test_a_reader_that_stops_while_the_device_works_leaves_it_usable():
     left, right = table(400_000, 1), table(400_000, 2)
     with open_device("software:") as device:
-        reader = TableJoin(left, right, QUERY, device).batches()
+        reader = Join(left, right, QUERY, device).batches()
         next(reader)
         reader.close()
         assert names().count("device software:") == 0
         few = left.slice(0, 300), right.slice(0, 200)
-        assert pairs_of(TableJoin(*few, QUERY, device).run()) == naive_join(*few, QUERY)
+        assert pairs_of(Join(*few, QUERY, device).run()) == naive_join(*few, QUERY)
 
 
 class Patient(Gated):
@@ -139,7 +139,7 @@ class Patient(Gated):
 def test_results_are_decoded_while_the_device_works():
     rows = 20_000
     with gated(Patient) as device:
-        join = TableJoin(
+        join = Join(
             table(rows, 1),
             table(rows, 2),
             QUERY,
@@ -151,4 +151,4 @@ def test_results_are_decoded_while_the_device_works():
     # The first exchange has none before it, and the one with the end none behind it.
     assert len(device.told) > 4
     assert sum(device.told) >= len(device.told) - 2
-    assert join.waited_seconds <= join.device_seconds
+    assert join.measured.waited <= join.measured.seconds

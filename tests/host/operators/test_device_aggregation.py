@@ -3,6 +3,7 @@
 
 import pytest
 
+from host.devices.waiting import Work
 from host.errors import AcceleratorLimitError
 from host.operators import device_aggregate
 from host.operators.device_aggregate import DeviceAggregation, require_suitable
@@ -31,7 +32,7 @@ def test_a_device_is_open_as_long_as_its_aggregation(opened):
     with DeviceAggregation(SCHEMA, query(), "sim:small") as doing:
         assert len(opened) == 1
         assert doing.work.last_rows().num_rows == 0
-        assert doing.watch is not None
+        assert doing.device_work.cycles == 0
     assert opened == []
     doing.close()
 
@@ -44,7 +45,7 @@ def test_a_query_that_does_not_suit_leaves_no_device_open(opened):
 
 def test_the_host_needs_no_device(opened):
     with DeviceAggregation(SCHEMA, query()) as doing:
-        assert (doing.watch, doing.cycles, opened) == (None, 0, [])
+        assert (doing.device_work, opened) == (Work(), [])
 
 
 def test_what_a_manifest_cannot_do_is_known_before_a_device_is_opened():

@@ -18,7 +18,7 @@ from host.operators.verification import reference_pairs
 from host.pipeline import Pipeline
 from host.query.queries import JoinQuery, Term
 from host.reference.window import CountWindow, TimeWindow
-from host.session.table_join import join_tables
+from host.session.join import join_tables
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
 

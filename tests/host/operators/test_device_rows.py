@@ -16,7 +16,7 @@ from host.protocol.manifest import Manifest
 from host.query.queries import AsofQuery, JoinQuery, Term
 from host.reference.arrivals import Side
 from host.reference.asof import Direction, reference_asof
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
@@ -220,4 +220,4 @@ def test_newest_matches_are_for_inner_joins(modelled):
         terms=(Term("f0", "f0"),), order=("f0", "f0"), window=CountWindow(1), how="left"
     )
     with pytest.raises(UsageError, match="how must be 'inner', not 'left'"):
-        TableJoin(rows, rows, query, modelled, newest_of=Side.R)
+        Join(rows, rows, query, modelled, newest_of=Side.R)

@@ -12,7 +12,7 @@ from host import UsageError, open_device
 from host.errors import UnknownColumnError, UnsupportedTypeError
 from host.operators.overlap import overlap_query
 from host.reference.asof import reference_overlap
-from host.session.table_join import join_tables
+from host.session.join import join_tables
 
 LEFT, RIGHT = ("start", "end"), ("begin", "stop")
 ROW = st.tuples(st.integers(-6, 6), st.none() | st.integers(0, 8), st.sampled_from("ab"))

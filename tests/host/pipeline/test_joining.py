@@ -90,8 +90,8 @@ def test_a_consumer_that_does_not_mind_the_order_relaxes_the_device(device):
     prepared.clear()
     joined.count()
     joined.collect()
-    assert [str(join.query.ordering) for join in prepared] == ["none", "outer"]
-    assert prepared[1].accelerator.watch is not None
+    assert [str(join.params.query.ordering) for join in prepared] == ["none", "outer"]
+    assert prepared[1].measured.staged.rows == 40
 
 
 def test_distinct_keys_let_an_index_stop_at_the_first_match(device):
@@ -107,7 +107,7 @@ def test_distinct_keys_let_an_index_stop_at_the_first_match(device):
     assert "one match at most on the right: its keys are DISTINCT" in run(
         QUERIES[1], distinct_by=["x"]
     )
-    assert prepared[-1].distinct == (False, True)
+    assert prepared[-1].params.options.distinct == (False, True)
     assert "DISTINCT" not in run(QUERIES[1], distinct_by=["row"])
     assert "DISTINCT" not in run(QUERIES[0], distinct_by=["x"])  # a band may match several
 

@@ -9,7 +9,7 @@ from host.protocol.cells import Cell
 from host.protocol.codecs import WordCodec
 from host.protocol.configuration import configuration
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import join_tables
+from host.session.join import join_tables
 from tests.host.tables import bundle, manifest_of, naive_join
 
 

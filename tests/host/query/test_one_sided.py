@@ -7,7 +7,7 @@ from host.__main__ import parser
 from host.cli.arguments import query_from
 from host.query.quantities import Duration, parse_duration
 from host.query.queries import JoinQuery, one_sided
-from host.session.table_join import join_tables
+from host.session.join import join_tables
 
 ROWS = pa.table({"t": [0, 3, 4, 7, 9, 12]})
 

@@ -28,9 +28,9 @@ from host.operators.verification import compare_pairs, reference_pairs
 from host.protocol.codecs import WordCodec
 from host.query.queries import JoinQuery, Term
 from host.session.control import AdaptivePrecision
+from host.session.join import Join
 from host.session.restart import result_decoder
 from host.session.staging import Staging
-from host.session.table_join import TableJoin
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import bundle, naive_join
 
@@ -103,7 +103,7 @@ def table(rng, rows, span, keys=6):
 
 def found(join):
     join.run()
-    return list(zip(*(rows.tolist() for rows in join.pairs), strict=True))
+    return list(zip(*(rows.tolist() for rows in join.measured.pairs), strict=True))
 
 
 def places(left, right):
@@ -146,11 +146,11 @@ def test_whatever_is_measured_the_answer_and_its_order_are_as_promised(bundles, 
     shape = data.draw(st.sampled_from(list(SHAPES)))
     with Ticking(bundles[shape], (paces[n % len(paces)] for n in count())) as device:
         for trace in (False, True):  # the device is used again
-            join = TableJoin(left, right, query, device, trace=trace, record=True)
+            join = Join(left, right, query, device, trace=trace, record=True)
             pairs = found(join)
             assert sorted(pairs) == sorted(naive_join(left, right, query))
             assert furthest_back(pairs, left, right) < most
-            record = join.precision
+            record = join.measured.precision
             assert all(1 <= change.period <= record.bound <= most for change in record.changes)
             ends = [change.tuples for change in record.changes]
             assert ends == sorted(ends)
@@ -168,10 +168,10 @@ def test_changes_do_happen_in_the_test_above(bundles):
         ordering=Ordering.adaptive(12, InputRate(0.1), interval=100),
     )  # fmt: skip
     with Ticking(bundles["groups"], paces) as device:
-        join = TableJoin(left, right, query, device, record=True)
+        join = Join(left, right, query, device, record=True)
         pairs = found(join)
     assert sorted(pairs) == sorted(naive_join(left, right, query))
-    periods = [change.period for change in join.precision.changes]
+    periods = [change.period for change in join.measured.precision.changes]
     assert {1, 12} <= set(periods)
     assert len(periods) >= 6
 
@@ -185,12 +185,12 @@ def test_a_join_that_is_cut_after_a_change_leaves_the_device_usable(bundles):
     )  # fmt: skip
     with Ticking(bundles["groups"], ((1 + n % 50, 4) for n in count())) as device:
         for cut in range(12):
-            join = TableJoin(left, right, query, device, record=True, batch_rows=16, buffer_rows=64)
+            join = Join(left, right, query, device, record=True, batch_rows=16, buffer_rows=64)
             reader = join.batches()
             for _ in range(cut):
                 next(reader)
             reader.close()
-        assert sorted(found(TableJoin(left, right, query, device))) == sorted(
+        assert sorted(found(Join(left, right, query, device))) == sorted(
             naive_join(left, right, query)
         )
 
@@ -204,11 +204,11 @@ def test_a_device_without_a_clock_keeps_the_first_period(bundles):
             ordering=Ordering.adaptive(most, InputRate(0.1), interval=1),
         )  # fmt: skip
         with open_device(f"software:{bundles['groups']}") as device:
-            join = TableJoin(left, right, query, device, record=True)
+            join = Join(left, right, query, device, record=True)
             pairs = found(join)
         assert sorted(pairs) == sorted(naive_join(left, right, query))
-        assert (join.precision.first, join.precision.measurements) == (first, 0)
-        assert "no measurement" in str(join.precision)
+        assert (join.measured.precision.first, join.measured.precision.measurements) == (first, 0)
+        assert "no measurement" in str(join.measured.precision)
 
 
 class Counted:
@@ -364,11 +364,13 @@ def test_a_rate_is_held_again_after_the_window_has_grown(simulator, hold):
     )  # fmt: skip
     with open_device(simulator) as inner:
         device = Watched(inner)
-        join = TableJoin(left, right, query, device, record=True)
+        join = Join(left, right, query, device, record=True)
         pairs = found(join)
-    assert compare_pairs(join.pairs, reference_pairs(left, right, query), ordered=False).agrees
+    assert compare_pairs(
+        join.measured.pairs, reference_pairs(left, right, query), ordered=False
+    ).agrees
     assert furthest_back(pairs, left, right) < 16
-    periods = {change.tuples: change.period for change in join.precision.changes}
+    periods = {change.tuples: change.period for change in join.measured.precision.changes}
     early = [period for tuples, period in periods.items() if tuples < rows]
     late = [period for tuples, period in periods.items() if tuples > rows]
     assert early[-1] == 1  # before the change the finest order is fast enough
@@ -394,7 +396,7 @@ def test_a_queue_of_the_required_rate_never_outgrows_its_bound(simulator):
     )  # fmt: skip
     with open_device(simulator) as inner:
         device = Watched(inner)
-        found(TableJoin(left, right, query, device))
+        found(Join(left, right, query, device))
     waiting, most = 0.0, 0.0
     for (before, some), (after, more) in zip(device.taken[1:], device.taken[2:], strict=False):
         waiting = max(0.0, waiting + RATE * (after - before) - (more - some))
@@ -440,7 +442,7 @@ def test_a_latency_is_held_as_stamps_show_it(simulator, latency):
     )  # fmt: skip
     with open_device(simulator) as inner:
         device = Stamping(inner)
-        join = TableJoin(left, right, query, device, trace=True)
+        join = Join(left, right, query, device, trace=True)
         result = join.run()
     processing = result.latency.processing
     # Inserted words do not disturb the trace.
@@ -448,9 +450,9 @@ def test_a_latency_is_held_as_stamps_show_it(simulator, latency):
     later = np.maximum(of_left[result.pairs[0]], of_right[result.pairs[1]])
     began = result.latency.emitted - result.latency.visiting
     assert np.array_equal(device.taken[later], began)
-    assert join.precision.bound == 16
-    last = max(change.tuples for change in join.precision.changes)
+    assert join.measured.precision.bound == 16
+    last = max(change.tuples for change in join.measured.precision.changes)
     settled = processing[last + 1000 :]
     assert len(settled) > 5000
     assert settled.mean() <= latency
-    assert join.precision.period < 16
+    assert join.measured.precision.period < 16

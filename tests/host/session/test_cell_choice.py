@@ -10,8 +10,8 @@ from host.operators.verification import reference_pairs
 from host.query.queries import JoinQuery, Term
 from host.reference.types import JoinType
 from host.session import execution
+from host.session.join import Join
 from host.session.staging import LEAST_TUPLES
-from host.session.table_join import TableJoin
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle
 
@@ -41,10 +41,10 @@ def joined(device, window, count=ROWS, how="left"):
     """Join two tables with a band; return the entries that were read, after comparing all pairs."""
     query = JoinQuery(terms=(Term("x", "x", -2, 2),), order=("t", "t"), window=window, how=how)
     tables = rows(1, count), rows(2, count)
-    join = TableJoin(*tables, query, device, record=True)
+    join = Join(*tables, query, device, record=True)
     for _ in join.batches():
         pass
-    for mine, theirs in zip(join.pairs, reference_pairs(*tables, query), strict=True):
+    for mine, theirs in zip(join.measured.pairs, reference_pairs(*tables, query), strict=True):
         assert np.array_equal(mine, theirs)
     return join.counters()["region_busy"]
 

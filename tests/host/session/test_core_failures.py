@@ -9,7 +9,7 @@ from host import CountWindow, Ordering, TimeWindow
 from host.errors import CoreFailureError, UsageError
 from host.operators.verification import reference_pairs
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from sim.failures.expectation import arrivals, without_lost
 from tests.host.failing_device import FailingDevice, gated
 from tests.host.small_bundles import write_manifest
@@ -38,7 +38,7 @@ def query_of(window, *, low=-1, high=1, **options):
 
 
 def pairs_of(join):
-    left, right = join.pairs
+    left, right = join.measured.pairs
     return list(zip(left.tolist(), right.tolist(), strict=True))
 
 
@@ -58,17 +58,17 @@ def test_exactly_the_pairs_with_tuples_of_the_core_are_missing(bundle, seed, win
     expected = reference_pairs(left, right, query)
     expected = list(zip(*(column.tolist() for column in expected), strict=True))
     with FailingDevice(bundle, [(place, core)]) as device:
-        join = TableJoin(left, right, query, device, record=True)
+        join = Join(left, right, query, device, record=True)
         join.run()
-        found, record = pairs_of(join), join.failures
+        found, record = pairs_of(join), join.measured.failures
         assert [failure.core for failure in record.failures] == [core]
         wanted, missing = without_lost(expected, record, arrivals(left, right))
         assert found == wanted
         # The next query begins without the core, and nothing is missing.
-        again = TableJoin(left, right, query, device, record=True)
+        again = Join(left, right, query, device, record=True)
         again.run()
         assert pairs_of(again) == expected
-        assert again.failures.failures == []
+        assert again.measured.failures.failures == []
     # A core that fails amid the stream leaves something missing, of the tuples of one window.
     if place < ROWS:
         assert missing
@@ -86,9 +86,9 @@ def test_two_cores_that_fail_one_soon_after_the_other(bundle, seed):
     expected = reference_pairs(left, right, query)
     expected = list(zip(*(column.tolist() for column in expected), strict=True))
     with FailingDevice(bundle, [(first, cores[0]), (second, cores[1])]) as device:
-        join = TableJoin(left, right, query, device, record=True)
+        join = Join(left, right, query, device, record=True)
         join.run()
-        record = join.failures
+        record = join.measured.failures
     assert sorted(failure.core for failure in record.failures) == sorted(cores)
     wanted, missing = without_lost(expected, record, arrivals(left, right))
     assert missing
@@ -99,8 +99,8 @@ def test_by_default_a_failure_ends_the_join(bundle):
     left, right = tables(1)
     with FailingDevice(bundle, [(100, 2)]) as device:
         with pytest.raises(CoreFailureError, match="Core 2 of device .* failed"):
-            TableJoin(left, right, query_of(CountWindow(60)), device).run()
-        again = TableJoin(left, right, query_of(CountWindow(60)), device, record=True)
+            Join(left, right, query_of(CountWindow(60)), device).run()
+        again = Join(left, right, query_of(CountWindow(60)), device, record=True)
         again.run()
         expected = reference_pairs(left, right, again.query)
         assert pairs_of(again) == list(zip(*(c.tolist() for c in expected), strict=True))
@@ -113,7 +113,7 @@ def test_a_window_that_does_not_fit_the_other_cores_ends_the_join(bundle):
         FailingDevice(bundle, [(100, 2)]) as device,
         pytest.raises(CoreFailureError, match="A window of 150 tuples does not fit 3 cores"),
     ):
-        TableJoin(left, right, query, device).run()
+        Join(left, right, query, device).run()
 
 
 def test_the_last_core_cannot_be_left_out(tmp_path):
@@ -124,7 +124,7 @@ def test_the_last_core_cannot_be_left_out(tmp_path):
         FailingDevice(bundle, [(100, 0)]) as device,
         pytest.raises(CoreFailureError, match="No core is left"),
     ):
-        TableJoin(left, right, query, device).run()
+        Join(left, right, query, device).run()
 
 
 def test_policies_that_cannot_be_kept_are_refused():

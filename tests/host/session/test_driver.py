@@ -18,7 +18,7 @@ from host.protocol.segments import largest_window
 from host.query.quantities import parse_duration
 from host.query.queries import JoinQuery, Term
 from host.query.tables import output_schema
-from host.session.table_join import TableJoin, join_batches, join_tables
+from host.session.join import Join, join_tables
 from sim.scenarios import illegal_word
 from tests.host.tables import bundle, naive_join
 
@@ -96,14 +96,14 @@ def test_order_batches_and_buffers_do_not_depend_on_their_sizes(bundles, data):
     query = QUERIES[data.draw(st.sampled_from(list(QUERIES)))]
     sizes = {name: data.draw(st.integers(1, 50)) for name in ("batch_rows", "buffer_rows")}
     with open_device(f"software:{bundles[shape]}") as device:
-        join = TableJoin(left, right, query, device, record=True, **sizes)
+        join = Join(left, right, query, device, record=True, **sizes)
         # Cut short first: neither the graph nor the device may remember it.
         reader = join.batches()
         next(reader, None)
         reader.close()
         batches = list(join.batches())
     assert all(0 < batch.num_rows <= sizes["batch_rows"] for batch in batches)
-    assert list(zip(*(rows.tolist() for rows in join.pairs), strict=True)) == naive_join(
+    assert list(zip(*(rows.tolist() for rows in join.measured.pairs), strict=True)) == naive_join(
         left, right, query
     )
 
@@ -197,7 +197,7 @@ def test_the_input_may_come_in_batches():
     with open_device("software:") as device:
         batches = table.to_batches(max_chunksize=1)
         reader = pa.RecordBatchReader.from_batches(table.schema, batches)
-        rows = [batch.num_rows for batch in join_batches(iter(batches), reader, query, device)]
+        rows = [batch.num_rows for batch in Join(iter(batches), reader, query, device).batches()]
     assert sum(rows) == 5
 
 
@@ -213,7 +213,7 @@ def test_a_window_of_more_rows_than_the_device_holds_is_an_error(bundles):
     query = JoinQuery(order=("t", "t"), window=CountWindow(61))
     with open_device(f"software:{bundles['groups']}") as device:
         with pytest.raises(CapacityError, match=r"61 tuples.*60 tuples.*python -m sim build"):
-            TableJoin(table, table, query, device)
+            Join(table, table, query, device)
 
 
 def test_a_time_window_that_outgrows_the_device_names_side_capacity_and_row(bundles):
@@ -222,7 +222,7 @@ def test_a_time_window_that_outgrows_the_device_names_side_capacity_and_row(bund
     query = JoinQuery(order=("t", "t"), window=TimeWindow(64))
     with open_device(f"software:{bundles['groups']}") as device:
         with pytest.raises(WindowOverflowError, match=r"S \(right\).*60 tuples") as caught:
-            TableJoin(left, right, query, device)
+            Join(left, right, query, device)
     # Rows 69 … 0 come in this order; the sixty-first is row 9.
     assert caught.value.ordinal == 9
     assert caught.value.needed == 65
@@ -267,7 +267,7 @@ def test_a_device_that_stands_still_is_an_error_with_its_counters(bundles, deadl
     table = pa.table({"t": np.arange(50)})
     query = JoinQuery(order=("t", "t"), window=CountWindow(3))
     with open_device(f"software:{bundles['groups']}") as inner:
-        join = TableJoin(table, table, query, Frozen(inner), deadline=deadline)
+        join = Join(table, table, query, Frozen(inner), deadline=deadline)
         with pytest.raises(DeviceTimeoutError, match="cycles 77") as caught:
             list(join.batches())
     assert caught.value.exit_code == 1
@@ -281,7 +281,7 @@ def test_a_device_can_be_used_again_after_an_execution_was_cut(bundles, accepted
     with open_device(f"software:{bundles['groups']}") as inner:
         device = Frozen(inner, accepted)
         with pytest.raises(DeviceTimeoutError):
-            TableJoin(left, right, query, device, deadline=Deadline(cycles=1)).run()
+            Join(left, right, query, device, deadline=Deadline(cycles=1)).run()
         device.accepts = 10**9
         assert rows_of(join_tables(left, right, query, device)) == naive_join(left, right, query)
 

@@ -18,7 +18,7 @@ from host.pipeline import Pipeline
 from host.protocol.manifest import RoutedClock
 from host.protocol.segments import round_size
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin, join_tables
+from host.session.join import Join, join_tables
 from tests.halves import half
 from tests.host.session.test_driver import random_table
 from tests.host.simulated_bundle import simulated_bundle
@@ -151,7 +151,7 @@ def test_a_cut_join_leaves_the_device_usable(simulator):
     query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(60))
     with open_device(simulator) as device:
         for cut in range(3):
-            join = TableJoin(left, right, query, device, record=True, batch_rows=64, buffer_rows=64)
+            join = Join(left, right, query, device, record=True, batch_rows=64, buffer_rows=64)
             reader = join.batches()
             for _ in range(cut):
                 next(reader)

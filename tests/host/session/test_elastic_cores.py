@@ -22,8 +22,8 @@ from host import (
 from host.errors import UsageError, WindowOverflowError
 from host.query.cores import CoreControl
 from host.query.queries import JoinQuery, Term
+from host.session.join import Join
 from host.session.records import CoreChange, CoreDecision
-from host.session.table_join import TableJoin
 from tests.host.session.test_adaptive_precision import Ticking
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle
@@ -82,7 +82,7 @@ def query_of(window, elastic, ordering=None, **more):
 
 def found(join):
     join.run()
-    return sorted(zip(*(rows.tolist() for rows in join.pairs), strict=True))
+    return sorted(zip(*(rows.tolist() for rows in join.measured.pairs), strict=True))
 
 
 def cycled(values):
@@ -109,22 +109,24 @@ def test_whatever_is_observed_the_answer_is_that_of_the_reference(bundles, data)
     with Busy(bundles[shape], cycled(paces), cycled(shares)) as device:
         for _ in range(2):  # the second join begins with all cores again
             told = []
-            join = TableJoin(
+            join = Join(
                 left, right, query, device, record=True, note_decision=told.append, **options
             )
             assert found(join) == expected
             assert join.counters()["illegal"] == 0
-            record = join.elastic
+            record = join.measured.elastic
             assert all(
                 change.cores == tuple(range(len(change.cores))) and 1 <= len(change.cores) <= cores
                 for change in record.changes
             )
-            assert [one.tuples for one in record.changes] == [one.after for one in join.epochs]
+            assert [one.tuples for one in record.changes] == [
+                one.after for one in join.measured.epochs
+            ]
             assert record.changes == [one for one in told if isinstance(one, CoreChange)]
             decisions = [one for one in told if isinstance(one, CoreDecision)]
             assert record.observations == len(decisions)
             assert record.changed == len(record.changes)
-            assert record.core_cycles <= cores * record.cycles == cores * join.cycles
+            assert record.core_cycles <= cores * record.cycles == cores * join.measured.cycles
             if not record.forced:  # what was observed explains every decision
                 control = CoreControl(law, cores)
                 assert [control.see(one.seen) for one in decisions] == [
@@ -139,13 +141,13 @@ def test_changes_do_happen_in_the_test_above(bundles):
     for window in (CountWindow(15), TimeWindow(20)):
         query = query_of(window, ThresholdController(interval=60))
         with Busy(bundles["many"], cycled([(3, 1)]), shares) as device:
-            join = TableJoin(left, right, query, device, record=True, batch_rows=16, buffer_rows=32)
+            join = Join(left, right, query, device, record=True, batch_rows=16, buffer_rows=32)
             assert found(join) == sorted(naive_join(left, right, query))
-        numbers = [len(change.cores) for change in join.elastic.changes]
+        numbers = [len(change.cores) for change in join.measured.elastic.changes]
         assert min(numbers) == 1
         assert max(numbers) >= 3
         assert len(numbers) >= 3
-        assert 0.1 < join.elastic.saved < 0.9
+        assert 0.1 < join.measured.elastic.saved < 0.9
 
 
 def test_decisions_can_be_replayed_as_epochs(bundles):
@@ -156,14 +158,14 @@ def test_decisions_can_be_replayed_as_epochs(bundles):
     for window in (CountWindow(15), TimeWindow(20)):
         query = query_of(window, PredictiveController(interval=60))
         with Busy(bundles["many"], cycled([(3, 1)]), shares) as device:
-            join = TableJoin(left, right, query, device, **options)
+            join = Join(left, right, query, device, **options)
             pairs = found(join)
-        listed = [(change.tuples, change.cores) for change in join.elastic.changes]
+        listed = [(change.tuples, change.cores) for change in join.measured.elastic.changes]
         assert len(listed) > 2
         with open_device(f"software:{bundles['many']}") as device:
-            again = TableJoin(left, right, query_of(window, None), device, epochs=listed, **options)
+            again = Join(left, right, query_of(window, None), device, epochs=listed, **options)
             assert found(again) == pairs
-        assert again.epochs == join.epochs
+        assert again.measured.epochs == join.measured.epochs
 
 
 def test_a_window_that_outgrows_the_cores_in_force_brings_more_of_them(bundles):
@@ -172,11 +174,11 @@ def test_a_window_that_outgrows_the_cores_in_force_brings_more_of_them(bundles):
     left, right = (pa.table({"t": times, "x": times % 5}) for _ in range(2))
     query = query_of(TimeWindow(80), ThresholdController(interval=50))
     with Busy(bundles["many"], cycled([(3, 1)]), cycled([0])) as device:
-        join = TableJoin(left, right, query, device, record=True, batch_rows=16, buffer_rows=32)
+        join = Join(left, right, query, device, record=True, batch_rows=16, buffer_rows=32)
         assert found(join) == sorted(naive_join(left, right, query))
-    numbers = [(change.tuples, len(change.cores)) for change in join.elastic.changes]
+    numbers = [(change.tuples, len(change.cores)) for change in join.measured.elastic.changes]
     assert min(cores for place, cores in numbers if place < 2000) == 1
-    assert join.elastic.forced >= 1
+    assert join.measured.elastic.forced >= 1
     assert max(cores for place, cores in numbers if place >= 2000) == 5
 
 
@@ -187,7 +189,7 @@ def test_a_window_beyond_all_cores_is_an_overflow_as_ever(bundles):
         Busy(bundles["many"], cycled([(3, 1)]), cycled([0])) as device,
         pytest.raises(WindowOverflowError),
     ):
-        TableJoin(left, right, query, device, batch_rows=16, buffer_rows=32).run()
+        Join(left, right, query, device, batch_rows=16, buffer_rows=32).run()
 
 
 @pytest.mark.parametrize(("size", "least"), [(37, 1), (38, 2), (111, 3), (186, 5)])
@@ -196,9 +198,9 @@ def test_a_counted_window_keeps_as_many_cores_as_it_needs(bundles, size, least):
     left, right = table(rng, 600, 3600), table(rng, 600, 3600)
     query = query_of(CountWindow(size), ThresholdController(interval=50))
     with Busy(bundles["many"], cycled([(3, 1)]), cycled([0])) as device:
-        join = TableJoin(left, right, query, device, record=True, batch_rows=16, buffer_rows=32)
+        join = Join(left, right, query, device, record=True, batch_rows=16, buffer_rows=32)
         assert found(join) == sorted(naive_join(left, right, query))
-    assert join.elastic.active == least
+    assert join.measured.elastic.active == least
 
 
 def test_a_device_without_a_clock_keeps_all_cores(bundles):
@@ -206,15 +208,17 @@ def test_a_device_without_a_clock_keeps_all_cores(bundles):
     left, right = table(rng, 2000, 2000), table(rng, 2000, 2000)
     query = query_of(CountWindow(15), True)
     with open_device(f"software:{bundles['many']}") as device:
-        join = TableJoin(left, right, query, device, record=True)
+        join = Join(left, right, query, device, record=True)
         assert found(join) == sorted(naive_join(left, right, query))
-    assert (join.elastic.observations, join.elastic.active) == (0, 5)
-    assert str(join.elastic) == "threshold 90/70/45 %: 5 cores, no observation was completed"
+    assert (join.measured.elastic.observations, join.measured.elastic.active) == (0, 5)
+    assert (
+        str(join.measured.elastic) == "threshold 90/70/45 %: 5 cores, no observation was completed"
+    )
     plain = query_of(CountWindow(15), False)
     with open_device(f"software:{bundles['many']}") as device:
-        join = TableJoin(left, right, plain, device)
+        join = Join(left, right, plain, device)
         join.run()
-    assert join.elastic is None
+    assert join.measured.elastic is None
 
 
 @pytest.mark.parametrize(
@@ -236,7 +240,7 @@ def test_a_join_with_a_controller_takes_no_list_of_epochs(bundles):
         open_device(f"software:{bundles['many']}") as device,
         pytest.raises(UsageError, match="either a controller of its cores"),
     ):
-        TableJoin(rows, rows, query_of(CountWindow(3), True), device, epochs=[(1, [0])])
+        Join(rows, rows, query_of(CountWindow(3), True), device, epochs=[(1, [0])])
 
 
 LONG = pytest.mark.long
@@ -269,9 +273,9 @@ def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, window, law
     query = query_of(window, law(interval=50))
     with open_device(simulator) as device:
         options = {"record": True, "batch_rows": 16, "buffer_rows": 32}
-        join = TableJoin(left, right, query, device, **options)
+        join = Join(left, right, query, device, **options)
         assert found(join) == sorted(naive_join(left, right, query))
         assert join.counters()["illegal"] == 0
-        assert join.elastic.observations > 3
+        assert join.measured.elastic.observations > 3
         if law is ThresholdController:  # the others have reasons to keep all cores here
-            assert join.elastic.changes
+            assert join.measured.elastic.changes

@@ -17,8 +17,8 @@ from host import (
 )
 from host.errors import CoreFailureError
 from host.operators.verification import reference_pairs
+from host.session.join import Join
 from host.session.records import CoreChange
-from host.session.table_join import TableJoin
 from sim.failures.expectation import arrivals, without_lost
 from tests.host.failing_device import FailingDevice, gated
 from tests.host.session.test_core_failures import pairs_of, query_of
@@ -53,7 +53,7 @@ def tables(seed):
 
 def joined(bundle, left, right, query, failures, shares, **options):
     with FailingBusy(bundle, failures, shares) as device:
-        join = TableJoin(left, right, query, device, record=True, **OPTIONS, **options)
+        join = Join(left, right, query, device, record=True, **OPTIONS, **options)
         join.run()
         assert join.counters()["illegal"] == 0
     return join
@@ -98,14 +98,16 @@ def test_whatever_fails_and_is_decided_the_answer_is_complete_or_lacks_what_is_t
         return
     expected = expected_pairs(left, right, query)
     if policy == "report":
-        expected, _ = without_lost(expected, join.failures, arrivals(left, right))
+        expected, _ = without_lost(expected, join.measured.failures, arrivals(left, right))
     assert pairs_of(join) == expected
     gone = set()
     for change in (entry for entry in told if isinstance(entry, CoreChange)):
         gone |= set(change.failed)
         assert not gone & set(change.cores)
     assert gone == {core for _, core in failing}
-    assert [entry for entry in told if isinstance(entry, CoreChange)] == join.elastic.changes
+    assert [
+        entry for entry in told if isinstance(entry, CoreChange)
+    ] == join.measured.elastic.changes
 
 
 @pytest.mark.parametrize("policy", ["report", "replay"])
@@ -114,7 +116,7 @@ def test_another_core_takes_the_place_of_one_that_has_failed(bundle, policy, win
     left, right = tables(3)
     query = query_of(window, on_failure=policy, elastic=ThresholdController(interval=40))
     join = joined(bundle, left, right, query, [(350, 0)], [0])  # idle: one core is enough
-    changes = join.elastic.changes
+    changes = join.measured.elastic.changes
     place = next(n for n, change in enumerate(changes) if change.failed)
     assert changes[place - 1].cores == (0,)
     assert changes[place].failed == (0,)
@@ -127,10 +129,10 @@ def test_a_log_with_a_failure_is_replayed_on_a_device_without_one(bundle):
     shares = [0 if n // 20 % 2 else 10 for n in range(40)]
     query = query_of(TimeWindow(15), on_failure="replay", elastic=PredictiveController(interval=60))
     join = joined(bundle, left, right, query, [(300, 2)], shares)
-    listed = [(change.tuples, change.cores) for change in join.elastic.changes]
+    listed = [(change.tuples, change.cores) for change in join.measured.elastic.changes]
     assert len(listed) > 2
     plain = query_of(TimeWindow(15))
     with open_device(f"software:{bundle}") as device:
-        again = TableJoin(left, right, plain, device, epochs=listed, record=True, **OPTIONS)
+        again = Join(left, right, plain, device, epochs=listed, record=True, **OPTIONS)
         again.run()
     assert pairs_of(again) == pairs_of(join) == expected_pairs(left, right, plain)

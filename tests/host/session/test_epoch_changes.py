@@ -12,7 +12,7 @@ import pytest
 from host import CountWindow, Epoch, Ordering, TimeWindow, open_device
 from host.errors import EpochCapacityError, EpochCoresError, EpochOrderError, UsageError
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from tests.halves import half
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.session.test_segment_changes import SHAPES, WINDOWS, found, table
@@ -100,12 +100,16 @@ def test_whichever_cores_are_active_the_answer_is_that_of_the_reference(bundles,
     options = data.draw(st.sampled_from([{}, {"batch_rows": 16, "buffer_rows": 32}]))
     given = data.draw(epochs(SHAPES[shape]["cores"], len(left) + len(right), span))
     with open_device(f"software:{bundles[shape]}") as device:
-        join = TableJoin(left, right, query, device, record=True, epochs=given, **options)
+        join = Join(left, right, query, device, record=True, epochs=given, **options)
         for _ in range(2):  # the epochs of a list begin anew with each execution
             assert found(join) == expected
-            assert (join.epochs, join.superseded) == taken(left, right, window, given)
+            assert (join.measured.epochs, join.measured.superseded) == taken(
+                left, right, window, given
+            )
             assert join.counters()["illegal"] == 0
-        assert [epoch.after for epoch in join.epochs] == [one.after for one in join.segments]
+        assert [epoch.after for epoch in join.measured.epochs] == [
+            one.after for one in join.measured.segments
+        ]
 
 
 @pytest.mark.parametrize(("factor", "unit"), [(1, "s"), (1000, "ms")])
@@ -123,12 +127,12 @@ def test_a_gamma_is_a_value_of_the_left_order_column(bundles, factor, unit):
     )
     gamma = left["t"][10].as_py()  # of the tuple number 20
     with open_device(f"software:{bundles['groups']}") as device:
-        join = TableJoin(
+        join = Join(
             left, right, query_over(CountWindow(20)), device, record=True,
             epochs=[Epoch((2, 0), beyond=gamma), Epoch((1, 0), beyond=begin + 31)],
         )  # fmt: skip
         assert found(join) == sorted(naive_join(left, right, query_over(CountWindow(20))))
-    assert [epoch.after for epoch in join.epochs] == [21, 32]
+    assert [epoch.after for epoch in join.measured.epochs] == [21, 32]
 
 
 def test_streams_find_the_same_gamma(bundles):
@@ -140,10 +144,10 @@ def test_streams_find_the_same_gamma(bundles):
         pa.RecordBatchReader.from_batches(one.schema, one.to_batches(17)) for one in (left, right)
     ]
     with open_device(f"software:{bundles['groups']}") as device:
-        join = TableJoin(*readers, query, device, record=True, epochs=given, buffer_rows=64)
+        join = Join(*readers, query, device, record=True, epochs=given, buffer_rows=64)
         assert found(join) == sorted(naive_join(left, right, query))
-    assert join.epochs == taken(left, right, query.window, given)[0]
-    assert len(join.epochs) == 9
+    assert join.measured.epochs == taken(left, right, query.window, given)[0]
+    assert len(join.measured.epochs) == 9
 
 
 class Eager:
@@ -163,10 +167,12 @@ def test_a_schedule_that_never_ends_is_asked_once_for_each_place(bundles):
     left, right = table(rng, 100, 500), table(rng, 100, 500)
     query, schedule = query_over(TimeWindow(9)), Eager(5)
     with open_device(f"software:{bundles['many']}") as device:
-        join = TableJoin(left, right, query, device, record=True, epochs=schedule)
+        join = Join(left, right, query, device, record=True, epochs=schedule)
         assert found(join) == sorted(naive_join(left, right, query))
     assert schedule.asked == sorted(set(schedule.asked))
-    assert [epoch.number for epoch in join.epochs] == list(range(1, len(join.epochs) + 1))
+    assert [epoch.number for epoch in join.measured.epochs] == list(
+        range(1, len(join.measured.epochs) + 1)
+    )
 
 
 WRONG = [
@@ -186,7 +192,7 @@ def test_a_wrong_epoch_of_a_list_is_told_before_any_row_is_taken(bundles, epoch,
         open_device(f"software:{bundles['groups']}") as device,
         pytest.raises(error, match=f"Epoch .* is refused: .*{message}") as caught,
     ):
-        TableJoin(
+        Join(
             table(rng, 9, 9), table(rng, 9, 9), query_over(CountWindow(60)), device,
             epochs=[Epoch((0, 1)), epoch],
         )  # fmt: skip
@@ -216,16 +222,16 @@ def test_what_comes_before_a_refused_epoch_is_handed_on(bundles, epoch, error, m
     batches = []
     with open_device(f"software:{bundles['groups']}") as device:
         options = {"batch_rows": 16, "buffer_rows": 32}
-        join = TableJoin(left, right, query, device, record=True, epochs=Wrong(), **options)
+        join = Join(left, right, query, device, record=True, epochs=Wrong(), **options)
         with pytest.raises(error, match=message) as caught:
             batches.extend(join.batches())
         place = caught.value.place
         assert f"after {place} tuples" in str(caught.value)
         assert 300 <= place < 800
-        assert [epoch.number for epoch in join.epochs] == [4]
-        rows = list(zip(*(rows.tolist() for rows in join.pairs), strict=True))
+        assert [epoch.number for epoch in join.measured.epochs] == [4]
+        rows = list(zip(*(rows.tolist() for rows in join.measured.pairs), strict=True))
         # The same device goes on with the next join.
-        later = TableJoin(left, right, query_over(CountWindow(60)), device, record=True)
+        later = Join(left, right, query_over(CountWindow(60)), device, record=True)
         assert found(later) == sorted(naive_join(left, right, query))
     before = [side for _, side in arrivals(left, right)[:place]]
     counts = before.count(0), before.count(1)
@@ -246,9 +252,9 @@ def test_an_uneven_share_is_refused_at_its_place_before_it_overflows(bundles):
     rows = pa.table({"t": np.arange(300), "x": np.zeros(300, np.int64)})
     query = query_over(CountWindow(120), ordering=Ordering.relaxed(8))
     with open_device(f"software:{bundles['groups']}") as device:
-        even = TableJoin(rows, rows, query, device, record=True, epochs=[(300, [0, 1, 2])])
+        even = Join(rows, rows, query, device, record=True, epochs=[(300, [0, 1, 2])])
         assert found(even) == sorted(naive_join(rows, rows, query))
-        uneven = TableJoin(rows, rows, query, device, record=True, epochs=[(301, [0, 1, 2])])
+        uneven = Join(rows, rows, query, device, record=True, epochs=[(301, [0, 1, 2])])
         with pytest.raises(EpochCapacityError, match="would hold 41 tuples") as caught:
             uneven.run()
     assert caught.value.place == 301
@@ -268,7 +274,7 @@ def test_options_that_make_no_sense_are_told(bundles, options, message):
         open_device(f"software:{bundles['groups']}") as device,
         pytest.raises(UsageError, match=message),
     ):
-        TableJoin(table(rng, 9, 9), table(rng, 9, 9), query_over(CountWindow(5)), device, **options)
+        Join(table(rng, 9, 9), table(rng, 9, 9), query_over(CountWindow(5)), device, **options)
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +295,7 @@ def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, data):
     query = query_over(window, ordering=data.draw(st.sampled_from(ORDERINGS)))
     with open_device(simulator) as device:
         given = data.draw(epochs(3, len(left) + len(right), 900))
-        join = TableJoin(left, right, query, device, record=True, epochs=given)
+        join = Join(left, right, query, device, record=True, epochs=given)
         assert found(join) == sorted(naive_join(left, right, query))
-        assert (join.epochs, join.superseded) == taken(left, right, window, given)
+        assert (join.measured.epochs, join.measured.superseded) == taken(left, right, window, given)
         assert join.counters()["illegal"] == 0

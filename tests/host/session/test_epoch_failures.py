@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic joins whose cores fail: the others go on, in whatever epochs."""
 
-from functools import partial
-
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 import pytest
@@ -10,9 +8,7 @@ import pytest
 from host import CountWindow, Epoch, TimeWindow
 from host.errors import CoreFailureError, EpochCoresError
 from host.operators.verification import reference_pairs
-from host.session import device_join
-from host.session.params import AcceleratorJoinParams
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from sim.failures.expectation import arrivals, without_lost
 from tests.host.failing_device import FailingDevice, gated
 from tests.host.session.test_core_failures import pairs_of, query_of, tables
@@ -22,15 +18,7 @@ CORES, ROWS = 4, 80
 
 #: Rows that are staged at once, and words that wait before more are: few, so that epochs come
 #: before, between and behind the failures that have been noticed.
-OPTIONS = {"batch_rows": 8, "buffer_rows": 16}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def few_words():
-    few = partial(AcceleratorJoinParams, low_water=3, result_words=40)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(device_join, "AcceleratorJoinParams", few)
-        yield
+OPTIONS = {"batch_rows": 8, "buffer_rows": 16, "low_water": 3, "result_words": 40}
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +45,11 @@ def joined(bundle, course, query, left, right):
     """Return the join of two tables that has run while cores failed, and which did."""
     given, failures = course
     with FailingDevice(bundle, failures, piece=10) as device:
-        join = TableJoin(left, right, query, device, record=True, epochs=given, **OPTIONS)
+        join = Join(left, right, query, device, record=True, epochs=given, **OPTIONS)
         join.run()
-    assert {failure.core for failure in join.failures.failures} == {core for _, core in failures}
+    assert {failure.core for failure in join.measured.failures.failures} == {
+        core for _, core in failures
+    }
     return join
 
 
@@ -78,7 +68,7 @@ def test_replayed_joins_have_every_pair_whatever_the_epochs(bundle, seed, course
     query = query_of(window, on_failure="replay")
     join = joined(bundle, course, query, left, right)
     assert pairs_of(join) == expected_pairs(left, right, query)
-    assert join.failures.lost_tuples == 0
+    assert join.measured.failures.lost_tuples == 0
 
 
 @settings(max_examples=6, deadline=None)
@@ -99,7 +89,7 @@ def test_reported_joins_miss_what_the_record_says_and_no_more(bundle, seed, cour
             raise
         return
     wanted, _ = without_lost(
-        expected_pairs(left, right, query), join.failures, arrivals(left, right)
+        expected_pairs(left, right, query), join.measured.failures, arrivals(left, right)
     )
     assert pairs_of(join) == wanted
 
@@ -110,10 +100,10 @@ def test_an_epoch_begins_without_the_cores_that_have_failed(bundle, policy):
     query = query_of(TimeWindow(15), on_failure=policy)
     given = [Epoch((2, 1), after=30), Epoch((2, 3), after=140)]
     with FailingDevice(bundle, [(60, 2)]) as device:
-        join = TableJoin(left, right, query, device, record=True, epochs=given, **OPTIONS)
+        join = Join(left, right, query, device, record=True, epochs=given, **OPTIONS)
         join.run()
-        assert [epoch.cores for epoch in join.epochs] == [(2, 1), (3,)]
-        assert [failure.core for failure in join.failures.failures] == [2]
+        assert [epoch.cores for epoch in join.measured.epochs] == [(2, 1), (3,)]
+        assert [failure.core for failure in join.measured.failures.failures] == [2]
 
 
 @pytest.mark.parametrize("policy", ["report", "replay"])
@@ -121,12 +111,12 @@ def test_if_all_cores_of_an_epoch_fail_the_inactive_ones_go_on(bundle, policy):
     left, right = tables(3, ROWS)
     query = query_of(CountWindow(30), on_failure=policy)
     with FailingDevice(bundle, [(60, 2)]) as device:
-        join = TableJoin(
+        join = Join(
             left, right, query, device, record=True, epochs=[Epoch((2,), after=20)], **OPTIONS
         )
         join.run()
         expected = expected_pairs(left, right, query)
-        wanted, missing = without_lost(expected, join.failures, arrivals(left, right))
+        wanted, missing = without_lost(expected, join.measured.failures, arrivals(left, right))
         assert pairs_of(join) == wanted
         assert bool(missing) == (policy == "report")
 
@@ -137,7 +127,7 @@ def test_an_epoch_of_failed_cores_only_is_refused_behind_all_results(bundle, pol
     query = query_of(TimeWindow(15), on_failure=policy)
     given = [Epoch((2,), after=140)]
     with FailingDevice(bundle, [(60, 2)]) as device:
-        join = TableJoin(left, right, query, device, record=True, epochs=given, **OPTIONS)
+        join = Join(left, right, query, device, record=True, epochs=given, **OPTIONS)
         with pytest.raises(EpochCoresError, match=r"2"):
             join.run()
 
@@ -146,8 +136,6 @@ def test_the_words_of_a_segment_leave_failed_cores_out(bundle):
     left, right = tables(5, ROWS)
     query = query_of(TimeWindow(15), on_failure="replay")
     with FailingDevice(bundle, [(60, 1)]) as device:
-        join = TableJoin(
-            left, right, query, device, record=True, segments=[(120, (1, 3))], **OPTIONS
-        )
+        join = Join(left, right, query, device, record=True, segments=[(120, (1, 3))], **OPTIONS)
         join.run()
     assert pairs_of(join) == expected_pairs(left, right, query)

@@ -14,7 +14,7 @@ import pytest
 
 from host import Epoch, TimeWindow, open_device
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from tests.host.tables import bundle
 
 #: Tweets of the trace: time, hashtag, length of the text. The last tweet is the seed's t.
@@ -73,13 +73,13 @@ def test_the_state_is_that_of_the_trace_whichever_instances_leave_or_join(device
         }
     )
     epochs = [Epoch(active, number=7), Epoch(then, beyond=minute("09:50"), number=8)]
-    join = TableJoin(left, right, QUERY, device, record=True, epochs=epochs)
+    join = Join(left, right, QUERY, device, record=True, epochs=epochs)
     join.run()
     states = {}
-    for tweet, question in zip(*(rows.tolist() for rows in join.pairs), strict=True):
+    for tweet, question in zip(*(rows.tolist() for rows in join.measured.pairs), strict=True):
         at, *window = asked[question]
         length = max(TWEETS[tweet][2], states.get(at, {}).get(tuple(window), 0))
         states.setdefault(at, {})[tuple(window)] = length
     assert states == STATES
     # The watermark passes gamma with t, behind its predecessor and the state that this one leaves.
-    assert [(epoch.number, epoch.after) for epoch in join.epochs] == [(7, 0), (8, 3)]
+    assert [(epoch.number, epoch.after) for epoch in join.measured.epochs] == [(7, 0), (8, 3)]

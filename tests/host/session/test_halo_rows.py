@@ -8,7 +8,7 @@ from host import CountWindow, TimeWindow, open_device
 from host.errors import UsageError
 from host.query.queries import JoinQuery, Term
 from host.session.intake import TaggedLayout
-from host.session.table_join import TaggedJoin
+from host.session.join import Join
 
 SIDE = pa.schema([("t", pa.int64())])
 
@@ -31,9 +31,9 @@ def joined(rows, window):
     layout = TaggedLayout(SIDE, SIDE, 1, halo="halo")
     query = JoinQuery(terms=(), order=("t", "t"), window=window, sorted=True)
     with open_device("software:") as device:
-        join = TaggedJoin(rows, layout, query, device)
+        join = Join.of_tagged(rows, layout, query, device)
         answer = [tuple(row.values()) for batch in join.batches() for row in batch.to_pylist()]
-        return answer, join.staged.halo_tuples
+        return answer, join.measured.staged.halo_tuples
 
 
 @pytest.mark.parametrize("window", [TimeWindow(7), CountWindow(4)])
@@ -67,7 +67,7 @@ def test_pairs_of_halo_rows_count_as_matches_and_rows_come_alone_where_they_are_
         }
         layout = TaggedLayout(SIDE, SIDE, 1, halo="halo", alone="alone")
         with open_device("software:") as device:
-            join = TaggedJoin(pa.table(columns), layout, query, device)
+            join = Join.of_tagged(pa.table(columns), layout, query, device)
             return [tuple(row.values()) for part in join.batches() for row in part.to_pylist()]
 
     everything = answer(0, range(24))

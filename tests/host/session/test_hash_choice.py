@@ -13,8 +13,8 @@ from host import CountWindow, open_device
 from host.protocol.spread import field_hash, seeds
 from host.query.queries import JoinQuery, Term
 from host.session import staging
+from host.session.join import Join
 from host.session.staging import HashWatch
-from host.session.table_join import TableJoin
 from tests.host.simulated_bundle import simulated_bundle
 
 WINDOW, BUCKET_BITS = 1 << 8, 8
@@ -50,11 +50,10 @@ class Counted:
 
 
 def watched(device, **counts):
-    """What is found after a join that counted so much."""
+    """The choice of a join that counted so much, and what is found at its end."""
     watch = HashWatch(device)
     device.counts = {name: device.counts.get(name, 0) + n for name, n in counts.items()}
-    watch.finish()
-    return watch
+    return watch.choice, watch.finish()
 
 
 SLOW = {"tuples_r": 4000, "tuples_s": 1000, "region_busy": 170_001, "results": 2500}
@@ -62,17 +61,18 @@ SLOW = {"tuples_r": 4000, "tuples_s": 1000, "region_busy": 170_001, "results": 2
 
 def test_seeds_change_once_and_the_note_says_so():
     device = Counted()
-    first = watched(device, **SLOW)  # 4 * (2,500 + 5,000 probes * 2 cores * 4 to a bucket)
-    assert first.choice == 0
-    assert first.note == (
+    # 4 * (2,500 + 5,000 probes * 2 cores * 4 to a bucket)
+    choice, note = watched(device, **SLOW)
+    assert choice == 0
+    assert note == (
         "an index read 170,001 entries for 5,000 probes and 2,500 results; the next join on this "
         "device hashes keys with other seeds"
     )
-    second = watched(Counted(), **SLOW)
-    assert second.choice == 1
-    assert second.note == "an index read 170,001 entries for 5,000 probes and 2,500 results"
-    assert watched(Counted()).choice == 1
-    assert watched(Counted(uri="other")).choice == 0
+    choice, note = watched(Counted(), **SLOW)
+    assert choice == 1
+    assert note == "an index read 170,001 entries for 5,000 probes and 2,500 results"
+    assert watched(Counted())[0] == 1
+    assert watched(Counted(uri="other"))[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_seeds_change_once_and_the_note_says_so():
 )
 def test_seeds_stay_where_entries_are_few_for_the_results_or_probes_are(changes):
     device = Counted()
-    assert watched(device, **{**SLOW, **changes}).note == ""
-    assert watched(device).choice == 0
+    assert watched(device, **{**SLOW, **changes})[1] == ""
+    assert watched(device)[0] == 0
 
 
 def test_a_scan_has_no_seeds():
-    assert watched(Counted(engine="scan"), **SLOW).note == ""
+    assert watched(Counted(engine="scan"), **SLOW)[1] == ""
 
 
 def colliding(count):
@@ -112,9 +112,9 @@ def test_keys_of_one_bucket_are_slow_once(tmp_path):
     found = []
     with open_device(uri) as device:
         for _ in range(3):
-            join = TableJoin(left, right, query, device)
+            join = Join(left, right, query, device)
             result = join.run()
-            found.append((result.pairs, result.cycles, join.hash_note))
+            found.append((result.pairs, result.cycles, join.measured.hash_note))
     for pairs, _, _ in found[1:]:
         assert all(map(np.array_equal, pairs, found[0][0]))
     notes = [note for *_, note in found]

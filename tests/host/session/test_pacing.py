@@ -10,7 +10,7 @@ import pytest
 from host import CountWindow, EnergyController, TimeWindow, UsageError, open_device
 from host.protocol.codecs import WordCodec
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from tests.host.session.test_elastic_cores import Busy, cycled
 from tests.host.tables import bundle, naive_join
 
@@ -66,17 +66,17 @@ def test_no_tuple_is_offered_before_it_arrives(shape, data):
     window = data.draw(st.sampled_from([CountWindow(9), TimeWindow(15)]))
     law = data.draw(st.sampled_from([None, EnergyController(500, interval=300)]))
     with Clocked(shape) as device:
-        join = TableJoin(left, right, query_of(window, law), device, record=True, pace=pace)
+        join = Join(left, right, query_of(window, law), device, record=True, pace=pace)
         join.run()
-    pairs = sorted(zip(*(rows.tolist() for rows in join.pairs), strict=True))
+    pairs = sorted(zip(*(rows.tolist() for rows in join.measured.pairs), strict=True))
     assert pairs == sorted(naive_join(left, right, query_of(window)))
     times = np.sort(np.concatenate([side["t"].to_numpy() for side in (left, right)]))
     cycles = 200 / 3 if pace == "200/3" else pace
     due = (times - times[0]) * cycles
     for cycle, offered in device.offered:
         assert (due[:offered] <= cycle).all()
-    assert join.cycles >= due[-1]
-    assert join.longest_wait >= 0
+    assert join.measured.cycles >= due[-1]
+    assert join.measured.longest_wait >= 0
 
 
 def test_a_device_that_is_too_slow_makes_tuples_wait(shape):
@@ -85,12 +85,12 @@ def test_a_device_that_is_too_slow_makes_tuples_wait(shape):
     waits = []
     for pace in (1, 500):
         with Clocked(shape) as device:
-            join = TableJoin(left, right, query_of(TimeWindow(9)), device, pace=pace)
+            join = Join(left, right, query_of(TimeWindow(9)), device, pace=pace)
             join.run()
-            waits.append(join.longest_wait)
+            waits.append(join.measured.longest_wait)
     assert waits[0] > waits[1]  # this one takes 16 words in an exchange of 128 cycles
-    join = TableJoin(left, right, query_of(TimeWindow(9)), Clocked(shape))
-    assert join.longest_wait is None
+    join = Join(left, right, query_of(TimeWindow(9)), Clocked(shape))
+    assert join.measured.longest_wait is None
 
 
 def test_a_device_without_a_clock_can_have_no_pace(shape):
@@ -100,7 +100,7 @@ def test_a_device_without_a_clock_can_have_no_pace(shape):
         open_device(f"software:{shape}") as device,
         pytest.raises(UsageError, match="has no clock, so its input cannot have a pace"),
     ):
-        TableJoin(left, right, query_of(TimeWindow(9)), device, pace=3).run()
+        Join(left, right, query_of(TimeWindow(9)), device, pace=3).run()
 
 
 @pytest.mark.parametrize("pace", [0, -1, "x", True])
@@ -111,4 +111,4 @@ def test_a_pace_is_a_positive_number(shape, pace):
         open_device(f"software:{shape}") as device,
         pytest.raises(UsageError, match="cycles for a unit of time must be above 0"),
     ):
-        TableJoin(left, right, query_of(TimeWindow(9)), device, pace=pace).run()
+        Join(left, right, query_of(TimeWindow(9)), device, pace=pace).run()

@@ -6,7 +6,7 @@ import pytest
 
 from host import CountWindow, Ordering, TimeWindow
 from host.operators.verification import reference_pairs
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from tests.host.failing_device import FailingDevice, gated
 from tests.host.session.test_core_failures import ROWS, pairs_of, query_of, tables
 from tests.host.small_bundles import write_manifest
@@ -41,7 +41,7 @@ def test_nothing_is_missing_however_many_cores_fail(tmp_path, shape, window, see
             **bounds,
         )
     with FailingDevice(write_manifest(parameters, tmp_path / "bundle"), []) as device:
-        sound = TableJoin(left, right, query, device, record=True)
+        sound = Join(left, right, query, device, record=True)
         sound.run()
     expected = pairs_of(sound)
     if how == "inner":
@@ -49,9 +49,9 @@ def test_nothing_is_missing_however_many_cores_fail(tmp_path, shape, window, see
         assert expected == list(zip(*(column.tolist() for column in reference), strict=True))
     failures = list(zip(places, cores, strict=True))
     with FailingDevice(tmp_path / "bundle", failures) as device:
-        join = TableJoin(left, right, query, device, record=True)
+        join = Join(left, right, query, device, record=True)
         join.run()
-        assert sorted(failure.core for failure in join.failures.failures) == sorted(cores)
-        assert join.failures.replayed > 0
-        assert join.failures.lost_tuples == 0
+        assert sorted(failure.core for failure in join.measured.failures.failures) == sorted(cores)
+        assert join.measured.failures.replayed > 0
+        assert join.measured.failures.lost_tuples == 0
         assert pairs_of(join) == expected

@@ -13,7 +13,7 @@ from host import CountWindow, InputRate, Ordering, TimeWindow, open_device
 from host.errors import UsageError, WindowOverflowError
 from host.query.cores import Segment
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from tests.host.session.test_adaptive_precision import Ticking
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle
@@ -49,7 +49,7 @@ def table(rng, rows, span, keys=6):
 
 def found(join):
     join.run()
-    return sorted(zip(*(rows.tolist() for rows in join.pairs), strict=True))
+    return sorted(zip(*(rows.tolist() for rows in join.measured.pairs), strict=True))
 
 
 @st.composite
@@ -94,11 +94,11 @@ def test_whichever_cores_store_the_answer_is_that_of_the_reference(bundles, data
     with Ticking(bundles[shape], ((paces[n % len(paces)], 4) for n in count())) as device:
         for _ in range(2):  # the second join begins where the first has left the turns
             segments = data.draw(changes(SHAPES[shape]["cores"], len(left) + len(right)))
-            join = TableJoin(left, right, query, device, record=True, segments=segments, **options)
+            join = Join(left, right, query, device, record=True, segments=segments, **options)
             assert found(join) == expected
-            assert join.segments == begun(left, right, window, segments)
+            assert join.measured.segments == begun(left, right, window, segments)
             assert join.counters()["illegal"] == 0
-            changed = 0 if join.precision is None else join.precision.changed
+            changed = 0 if join.measured.precision is None else join.measured.precision.changed
             assert join.counters()["marks"] == 3 + changed
 
 
@@ -125,12 +125,12 @@ def test_a_schedule_is_asked_while_the_join_runs(bundles, distance, rows):
     query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(12))
     schedule = Rotating(5, distance)
     with open_device(f"software:{bundles['many']}") as device:
-        join = TableJoin(
+        join = Join(
             left, right, query, device, record=True, segments=schedule,
             batch_rows=16, buffer_rows=64,
         )  # fmt: skip
         assert found(join) == sorted(naive_join(left, right, query))
-    places = [segment.after for segment in join.segments]
+    places = [segment.after for segment in join.measured.segments]
     assert places == list(range(distance, 2 * rows, distance))
     assert schedule.asked == [0, *places]
 
@@ -147,9 +147,9 @@ def test_a_schedule_that_knows_nothing_yet_is_asked_again(bundles):
     left, right = table(rng, 20_000, 100_000), table(rng, 20_000, 100_000)
     query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(12))
     with open_device(f"software:{bundles['groups']}") as device:
-        join = TableJoin(left, right, query, device, segments=Late(), buffer_rows=512)
+        join = Join(left, right, query, device, segments=Late(), buffer_rows=512)
         join.run()
-    (segment,) = join.segments
+    (segment,) = join.measured.segments
     assert segment.cores == (1,)
     assert 0 < segment.after < 40_000  # its place had passed, so it began with the next tuple
 
@@ -164,15 +164,13 @@ def test_a_join_that_is_cut_leaves_no_turns_behind(bundles):
     changed = [(place, [place % 3, (place + 1) % 3]) for place in range(0, 1800, 50)]
     with Ticking(bundles["groups"], ((1 + n % 50, 4) for n in count())) as device:
         for cut in range(14):
-            join = TableJoin(
-                left, right, query, device, batch_rows=16, buffer_rows=64, segments=changed
-            )
+            join = Join(left, right, query, device, batch_rows=16, buffer_rows=64, segments=changed)
             reader = join.batches()
             for _ in range(cut):
                 next(reader)
             reader.close()
             # This window needs the cores that the join above has left out.
-            later = TableJoin(left, right, query, device, record=True)
+            later = Join(left, right, query, device, record=True)
             assert found(later) == expected
             assert later.counters()["illegal"] == 0
 
@@ -181,10 +179,10 @@ def test_a_join_without_changes_has_no_segments(bundles):
     rng = np.random.default_rng(1)
     query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(3))
     with open_device(f"software:{bundles['groups']}") as device:
-        join = TableJoin(table(rng, 9, 9), table(rng, 9, 9), query, device)
-        assert join.segments == []
+        join = Join(table(rng, 9, 9), table(rng, 9, 9), query, device)
+        assert join.measured.segments == []
         join.run()
-        assert join.segments == []
+        assert join.measured.segments == []
 
 
 @pytest.mark.parametrize(
@@ -203,7 +201,7 @@ def test_wrong_cores_are_told_before_any_row_is_taken(bundles, segments, message
         open_device(f"software:{bundles['groups']}") as device,
         pytest.raises(UsageError, match=message),
     ):
-        TableJoin(table(rng, 9, 9), table(rng, 9, 9), query, device, segments=segments)
+        Join(table(rng, 9, 9), table(rng, 9, 9), query, device, segments=segments)
 
 
 def test_a_core_that_gets_more_than_it_holds_is_an_overflow(bundles):
@@ -212,9 +210,9 @@ def test_a_core_that_gets_more_than_it_holds_is_an_overflow(bundles):
     right = pa.table({"t": np.arange(300), "x": np.zeros(300, np.int64)})
     query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(120))
     with open_device(f"software:{bundles['groups']}") as device:
-        TableJoin(left, right, query, device).run()
+        Join(left, right, query, device).run()
         with pytest.raises(WindowOverflowError):
-            TableJoin(left, right, query, device, segments=[(301, [0, 1, 2])]).run()
+            Join(left, right, query, device, segments=[(301, [0, 1, 2])]).run()
 
 
 @pytest.fixture(
@@ -241,7 +239,7 @@ def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, data):
     with open_device(simulator) as device:
         for _ in range(2):
             segments = data.draw(changes(3, len(left) + len(right)))
-            join = TableJoin(left, right, query, device, record=True, segments=segments)
+            join = Join(left, right, query, device, record=True, segments=segments)
             assert found(join) == expected
-            assert join.segments == begun(left, right, window, segments)
+            assert join.measured.segments == begun(left, right, window, segments)
             assert join.counters()["illegal"] == 0

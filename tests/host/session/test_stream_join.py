@@ -23,11 +23,9 @@ from host.query.queries import JoinQuery, Term
 from host.reference.types import JoinType
 from host.runtime import ExecStreamGraph, GraphError, Scheduler
 from host.runtime.source import ArrowSource, ArrowSourceParams
-from host.session.device_join import JoinOptions, add_device_join, add_tagged_join, prepare_join
 from host.session.intake import TaggedLayout
-from host.session.params import AcceleratorJoinParams
-from host.session.rows import RowStore
-from host.session.table_join import TableJoin, TaggedJoin
+from host.session.join import Join, JoinStream, add_join
+from host.session.params import JoinOptions, plan_join
 from tests.host.tables import bundle, naive_join
 
 SHAPES = {
@@ -117,7 +115,7 @@ def query_of(name, **options):
 
 
 def rows_of(join):
-    return list(zip(*(rows.tolist() for rows in join.pairs), strict=True))
+    return list(zip(*(rows.tolist() for rows in join.measured.pairs), strict=True))
 
 
 @settings(max_examples=50, deadline=None)
@@ -128,7 +126,7 @@ def test_streams_cut_anyhow_answer_as_a_loop_over_rows_does(bundles, data):
     sizes = {name: data.draw(st.integers(1, 50)) for name in ("batch_rows", "buffer_rows")}
     readers = [reader(table, cut(data.draw, table)) for table in (left, right)]
     with open_device(f"software:{bundles[data.draw(st.sampled_from(list(SHAPES)))]}") as device:
-        join = TableJoin(*readers, query, device, record=True, **sizes)
+        join = Join(*readers, query, device, record=True, **sizes)
         result = pa.Table.from_batches(list(join.batches()), schema=join.schema)
     expected = naive_join(left, right, query)
     assert rows_of(join) == expected
@@ -137,7 +135,7 @@ def test_streams_cut_anyhow_answer_as_a_loop_over_rows_does(bundles, data):
     for name in left.column_names:
         column = left[name].to_pylist()
         assert result[name].to_pylist() == [column[row] for row, _ in expected]
-    assert join.staged.rows == left.num_rows + right.num_rows
+    assert join.measured.staged.rows == left.num_rows + right.num_rows
 
 
 def tagged(left, right):
@@ -165,7 +163,7 @@ def test_tagged_rows_answer_as_two_streams_do(bundles, data):
     query = query_of(data.draw(st.sampled_from(list(QUERIES))))
     both, layout = tagged(left, right)
     with open_device(f"software:{bundles[data.draw(st.sampled_from(list(SHAPES)))]}") as device:
-        join = TaggedJoin(
+        join = Join.of_tagged(
             reader(both, cut(data.draw, both)), layout, query, device,
             buffer_rows=data.draw(st.integers(1, 50)),
         )  # fmt: skip
@@ -192,7 +190,7 @@ def test_an_execution_can_be_cut_anywhere_and_begun_again(bundles, data):
     query = query_of(data.draw(st.sampled_from(list(QUERIES))))
     inputs = [Again(cut(data.draw, table)) for table in (left, right)]
     with open_device(f"software:{bundles['groups']}") as device:
-        join = TableJoin(*inputs, query, device, record=True, batch_rows=3, buffer_rows=4)
+        join = Join(*inputs, query, device, record=True, batch_rows=3, buffer_rows=4)
         for steps in data.draw(st.lists(st.integers(0, 9), max_size=3)):
             some = join.batches()
             for _ in range(steps):
@@ -209,7 +207,7 @@ def test_other_orderings_of_streams_have_the_same_results(bundles, ordering):
     query = query_of("band", ordering=ordering)
     for folder in bundles.values():
         with open_device(f"software:{folder}") as device:
-            join = TableJoin(
+            join = Join(
                 reader(left, left.to_batches(max_chunksize=7)), right, query, device, record=True
             )
             list(join.batches())
@@ -240,7 +238,7 @@ def test_times_of_two_units_and_dates_meet():
         order=("at", "at"), window=parse_duration("30min"), sorted=True,
     )  # fmt: skip
     with open_device("software:") as device:
-        join = TableJoin(
+        join = Join(
             reader(left, left.to_batches(max_chunksize=2)),
             reader(right, right.to_batches(max_chunksize=1)),
             query, device, record=True,
@@ -253,14 +251,14 @@ def test_a_reader_can_be_joined_once_and_a_table_again():
     table = pa.table({"t": [1, 2, 3]})
     query = JoinQuery(order=("t", "t"), window=CountWindow(1), sorted=True)
     with open_device("software:") as device:
-        join = TableJoin(reader(table, table.to_batches()), table, query, device)
+        join = Join(reader(table, table.to_batches()), table, query, device)
         assert sum(batch.num_rows for batch in join.batches()) == 5
         with pytest.raises(UsageError, match="can be joined once, and it has been"):
             list(join.batches())
         with pytest.raises(UsageError, match="without any batch has no schema"):
-            TableJoin(iter([]), table, query, device)
+            Join(iter([]), table, query, device)
         unsorted = JoinQuery(order=("t", "t"), window=CountWindow(1))
-        gathered = TableJoin(reader(table, table.to_batches()), table, unsorted, device)
+        gathered = Join(reader(table, table.to_batches()), table, unsorted, device)
         for _ in range(2):
             assert sum(batch.num_rows for batch in gathered.batches()) == 5
 
@@ -269,7 +267,7 @@ def fail(bundles, left, right, query, kind, match, rows=2, **options):
     with open_device(f"software:{bundles['groups']}") as device:
         batches = reader(left, left.to_batches(max_chunksize=rows))
         with pytest.raises(kind, match=match) as caught:
-            list(TableJoin(batches, right, query, device, **options).batches())
+            list(Join(batches, right, query, device, **options).batches())
     return caught.value
 
 
@@ -335,7 +333,7 @@ def test_more_distinct_values_of_a_stream_than_a_field_has_codes_are_told_apart(
         answers = []
         for of in (device, wide):
             batches = reader(left, left.to_batches(max_chunksize=70))
-            join = TableJoin(batches, right, query, of, record=True)
+            join = Join(batches, right, query, of, record=True)
             list(join.batches())
             answers.append(rows_of(join))
         assert answers[0] == answers[1]
@@ -351,7 +349,7 @@ def test_ranges_and_steps_let_wide_columns_into_narrow_fields(bundles):
     )  # fmt: skip
     known = {"t": (start, start + 10**15, 10**9), "x": (10**12, 10**12 + 10**10, 10**9)}
     with open_device(f"software:{bundles['groups']}") as device:
-        join = TableJoin(
+        join = Join(
             reader(left, left.to_batches(max_chunksize=9)), left, query, device,
             ranges=(known, known), record=True,
         )  # fmt: skip
@@ -396,8 +394,8 @@ def test_rows_are_forgotten_however_long_the_stream_is(bundles, window, shift, o
             graph.add(source, ArrowSourceParams(supply=lambda stream=stream: stream))
             producers.append(source)
         options = JoinOptions(report=lambda progress: kept.append(stores_of(join)))
-        join = prepare_join(schema, schema, query, device, options=options)
-        add_device_join(graph, *producers, join)
+        params = plan_join(schema, schema, query, device, options=options)
+        join, _ = add_join(graph, producers, params)
         graph.prepare()
         for result in Scheduler(graph).read():
             results += result.num_rows
@@ -405,11 +403,11 @@ def test_rows_are_forgotten_however_long_the_stream_is(bundles, window, shift, o
     # Window, buffers, the batch that is staged, and what is put together to one batch.
     assert len(kept) > 3
     assert max(kept) < 30_000
-    assert join.accelerator.staged.rows == 2 * rows
+    assert join.measured.staged.rows == 2 * rows
 
 
 def stores_of(join):
-    return max(rows.kept for rows in join.accelerator.stores)
+    return max(rows.kept for rows in join.stores)
 
 
 def test_one_copy_is_made_of_every_batch_that_is_staged(bundles):
@@ -432,17 +430,17 @@ def test_one_copy_is_made_of_every_batch_that_is_staged(bundles):
     )  # fmt: skip
     with open_device(f"software:{bundles['groups']}") as device:
         word = 8 * device.manifest.input_word.columns
-        join = TableJoin(reader(left, left.to_batches(max_chunksize=999)), right, query, device)
+        join = Join(reader(left, left.to_batches(max_chunksize=999)), right, query, device)
         list(join.batches())
-        assert join.staged.batches == 21 + 1
-        assert join.staged.rows == join.staged.tuples == 2 * rows
-        assert join.staged.staged_bytes == 2 * rows * word
-        assert join.staged.copied_batches == join.staged.copied_bytes == 0
-        assert join.staged.moved_words < rows / 2
-        texts = TableJoin(reader(left, left.to_batches(max_chunksize=999)), right, named, device)
+        assert join.measured.staged.batches == 21 + 1
+        assert join.measured.staged.rows == join.measured.staged.tuples == 2 * rows
+        assert join.measured.staged.staged_bytes == 2 * rows * word
+        assert join.measured.staged.copied_batches == join.measured.staged.copied_bytes == 0
+        assert join.measured.staged.moved_words < rows / 2
+        texts = Join(reader(left, left.to_batches(max_chunksize=999)), right, named, device)
         list(texts.batches())
-        assert texts.staged.copied_batches == 22
-        assert texts.staged.copied_bytes == 2 * rows * 8
+        assert texts.measured.staged.copied_batches == 22
+        assert texts.measured.staged.copied_bytes == 2 * rows * 8
 
 
 EDGES = [-(1 << 63), -(1 << 63) + 1, -1, 0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
@@ -467,7 +465,7 @@ def test_columns_of_64_bits_match_as_whole_numbers_do(data):
     query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(99), sorted=True)
     readers = [reader(table, table.to_batches(max_chunksize=2)) for table in sides]
     with open_device("software:") as device:
-        join = TableJoin(*readers, query, device, record=True)
+        join = Join(*readers, query, device, record=True)
         list(join.batches())
     assert rows_of(join) == naive_join(left, right, query)
 
@@ -479,7 +477,7 @@ def test_order_columns_of_64_bits_are_exact(bundles):
     query = JoinQuery(order=("t", "t"), window=TimeWindow(8), sorted=True)
     with open_device(f"software:{bundles['groups']}") as device:
         for table in (left, late):
-            join = TableJoin(reader(table, table.to_batches()), table, query, device, record=True)
+            join = Join(reader(table, table.to_batches()), table, query, device, record=True)
             list(join.batches())
             assert rows_of(join) == naive_join(table, table, query)
     counted = JoinQuery(order=("t", "t"), window=CountWindow(2), sorted=True)
@@ -491,23 +489,22 @@ def test_a_graph_of_ones_own_can_have_a_join_of_tagged_rows(bundles):
     right = pa.table({"t": [1, 3], "x": [1, 2]})
     both, layout = tagged(left, right)
     query = JoinQuery(terms=[Term("x", "x", -1, 0)], order=("t", "t"), window=TimeWindow(2))
-    seen = []
     with open_device(f"software:{bundles['seven']}") as device:
         graph = ExecStreamGraph(3)
         source = ArrowSource()
         graph.add(source, ArrowSourceParams(supply=lambda: both.to_batches(max_chunksize=1)))
-        options = JoinOptions(observe=seen.append, batch_rows=1)
-        join = prepare_join(layout.left, layout.right, query, device, options=options)
-        outlet = add_tagged_join(graph, source, join, layout)
+        options = JoinOptions(record=True, batch_rows=1)
+        params = plan_join(layout.left, layout.right, query, device, layout=layout, options=options)
+        join, outlet = add_join(graph, [source], params)
         graph.prepare()
         assert graph.outlet is outlet
         for _ in range(2):
-            table = pa.Table.from_batches(Scheduler(graph).run(), schema=join.schema)
+            table = pa.Table.from_batches(Scheduler(graph).run(), schema=params.schema)
             assert table.to_pydict() == {
                 "t": [1, 2, 1, 2], "x": [1] * 4, "t_right": [1, 1, 3, 3], "x_right": [1, 1, 2, 2]
             }  # fmt: skip
-    # Rows of a tagged stream are numbered over both sides.
-    assert [int(pairs["left"][0]) for pairs in seen] == [0, 2, 0, 2] * 2
+            # Rows of a tagged stream are numbered over both sides.
+            assert join.measured.pairs[0].tolist() == [0, 2, 0, 2]
 
 
 def test_a_tagged_stream_needs_one_input_and_the_order_of_arrival(bundles):
@@ -516,21 +513,16 @@ def test_a_tagged_stream_needs_one_input_and_the_order_of_arrival(bundles):
     backwards = both.take([1, 2, 0])
     query = JoinQuery(order=("t", "t"), window=TimeWindow(2))
     with open_device(f"software:{bundles['one core']}") as device:
-        join = TaggedJoin(iter(backwards.to_batches(max_chunksize=1)), layout, query, device)
+        join = Join.of_tagged(iter(backwards.to_batches(max_chunksize=1)), layout, query, device)
         with pytest.raises(DisorderError, match=r"'right\.t': row 0 .* has 1 after 6"):
             list(join.batches())
         graph = ExecStreamGraph()
         source = ArrowSource()
         graph.add(source, ArrowSourceParams(supply=both.to_batches))
-        prepared = prepare_join(layout.left, layout.right, query, device)
-        graph.add(prepared.accelerator, accelerator_params(prepared))
-        graph.connect(source, prepared.accelerator)
+        join = graph.add(JoinStream(), plan_join(layout.left, layout.right, query, device))
+        graph.connect(source, join)
         with pytest.raises(GraphError, match=r"needs 2 input\(s\), not 1"):
             graph.prepare()
-
-
-def accelerator_params(join):
-    return AcceleratorJoinParams(join.device, join.plan, (RowStore(), RowStore()))
 
 
 def test_every_batch_may_have_a_dictionary_of_its_own(bundles):
@@ -546,7 +538,7 @@ def test_every_batch_may_have_a_dictionary_of_its_own(bundles):
         terms=[Term("word", "word")], order=("t", "t"), window=CountWindow(9), sorted=True
     )
     with open_device(f"software:{bundles['groups']}") as device:
-        join = TableJoin(iter(batches), iter(batches), query, device, record=True, batch_rows=3)
+        join = Join(iter(batches), iter(batches), query, device, record=True, batch_rows=3)
         result = pa.Table.from_batches(list(join.batches()), schema=join.schema)
     assert rows_of(join) == naive_join(plain, plain, query)
     assert result["word"].to_pylist() == result["word_right"].to_pylist()
@@ -561,9 +553,9 @@ def test_ranges_may_be_times_and_dates(bundles):
     terms = [Term("at", "at", parse_duration("-5min"), parse_duration("5min"))]
     query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(9), sorted=True)
     with open_device(f"software:{bundles['groups']}") as device:
-        join = TableJoin(
+        join = Join(
             iter(table.to_batches()), table, query, device, ranges=(known, known), record=True
         )
-        assert "in steps of 1000000" in join.encoded.fields[0].meaning
+        assert "in steps of 1000000" in join.plan.fields[0].meaning
         list(join.batches())
     assert rows_of(join) == naive_join(table, table, query)

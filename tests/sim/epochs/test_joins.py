@@ -6,6 +6,7 @@ import pytest
 
 from host.reference.join import reference_join
 from host.reference.window import CountWindow, TimeWindow
+from host.session.records import Measured
 from sim.epochs import joins
 from sim.epochs.joins import compare
 from sim.epochs.loads import ENGINES
@@ -39,13 +40,8 @@ def test_pairs_that_differ_are_counted(device, monkeypatch, size, name):
 
 
 def test_repeated_pairs_are_counted(device, monkeypatch):
-    pairs = joins.TableJoin.pairs
-
-    class Repeating(joins.TableJoin):
-        @property
-        def pairs(self):
-            return tuple(np.append(rows, rows[[0, 0]]) for rows in pairs.fget(self))
-
-    monkeypatch.setattr(joins, "TableJoin", Repeating)
+    pairs = Measured.pairs.fget
+    repeating = property(lambda self: tuple(np.append(rows, rows[[0, 0]]) for rows in pairs(self)))
+    monkeypatch.setattr(Measured, "pairs", repeating)
     found = compare(device, CountWindow(24), tuples=1_000, epochs=10, seed=4)
     assert (found.lost, found.repeated, found.wrong) == (0, 2, 0)

@@ -11,7 +11,7 @@ from host.devices.simulated import SimulatedDevice
 from host.errors import CoreFailureError
 from host.query.queries import JoinQuery, Term
 from host.reference.window import CountWindow
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from sim.failures.flip_trials import FLIP_SHAPES, run_flip
 from sim.failures.flips import VARIABLES, flipping, memories_of, with_flips
 from sim.failures.trials import tables
@@ -77,7 +77,7 @@ def test_a_join_that_must_not_go_on_names_the_cause():
     for row in range(16):
         with flipping(heads, row, 0, 300), SimulatedDevice(bundle) as device:
             try:
-                TableJoin(left, right, query, device).run()
+                Join(left, right, query, device).run()
             except CoreFailureError as error:
                 told.append(str(error))
                 counters = device.counters()

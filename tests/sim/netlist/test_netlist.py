@@ -9,7 +9,7 @@ import pytest
 from hdl.fpga.shell import SHELL
 from host import CountWindow, open_device
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import join_tables
+from host.session.join import join_tables
 from sim.netlist.commands import run_netlist
 from sim.netlist.comparison import compare
 from sim.netlist.library import build_netlist_library, netlist_of

@@ -15,7 +15,7 @@ from host.devices.simulated import SimulatedDevice
 from host.protocol.codecs import WordCodec
 from host.protocol.cost_model import JoinSize, estimated_cycles
 from host.query.queries import JoinQuery, Term
-from host.session.table_join import TableJoin
+from host.session.join import Join
 from sim.verilated.library import build_library
 
 X = (KeyField(name="x", bits=16),)
@@ -124,7 +124,7 @@ def test_the_cycles_of_a_join_are_estimated_from_its_size(accelerator, data):
     ]
     query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(window))
     with SimulatedDevice(bundle) as device:
-        join = TableJoin(*tables, query, device)
+        join = Join(*tables, query, device)
         assert join.run().table.num_rows == 0
         # A side that goes on alone meets the last rows of the other one.
         met = [
@@ -133,4 +133,4 @@ def test_the_cycles_of_a_join_are_estimated_from_its_size(accelerator, data):
         ]
         size = JoinSize(rows, tuple(reversed(met)))
         estimate = estimated_cycles(device.manifest, size)
-    assert 0.75 * estimate - 100 <= join.cycles <= 1.35 * estimate + 100
+    assert 0.75 * estimate - 100 <= join.measured.cycles <= 1.35 * estimate + 100
