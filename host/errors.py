@@ -8,6 +8,7 @@ can be pickled, because Spark carries them from executors to the driver.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from difflib import get_close_matches
 import reprlib
 from typing import Any
@@ -28,14 +29,10 @@ __all__ = [
     "DeviceUriError",
     "DisorderError",
     "DuplicateKeyError",
-    "EpochCapacityError",
-    "EpochCoresError",
     "EpochError",
-    "EpochOrderError",
     "ExpressionError",
     "FailureError",
-    "FalseDistinctError",
-    "FalseOrderError",
+    "FalseClaimError",
     "ForeignLibraryError",
     "ForeignManifestError",
     "IllegalWordError",
@@ -72,7 +69,7 @@ def _rebuild(cls: type["JoinError"], args: tuple[Any, ...], state: dict[str, Any
 
 
 class JoinError(Exception):
-    """Base of all errors of the kit.
+    """Base of all errors of the kit; a message, or what a derived class makes a message of.
 
     Attributes
     ----------
@@ -81,6 +78,13 @@ class JoinError(Exception):
     """
 
     exit_code = 1
+
+    def __post_init__(self) -> None:
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        """Return the message of an error with parameters of its own."""
+        raise NotImplementedError
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, dict(self.__dict__))
@@ -101,6 +105,7 @@ class FailureError(JoinError):
 # Errors of bundles that cannot be used or built.
 
 
+@dataclass(eq=False, repr=False)
 class ManifestError(UsageError):
     """A bundle cannot be used; its subclasses say why.
 
@@ -112,10 +117,11 @@ class ManifestError(UsageError):
         What is wrong with the bundle, and what to do.
     """
 
-    def __init__(self, path: object, reason: str) -> None:
-        self.path = str(path)
-        self.reason = reason
-        super().__init__(f"Bundle {self.path!r} {reason}.")
+    path: object
+    reason: str
+
+    def _message(self) -> str:
+        return f"Bundle {str(self.path)!r} {self.reason}."
 
 
 class MissingManifestError(ManifestError):
@@ -134,6 +140,7 @@ class ForeignLibraryError(ManifestError):
     """The simulator library was compiled for another processor."""
 
 
+@dataclass(eq=False, repr=False)
 class CacheError(FailureError):
     """The folder for bundles and simulator libraries cannot be written.
 
@@ -145,15 +152,17 @@ class CacheError(FailureError):
         Why it cannot be written.
     """
 
-    def __init__(self, folder: object, reason: str) -> None:
-        self.folder = str(folder)
-        self.reason = reason
-        super().__init__(
-            f"Nothing can be built: folder {self.folder!r} cannot be written ({reason}); set "
-            f"SPLITJOIN_CACHE to a folder that can be."
+    folder: object
+    reason: str
+
+    def _message(self) -> str:
+        return (
+            f"Nothing can be built: folder {str(self.folder)!r} cannot be written "
+            f"({self.reason}); set SPLITJOIN_CACHE to a folder that can be."
         )
 
 
+@dataclass(eq=False, repr=False)
 class BuildError(FailureError):
     """Generating a bundle or compiling its simulator library did not finish.
 
@@ -167,13 +176,16 @@ class BuildError(FailureError):
         Output of the tool that stopped.
     """
 
-    def __init__(self, what: str, reason: str, *, log: str = "") -> None:
-        self.what = what
-        self.reason = reason
-        self.log = log
-        super().__init__(f"Building {what} failed: {reason}.")
+    what: str
+    reason: str
+    _: KW_ONLY
+    log: str = ""
+
+    def _message(self) -> str:
+        return f"Building {self.what} failed: {self.reason}."
 
 
+@dataclass(eq=False, repr=False)
 class MissingToolError(FailureError):
     """A program that the request needs is not installed.
 
@@ -187,16 +199,18 @@ class MissingToolError(FailureError):
         How to get the program.
     """
 
-    def __init__(self, tool: str, purpose: str, remedy: str) -> None:
-        self.tool = tool
-        self.purpose = purpose
-        self.remedy = remedy
-        super().__init__(f"{tool} is needed {purpose}, but was not found; {remedy}.")
+    tool: str
+    purpose: str
+    remedy: str
+
+    def _message(self) -> str:
+        return f"{self.tool} is needed {self.purpose}, but was not found; {self.remedy}."
 
 
 # Errors of queries that ask for more than the given accelerator can do.
 
 
+@dataclass(eq=False, repr=False)
 class AcceleratorLimitError(UsageError):
     """The given accelerator cannot serve a valid query; another device, or none, can.
 
@@ -206,10 +220,11 @@ class AcceleratorLimitError(UsageError):
         What the accelerator cannot do, and what would help.
     """
 
-    def __init__(self, reason: str, remedy: str) -> None:
-        self.reason = reason
-        self.remedy = remedy
-        super().__init__(f"{reason}; {remedy}.")
+    reason: str
+    remedy: str
+
+    def _message(self) -> str:
+        return f"{self.reason}; {self.remedy}."
 
 
 class CapacityError(AcceleratorLimitError):
@@ -248,6 +263,7 @@ class CapacityError(AcceleratorLimitError):
         )
 
 
+@dataclass(eq=False, repr=False)
 class WindowOverflowError(FailureError):
     """A time-based window outgrew the cores while tuples arrived.
 
@@ -267,27 +283,24 @@ class WindowOverflowError(FailureError):
         Engine in the suggested command.
     """
 
-    def __init__(
-        self,
-        side: object,
-        capacity: int,
-        ordinal: int | None = None,
-        *,
-        needed: int | None = None,
-        cores: int = 4,
-        engine: str = "scan",
-    ) -> None:
-        self.side = side
-        self.capacity = capacity
-        self.ordinal = ordinal
-        self.needed = needed
-        place = "" if ordinal is None else f" with its tuple number {ordinal} (the first is 0)"
-        least = 2 * capacity if needed is None else needed
-        goal = "more" if needed is None else f"the {needed} tuples needed"
-        super().__init__(
-            f"The time-based window of side {_name(side)} outgrew the capacity of {capacity} "
-            f"tuples{place}; shorten the window, or build a bundle that holds {goal}: "
-            f"{_build_command(least, cores, engine)}."
+    side: object
+    capacity: int
+    ordinal: int | None = None
+    _: KW_ONLY
+    needed: int | None = None
+    cores: int = 4
+    engine: str = "scan"
+
+    def _message(self) -> str:
+        at = self.ordinal
+        place = "" if at is None else f" with its tuple number {at} (the first is 0)"
+        least = 2 * self.capacity if self.needed is None else self.needed
+        goal = "more" if self.needed is None else f"the {self.needed} tuples needed"
+        return (
+            f"The time-based window of side {_name(self.side)} outgrew the capacity of "
+            f"{self.capacity} tuples{place}; shorten the window, or build a bundle that holds "
+            f"{goal}: "
+            f"{_build_command(least, self.cores, self.engine)}."
         )
 
 
@@ -308,6 +321,7 @@ def _name(side: object) -> str:
 _LISTED = 20
 
 
+@dataclass(eq=False, repr=False)
 class UnknownColumnError(UsageError):
     """A table has no column of the given name.
 
@@ -321,19 +335,23 @@ class UnknownColumnError(UsageError):
         Name of the table that the user knows.
     """
 
-    def __init__(self, column: str, columns: Sequence[str], *, table: str = "the table") -> None:
-        self.column = column
-        self.columns = tuple(columns)
-        self.table = table
+    column: str
+    columns: Sequence[str]
+    _: KW_ONLY
+    table: str = "the table"
+
+    def _message(self) -> str:
         listing = ", ".join(repr(name) for name in self.columns[:_LISTED]) or "none"
         if len(self.columns) > _LISTED:
             listing += f" and {len(self.columns) - _LISTED} more"
-        super().__init__(
-            f"There is no column {column!r} in {table}{_near(column, self.columns)}; "
+        return (
+            f"There is no column {self.column!r} in {self.table}"
+            f"{_near(self.column, self.columns)}; "
             f"its columns: {listing}."
         )
 
 
+@dataclass(eq=False, repr=False)
 class UnsupportedTypeError(UsageError):
     """The type of a column cannot be used as the query requires.
 
@@ -347,16 +365,18 @@ class UnsupportedTypeError(UsageError):
         Types that can be used.
     """
 
-    def __init__(self, column: str, type_name: object, supported: str) -> None:
-        self.column = column
-        self.type_name = str(type_name)
-        self.supported = supported
-        super().__init__(
-            f"Column {column!r} has type {self.type_name}, which cannot be used here; "
-            f"cast it to one of: {supported}."
+    column: str
+    type_name: object
+    supported: str
+
+    def _message(self) -> str:
+        return (
+            f"Column {self.column!r} has type {self.type_name}, which cannot be used here; "
+            f"cast it to one of: {self.supported}."
         )
 
 
+@dataclass(eq=False, repr=False)
 class UntypedColumnError(UnsupportedTypeError):
     """A column has no type, because no row has a value in it.
 
@@ -366,18 +386,18 @@ class UntypedColumnError(UnsupportedTypeError):
         The column.
     """
 
-    def __init__(self, column: str) -> None:
-        self.column = column
-        self.type_name = "null"
-        self.supported = ""
-        UsageError.__init__(
-            self,
-            f"Column {column!r} has no type, because no row has a value in it: a CSV or JSON file "
-            f"tells the types of its columns by their values only; add a row that has a value "
-            f"there, or give the column a type, by a cast or in a Parquet file.",
+    type_name: object = "null"
+    supported: str = ""
+
+    def _message(self) -> str:
+        return (
+            f"Column {self.column!r} has no type, because no row has a value in it: a CSV or JSON "
+            f"file tells the types of its columns by their values only; add a row that has a value "
+            f"there, or give the column a type, by a cast or in a Parquet file."
         )
 
 
+@dataclass(eq=False, repr=False)
 class KeyRangeError(UsageError):
     """A value does not fit a field of the accelerator, or 64 bits.
 
@@ -397,30 +417,24 @@ class KeyRangeError(UsageError):
         What the range is one of; by default, of 64 bits if it is as large, else of a field.
     """
 
-    def __init__(
-        self,
-        column: str,
-        value: object,
-        low: int,
-        high: int,
-        *,
-        remedy: str = "use a bundle with a wider field",
-        row: int | None = None,
-        of: str | None = None,
-    ) -> None:
-        self.column = column
-        self.value = value
-        self.low = low
-        self.high = high
-        self.remedy = remedy
-        self.row = row
-        place = "" if row is None else f" in row {row} (the first is 0)"
+    column: str
+    value: object
+    low: int
+    high: int
+    _: KW_ONLY
+    remedy: str = "use a bundle with a wider field"
+    row: int | None = None
+    of: str | None = None
+
+    def _message(self) -> str:
+        place = "" if self.row is None else f" in row {self.row} (the first is 0)"
+        of = self.of
         if of is None:
             # No accelerator is to blame for a range that no field exceeds.
-            of = "64 bits" if high - low >= (1 << 64) - 2 else "the accelerator's field"
-        super().__init__(
-            f"Column {column!r} holds {value}{place}, outside the range {low} .. {high} of {of}; "
-            f"{remedy}."
+            of = "64 bits" if self.high - self.low >= (1 << 64) - 2 else "the accelerator's field"
+        return (
+            f"Column {self.column!r} holds {self.value}{place}, outside the range {self.low} .. "
+            f"{self.high} of {of}; {self.remedy}."
         )
 
 
@@ -442,6 +456,7 @@ def _near(column: str, columns: Sequence[str]) -> str:
 # Errors of devices that cannot be addressed, are busy, or fail.
 
 
+@dataclass(eq=False, repr=False)
 class DeviceUriError(UsageError):
     """A device URI has no known scheme, or lacks what its scheme needs.
 
@@ -453,14 +468,15 @@ class DeviceUriError(UsageError):
         What is wrong with the URI.
     """
 
-    def __init__(self, uri: str, reason: str) -> None:
-        self.uri = uri
-        self.reason = reason
-        super().__init__(
-            f"Device {uri!r} {reason}; a device is 'sim:BUNDLE', 'software:' or 'software:BUNDLE', "
-            f"where BUNDLE is a folder that `{command('sim build --output BUNDLE')}` wrote (for "
-            f"'software:', `{command('hdl generate')}` is enough), "
-            f"'serial:PATH?baud=N&bundle=BUNDLE', "
+    uri: str
+    reason: str
+
+    def _message(self) -> str:
+        return (
+            f"Device {self.uri!r} {self.reason}; a device is 'sim:BUNDLE', 'software:' or "
+            f"'software:BUNDLE', where BUNDLE is a folder that "
+            f"`{command('sim build --output BUNDLE')}` wrote (for 'software:', "
+            f"`{command('hdl generate')}` is enough), 'serial:PATH?baud=N&bundle=BUNDLE', "
             f"'tcp:HOST:PORT?bundle=BUNDLE' or 'udp:HOST:PORT?bundle=BUNDLE' for a board, or "
             f"'PACKAGE.MODULE:PLACE', where that module has a function open_device(PLACE)."
         )
@@ -474,6 +490,7 @@ class DeviceLockError(DeviceError):
     """The lock file that reserves a device for one process cannot be trusted."""
 
 
+@dataclass(eq=False, repr=False)
 class DeviceTimeoutError(DeviceError):
     """A device made no progress before the deadline.
 
@@ -487,16 +504,19 @@ class DeviceTimeoutError(DeviceError):
         The device's counters at that moment.
     """
 
-    def __init__(self, uri: str, waited: str, counters: Mapping[str, int]) -> None:
-        self.uri = uri
-        self.waited = waited
-        self.counters = dict(counters)
+    uri: str
+    waited: str
+    counters: Mapping[str, int]
+
+    def _message(self) -> str:
         listing = ", ".join(f"{name} {value}" for name, value in self.counters.items())
-        super().__init__(
-            f"Device {uri!r} made no progress within {waited}; its counters: {listing or 'none'}."
+        return (
+            f"Device {self.uri!r} made no progress within {self.waited}; its counters: "
+            f"{listing or 'none'}."
         )
 
 
+@dataclass(eq=False, repr=False)
 class CoreFailureError(DeviceError):
     """A core of the accelerator failed, and the answer lacks its pairs.
 
@@ -510,13 +530,15 @@ class CoreFailureError(DeviceError):
         Why the join cannot go on, and what can be done.
     """
 
-    def __init__(self, uri: str, core: int, reason: str) -> None:
-        self.uri = uri
-        self.core = core
-        self.reason = reason
-        super().__init__(f"Core {core} of device {uri!r} failed. {reason}")
+    uri: str
+    core: int
+    reason: str
+
+    def _message(self) -> str:
+        return f"Core {self.core} of device {self.uri!r} failed. {self.reason}"
 
 
+@dataclass(eq=False, repr=False)
 class IllegalWordError(DeviceError):
     """A device received an input word that is illegal for it, and dropped the word.
 
@@ -528,15 +550,17 @@ class IllegalWordError(DeviceError):
         URI of the device.
     """
 
-    def __init__(self, uri: str) -> None:
-        self.uri = uri
-        super().__init__(
-            f"Device {uri!r} got an input word that is neither a tuple nor an operation it knows, "
-            f"and dropped it, so its answer may lack pairs; check the link to the device, and that "
-            f"nobody else writes to it, then run the join again, which begins with CLEAR."
+    uri: str
+
+    def _message(self) -> str:
+        return (
+            f"Device {self.uri!r} got an input word that is neither a tuple nor an operation it "
+            f"knows, and dropped it, so its answer may lack pairs; check the link to the device, "
+            f"and that nobody else writes to it, then run the join again, which begins with CLEAR."
         )
 
 
+@dataclass(eq=False, repr=False)
 class MemoryFaultError(DeviceError):
     """An external memory answered with an error, so tuples of the windows were lost.
 
@@ -548,16 +572,19 @@ class MemoryFaultError(DeviceError):
         Beats and bursts that were answered with an error since the join began.
     """
 
-    def __init__(self, uri: str, errors: int) -> None:
-        self.uri = uri
-        self.errors = errors
-        super().__init__(
-            f"An external memory of device {uri!r} answered {errors} beats or bursts with an "
-            f"error, so its windows lack tuples and its answer may lack pairs; check the address "
-            f"ranges behind the ports m_axi_* and the memory itself, then run the join again."
+    uri: str
+    errors: int
+
+    def _message(self) -> str:
+        return (
+            f"An external memory of device {self.uri!r} answered {self.errors} beats or bursts "
+            f"with an error, so its windows lack tuples and its answer may lack pairs; check the "
+            f"address ranges behind the ports m_axi_* and the memory itself, then run the join "
+            f"again."
         )
 
 
+@dataclass(eq=False, repr=False)
 class DeviceBusyError(DeviceError):
     """No device became free before the deadline; each can be used by one process at a time.
 
@@ -573,26 +600,26 @@ class DeviceBusyError(DeviceError):
         What the user can do.
     """
 
-    def __init__(
-        self, devices: Sequence[str], waited: str, holders: Mapping[str, str], remedy: str
-    ) -> None:
-        self.devices = tuple(devices)
-        self.waited = waited
-        self.holders = dict(holders)
-        self.remedy = remedy
+    devices: Sequence[str]
+    waited: str
+    holders: Mapping[str, str]
+    remedy: str
+
+    def _message(self) -> str:
         several = len(self.devices) > 1
         listing = ", ".join(repr(device) for device in self.devices)
         held = "; ".join(f"{device!r} is held by {by}" for device, by in self.holders.items())
-        super().__init__(
+        return (
             f"{'None of the devices' if several else 'Device'} {listing} "
-            f"{'became' if several else 'did not become'} free within {waited}; "
-            f"{held or 'no holder is recorded'}; {remedy}."
+            f"{'became' if several else 'did not become'} free within {self.waited}; "
+            f"{held or 'no holder is recorded'}; {self.remedy}."
         )
 
 
-# Errors of epochs: of their numbers, of their cores, and of the room that these cores have.
+# The error of an epoch: of its number, of its cores, or of the room that these cores have.
 
 
+@dataclass(eq=False, repr=False)
 class EpochError(UsageError):
     """An epoch is refused; the epoch before it stays in force.
 
@@ -607,82 +634,14 @@ class EpochError(UsageError):
         before the join began.
     """
 
-    def __init__(self, number: int, rule: str, remedy: str, place: int | None = None) -> None:
-        self.number = number
-        self.rule = rule
-        self.remedy = remedy
-        self.place = place
-        where = "" if place is None else f" after {place} tuples"
-        super().__init__(f"Epoch {number} is refused{where}: {rule}; {remedy}.")
+    number: int
+    rule: str
+    remedy: str
+    place: int | None = None
 
-
-class EpochOrderError(EpochError):
-    """The number of an epoch is not above that of the epoch before it."""
-
-    def __init__(self, number: int, last: int, place: int | None = None) -> None:
-        self.last = last
-        super().__init__(
-            number,
-            f"its number is not above {last}, that of the epoch before it",
-            "number epochs upwards from 1, or leave the numbers to the driver",
-            place,
-        )
-
-
-class EpochCoresError(EpochError):
-    """An epoch has no core, a core that the accelerator does not have, or one core twice."""
-
-    def __init__(
-        self, number: int, cores: Sequence[int], most: int, place: int | None = None
-    ) -> None:
-        self.cores = tuple(cores)
-        super().__init__(
-            number,
-            f"it needs at least one core, each of 0 to {most - 1} at most once, not {list(cores)}",
-            "give it the numbers of the cores that are to be active",
-            place,
-        )
-
-
-class EpochCapacityError(EpochError):
-    """The active cores of an epoch cannot hold the window.
-
-    Parameters
-    ----------
-    number : int
-        Number of the epoch.
-    window : int
-        Tuples of one side in the window.
-    cores : sequence of int
-        The active cores.
-    room : int
-        Tuples that each core holds.
-    needed : int
-        Tuples that one of the cores would have to hold, which is more than an even share if the
-        window has tuples of epochs before.
-    place : int, optional
-        See :class:`EpochError`.
-    """
-
-    def __init__(
-        self,
-        number: int,
-        window: int,
-        cores: Sequence[int],
-        room: int,
-        needed: int,
-        place: int | None = None,
-    ) -> None:
-        self.window, self.room, self.needed = window, room, needed
-        self.cores = tuple(cores)
-        super().__init__(
-            number,
-            f"with a window of {window} tuples, one of its {len(cores)} cores would hold {needed} "
-            f"tuples, and each has room for {room}",
-            "keep more cores active, choose a smaller window, or build a bundle with a larger "
-            "--sub-window",
-            place,
-        )
+    def _message(self) -> str:
+        where = "" if self.place is None else f" after {self.place} tuples"
+        return f"Epoch {self.number} is refused{where}: {self.rule}; {self.remedy}."
 
 
 # Errors of links to boards.
@@ -702,6 +661,7 @@ class LinkError(DeviceError):
     """The link to a board cannot be used."""
 
 
+@dataclass(eq=False, repr=False)
 class LinkSilentError(LinkError):
     """Nobody answered the greeting.
 
@@ -717,20 +677,24 @@ class LinkSilentError(LinkError):
         Why there is no byte stream; empty if there is one.
     """
 
-    def __init__(self, uri: str, seconds: float, garbled: int, reason: str = "") -> None:
-        self.uri = uri
-        self.seconds = seconds
-        self.garbled = garbled
-        self.reason = reason
-        if reason:
-            told = f"could not be opened within {seconds:g} s: {reason}"
+    uri: str
+    seconds: float
+    garbled: int
+    reason: str = ""
+
+    def _message(self) -> str:
+        if self.reason:
+            told = f"could not be opened within {self.seconds:g} s: {self.reason}"
         else:
-            heard = f"{garbled} pieces came that were no frame" if garbled else "no byte came"
-            told = f"did not answer the greeting within {seconds:g} s ({heard})"
-        scheme = uri.partition(":")[0]
-        super().__init__(f"Device {uri!r} {told}; check {_CHECKS.get(scheme, _CHECKS['serial'])}.")
+            heard = (
+                f"{self.garbled} pieces came that were no frame" if self.garbled else "no byte came"
+            )
+            told = f"did not answer the greeting within {self.seconds:g} s ({heard})"
+        scheme = self.uri.partition(":")[0]
+        return f"Device {self.uri!r} {told}; check {_CHECKS.get(scheme, _CHECKS['serial'])}."
 
 
+@dataclass(eq=False, repr=False)
 class LinkMismatchError(LinkError):
     """The board is not the one that the bundle describes.
 
@@ -746,27 +710,28 @@ class LinkMismatchError(LinkError):
         Whether that is a matter of the kit which made the bitstream, so that no bundle helps.
     """
 
-    def __init__(
-        self, uri: str, what: str, board: str, bundle: str, *, older: bool = False
-    ) -> None:
-        self.uri = uri
-        self.what = what
-        self.board = board
-        self.bundle = bundle
-        self.older = older
-        if older:
+    uri: str
+    what: str
+    board: str
+    bundle: str
+    _: KW_ONLY
+    older: bool = False
+
+    def _message(self) -> str:
+        if self.older:
             told = (
-                f"but this kit has {bundle}: another version of the kit made the bitstream; make "
-                f"it again (`make bitstream BOARD=...`) and load it, or use that version."
+                f"but this kit has {self.bundle}: another version of the kit made the bitstream; "
+                f"make it again (`make bitstream BOARD=...`) and load it, or use that version."
             )
         else:
             told = (
-                f"but the bundle has {bundle}; load the bundle's bitstream into the board, or name "
-                f"the bundle of the bitstream that is there."
+                f"but the bundle has {self.bundle}; load the bundle's bitstream into the board, or "
+                f"name the bundle of the bitstream that is there."
             )
-        super().__init__(f"Device {uri!r} has the {what} {board}, {told}")
+        return f"Device {self.uri!r} has the {self.what} {self.board}, {told}"
 
 
+@dataclass(eq=False, repr=False)
 class LinkLostError(LinkError):
     """The link to a board was lost while the board was in use.
 
@@ -784,36 +749,31 @@ class LinkLostError(LinkError):
         Whether the board may still know the session.
     """
 
-    def __init__(
-        self,
-        uri: str,
-        reason: str,
-        *,
-        accepted: int,
-        delivered: int,
-        results: int,
-        can_resume: bool,
-    ) -> None:
-        self.uri = uri
-        self.reason = reason
-        self.accepted = accepted
-        self.delivered = delivered
-        self.results = results
-        self.can_resume = can_resume
+    uri: str
+    reason: str
+    _: KW_ONLY
+    accepted: int
+    delivered: int
+    results: int
+    can_resume: bool
+
+    def _message(self) -> str:
         remedy = (
             "add reconnect=SECONDS to the URI, and a run continues where it stood"
-            if can_resume
+            if self.can_resume
             else "nothing can be continued; open the device again and run the join again"
         )
-        super().__init__(
-            f"Link to device {uri!r} was lost: {reason}. Of {accepted} input words, the board has "
-            f"acknowledged {delivered}; {results} result words have come; {remedy}."
+        return (
+            f"Link to device {self.uri!r} was lost: {self.reason}. Of {self.accepted} input words, "
+            f"the board has acknowledged {self.delivered}; {self.results} result words have come; "
+            f"{remedy}."
         )
 
 
 # Errors of windowed operators: their expressions, their descriptions, and what they compute.
 
 
+@dataclass(eq=False, repr=False)
 class ExpressionError(UsageError):
     """An expression is not in the language of operators, or can leave 64 bits.
 
@@ -827,17 +787,19 @@ class ExpressionError(UsageError):
         What to write in its place.
     """
 
-    def __init__(self, text: str, rule: str, remedy: str) -> None:
-        self.text = text
-        self.rule = rule
-        self.remedy = remedy
-        super().__init__(f"Expression {text!r}: {rule}; {remedy}.")
+    text: str
+    rule: str
+    remedy: str
+
+    def _message(self) -> str:
+        return f"Expression {self.text!r}: {self.rule}; {self.remedy}."
 
 
 class OperatorError(UsageError):
     """The description of an operator contradicts itself, or the tuples do not fit it."""
 
 
+@dataclass(eq=False, repr=False)
 class AggregateOverflowError(UsageError):
     """The state of a window instance does not fit the bits that the description gives it.
 
@@ -849,31 +811,26 @@ class AggregateOverflowError(UsageError):
         The value.
     low, high : int
         Smallest and largest value that fit.
-    start, end : int
+    window : tuple of int
         Boundaries of the window.
     key : tuple of int
         Key of the window instance.
     """
 
-    def __init__(
-        self,
-        reduction: str,
-        value: int,
-        low: int,
-        high: int,
-        *,
-        start: int,
-        end: int,
-        key: tuple[object, ...],
-    ) -> None:
-        self.reduction = reduction
-        self.value = value
-        self.window = (start, end)
-        self.key = key
-        of_key = f" of key {key}" if key else ""
-        super().__init__(
-            f"Reduction {reduction!r} is {value} in window [{start}, {end}){of_key}, outside the "
-            f"range {low} .. {high} of its state; give it more bits, or smaller windows."
+    reduction: str
+    value: int
+    low: int
+    high: int
+    _: KW_ONLY
+    window: tuple[int, int]
+    key: tuple[object, ...]
+
+    def _message(self) -> str:
+        of_key = f" of key {self.key}" if self.key else ""
+        return (
+            f"Reduction {self.reduction!r} is {self.value} in window "
+            f"[{self.window[0]}, {self.window[1]}){of_key}, outside the range {self.low} .. "
+            f"{self.high} of its state; give it more bits, or smaller windows."
         )
 
 
@@ -883,6 +840,7 @@ class AggregateOverflowError(UsageError):
 _SHOWN = 6
 
 
+@dataclass(eq=False, repr=False)
 class DisorderError(UsageError):
     """Time goes backwards in an input that was declared sorted.
 
@@ -900,110 +858,70 @@ class DisorderError(UsageError):
         What that partition is called, such as ``"file 'a.parquet'"``, if it has a name.
     """
 
-    def __init__(
-        self,
-        where: object,
-        position: int,
-        previous: object,
-        value: object,
-        *,
-        partition: int | None = None,
-        source: str | None = None,
-    ) -> None:
-        self.where = where
-        self.position = position
-        self.previous = previous
-        self.value = value
-        self.partition = partition
-        of_partition = "" if partition is None else f" of the input's partition {partition}"
-        if source is not None:
-            of_partition = f" of {source}"
-        super().__init__(
-            f"Time goes backwards in {_place(where)}: row {position}{of_partition} (the first is "
-            f"0) has {value} after {previous}; sort the input by its order column."
+    where: object
+    position: int
+    previous: object
+    value: object
+    _: KW_ONLY
+    partition: int | None = None
+    source: str | None = None
+
+    def _message(self) -> str:
+        of_partition = (
+            "" if self.partition is None else f" of the input's partition {self.partition}"
+        )
+        if self.source is not None:
+            of_partition = f" of {self.source}"
+        return (
+            f"Time goes backwards in {_place(self.where)}: row {self.position}{of_partition} (the "
+            f"first is 0) has {self.value} after {self.previous}; sort the input by its order "
+            f"column."
         )
 
 
-class FalseOrderError(UsageError):
-    """Rows of a source are not sorted by the columns that it was declared to be sorted by.
+@dataclass(eq=False, repr=False)
+class FalseClaimError(UsageError):
+    """Rows of a source are not sorted, or not distinct, as it was declared.
 
     Parameters
     ----------
     source : str
         The source.
     by : sequence of str
-        The columns.
+        The columns that it was declared to be sorted by, or to be distinct in.
     position : int
-        Row, counted from 0, that is less than the row before it.
-    previous, row : mapping
-        Values of the columns in both rows.
-    part : int, optional
-        Part of the source in which ``position`` counts, if there are several.
-    """
-
-    def __init__(
-        self,
-        source: str,
-        by: Sequence[str],
-        position: int,
-        previous: Mapping[str, object],
-        row: Mapping[str, object],
-        *,
-        part: int | None = None,
-    ) -> None:
-        self.source = source
-        self.by = tuple(by)
-        self.position = position
-        self.previous = dict(previous)
-        self.row = dict(row)
-        self.part = part
-        place = "" if part is None else f" of part {part}"
-        super().__init__(
-            f"The rows of {source} are declared to be sorted by {', '.join(by)}, but row {position}"
-            f"{place} (the first is 0) has {_shown(row)} after {_shown(previous)}; sort them "
-            f"first, or do not declare it."
-        )
-
-
-class FalseDistinctError(UsageError):
-    """Rows of a source agree in all columns that it was declared to be distinct by.
-
-    Parameters
-    ----------
-    source : str
-        The source.
-    by : sequence of str
-        The columns.
-    position : int
-        Row, counted from 0, whose values an earlier row has too.
+        Row, counted from 0, that is less than the row before it, or agrees with an earlier one.
     row : mapping
-        Values of the columns.
+        Values of the columns in that row.
+    previous : mapping, optional
+        Their values in the row before it; without them, the rows are not distinct.
     part : int, optional
         Part of the source in which ``position`` counts, if there are several.
     """
 
-    def __init__(
-        self,
-        source: str,
-        by: Sequence[str],
-        position: int,
-        row: Mapping[str, object],
-        *,
-        part: int | None = None,
-    ) -> None:
-        self.source = source
-        self.by = tuple(by)
-        self.position = position
-        self.row = dict(row)
-        self.part = part
-        place = "" if part is None else f" of part {part}"
-        super().__init__(
-            f"The rows of {source} are declared to be distinct by {', '.join(by)}, but row "
-            f"{position}{place} (the first is 0) has {_shown(row)} as another row has; use "
-            f"distinct({', '.join(map(repr, by))}), or do not declare it."
+    source: str
+    by: Sequence[str]
+    position: int
+    row: Mapping[str, object]
+    previous: Mapping[str, object] | None = None
+    _: KW_ONLY
+    part: int | None = None
+
+    def _message(self) -> str:
+        place = "" if self.part is None else f" of part {self.part}"
+        if self.previous is None:
+            claim, seen = "distinct", "as another row has"
+            remedy = f"use distinct({', '.join(map(repr, self.by))})"
+        else:
+            claim, seen, remedy = "sorted", f"after {_shown(self.previous)}", "sort them first"
+        return (
+            f"The rows of {self.source} are declared to be {claim} by {', '.join(self.by)}, but "
+            f"row {self.position}{place} (the first is 0) has {_shown(self.row)} {seen}; {remedy}, "
+            f"or do not declare it."
         )
 
 
+@dataclass(eq=False, repr=False)
 class NullOrderError(UsageError):
     """The column that gives the order of arrival holds a null.
 
@@ -1017,20 +935,21 @@ class NullOrderError(UsageError):
         The row itself, as far as its columns are available.
     """
 
-    def __init__(
-        self, column: str, position: int | None = None, row: Mapping[str, object] | None = None
-    ) -> None:
-        self.column = column
-        self.position = position
-        places = [] if position is None else [f"row {position} (the first is 0)"]
-        if row:
-            places.append(f"the row with {_shown(row)}")
-        super().__init__(
-            f"Order column {column!r} is null in {', '.join(places)}; a row without a place in "
-            f"time cannot be joined: drop it, or fill the column."
+    column: str
+    position: int | None = None
+    row: Mapping[str, object] | None = None
+
+    def _message(self) -> str:
+        places = [] if self.position is None else [f"row {self.position} (the first is 0)"]
+        if self.row:
+            places.append(f"the row with {_shown(self.row)}")
+        return (
+            f"Order column {self.column!r} is null in {', '.join(places)}; a row without a place "
+            f"in time cannot be joined: drop it, or fill the column."
         )
 
 
+@dataclass(eq=False, repr=False)
 class DuplicateKeyError(UsageError):
     """A row is repeated where all rows must differ.
 
@@ -1042,12 +961,13 @@ class DuplicateKeyError(UsageError):
         Number of the second of the equal rows, counted from 0.
     """
 
-    def __init__(self, key: object, row: int) -> None:
-        self.key = key
-        self.row = row
-        super().__init__(
-            f"Row {row} (the first is 0) repeats {key!r}; remove the duplicates, or leave them out "
-            f"with fail_on_duplicate=False."
+    key: object
+    row: int
+
+    def _message(self) -> str:
+        return (
+            f"Row {self.row} (the first is 0) repeats {self.key!r}; remove the duplicates, or "
+            f"leave them out with fail_on_duplicate=False."
         )
 
 

@@ -109,7 +109,7 @@ class Reducing(Meaning):
             if state is not None and not one.range.low <= state <= one.range.high:
                 raise AggregateOverflowError(
                     one.name, state, one.range.low, one.range.high,
-                    start=window.left, end=window.left + self.operator.size, key=key_of(window),
+                    window=(window.left, window.left + self.operator.size), key=key_of(window),
                 )  # fmt: skip
 
 

@@ -225,7 +225,7 @@ def _require_states(
         at = wrong[0]
         raise AggregateOverflowError(
             reduction.name, int(states[at]), low, high,
-            start=int(names["start"][at]), end=int(names["end"][at]),
+            window=(int(names["start"][at]), int(names["end"][at])),
             key=tuple(int(part[at]) for part in keys.values()),
         )  # fmt: skip
 

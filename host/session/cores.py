@@ -13,9 +13,7 @@ from host.columns import EncodingPlan
 from host.devices import Device
 from host.errors import (
     CoreFailureError,
-    EpochCapacityError,
-    EpochCoresError,
-    EpochOrderError,
+    EpochError,
     UsageError,
 )
 from host.protocol.codecs import WordCodec
@@ -494,21 +492,23 @@ class EpochRules:
 
         Raises
         ------
-        EpochOrderError
-            If its number is not above the last one.
-        EpochCoresError
-            If it has no core, an unknown one, or one twice.
-        EpochCapacityError
-            If an even share of a count-based window does not fit its cores.
+        EpochError
+            If its number is not above the last one; if it has no core, an unknown one, or one
+            twice; or if an even share of a count-based window does not fit its cores.
         """
         number = self._last + 1 if epoch.number is None else epoch.number
         if number <= self._last:
-            raise EpochOrderError(number, self._last, place)
+            raise EpochError(
+                number,
+                f"its number is not above {self._last}, that of the epoch before it",
+                "number epochs upwards from 1, or leave the numbers to the driver",
+                place,
+            )
         cores, most = tuple(epoch.cores), self._storage.cores
         known = all(0 <= core < most for core in cores)
         live = self._live(cores)
         if not known or not live or len(set(cores)) < len(cores):
-            raise EpochCoresError(number, cores, most, place)
+            raise self._no_cores(number, cores, place)
         if isinstance(self._window, CountWindow):
             share = -(-int(self._window.size) // len(live))
             self._require_room(number, live, share, place)
@@ -529,17 +529,15 @@ class EpochRules:
 
         Raises
         ------
-        EpochCoresError
-            If all of its cores have failed.
-        EpochCapacityError
-            If a core would not have room for what a count-based window has of this epoch and of
-            those before it.
+        EpochError
+            If all of its cores have failed, or if a core would not have room for what a count-based
+            window has of this epoch and of those before it.
         """
         assert epoch.number is not None
         place = sum(counts.values())
         live = self._live(epoch.cores)
         if not live:
-            raise EpochCoresError(epoch.number, epoch.cores, self._storage.cores, place)
+            raise self._no_cores(epoch.number, epoch.cores, place)
         for side, fullest in self._fullest.items():
             fullest.begin(counts[side], live)
             needed = fullest.needed(counts[side])
@@ -582,7 +580,23 @@ class EpochRules:
         assert isinstance(self._window, CountWindow)
         room = self._storage.sub_window
         if needed > room:
-            raise EpochCapacityError(number, int(self._window.size), cores, room, needed, place)
+            raise EpochError(
+                number,
+                f"with a window of {int(self._window.size)} tuples, one of its {len(cores)} cores "
+                f"would hold {needed} tuples, and each has room for {room}",
+                "keep more cores active, choose a smaller window, or build a bundle with a larger "
+                "--sub-window",
+                place,
+            )
+
+    def _no_cores(self, number: int, cores: Sequence[int], place: int | None) -> EpochError:
+        most = self._storage.cores - 1
+        return EpochError(
+            number,
+            f"it needs at least one core, each of 0 to {most} at most once, not {list(cores)}",
+            "give it the numbers of the cores that are to be active",
+            place,
+        )
 
 
 # The exact places at which epochs take effect among the tuples that are staged.

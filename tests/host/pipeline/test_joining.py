@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host import CountWindow, TimeWindow, UsageError, open_device
-from host.errors import FalseDistinctError, NullOrderError, UnknownColumnError
+from host.errors import FalseClaimError, NullOrderError, UnknownColumnError
 from host.pipeline import Pipeline
 from host.query.queries import JoinQuery, Term
 from host.query.tables import output_schema
@@ -120,7 +120,7 @@ def test_keys_that_are_not_distinct_as_declared_are_an_error(device, side):
     left, right = (Pipeline.of_table(repeated, sorted_by=["t"], **known[at]) for at in known)
     joined = left.join(right, QUERIES[1], device)
     for asked in (joined.collect, joined.count, joined.limit(5).collect):
-        with pytest.raises(FalseDistinctError, match="row 3 .* has x=0 as another row has"):
+        with pytest.raises(FalseClaimError, match="row 3 .* has x=0 as another row has"):
             asked()
 
 

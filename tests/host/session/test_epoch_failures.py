@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import pytest
 
 from host import CountWindow, Epoch, TimeWindow
-from host.errors import CoreFailureError, EpochCoresError
+from host.errors import CoreFailureError, EpochError
 from host.operators.verification import reference_pairs
 from host.session.join import Join
 from sim.failures.expectation import arrivals, without_lost
@@ -128,7 +128,7 @@ def test_an_epoch_of_failed_cores_only_is_refused_behind_all_results(bundle, pol
     given = [Epoch((2,), after=140)]
     with FailingDevice(bundle, [(60, 2)]) as device:
         join = Join(left, right, query, device, record=True, epochs=given, **OPTIONS)
-        with pytest.raises(EpochCoresError, match=r"2"):
+        with pytest.raises(EpochError, match=r"2"):
             join.run()
 
 
