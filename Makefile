@@ -141,12 +141,12 @@ need-synthesis: $(STAMP)
 
 .PHONY: bench
 bench: need-compiler need-java $(STAMP) ## Measure; rows also go to build/bench/figures.json
-	$(PY) -m sim figures
+	$(PY) -m bench figures
 
 # With QUICK=1, up to 8 cores and fewer series. OPTIONS goes to the command: OPTIONS='--figure 12'.
 .PHONY: experiments
 experiments: need-compiler $(STAMP) ## Measure and draw the paper's evaluation (QUICK=1: minutes)
-	$(PY) -m sim experiments $(if $(QUICK),--quick) $(OPTIONS)
+	$(PY) -m bench experiments $(if $(QUICK),--quick) $(OPTIONS)
 
 .PHONY: bench-spark
 bench-spark: need-compiler need-java $(STAMP) ## Measure joins and aggregates of matches against Spark's own, and streams (minutes)
@@ -157,7 +157,7 @@ bench-spark: need-compiler need-java $(STAMP) ## Measure joins and aggregates of
 
 .PHONY: bench-peers
 bench-peers: need-compiler need-peers ## Measure joins of files beside DuckDB and Polars (a minute)
-	$(PY) -m sim figures $(PEERS) --output build/bench/peers.json
+	$(PY) -m bench figures $(PEERS) --output build/bench/peers.json
 
 PEERS := host.band.ratio_duckdb_grid host.equi.ratio_polars asof.ratio_duckdb
 .PHONY: need-peers
@@ -213,7 +213,7 @@ test-spark-long: need-compiler need-java $(STAMP) ## Run those of them that are 
 # OPTIONS goes to the command: OPTIONS='stream-register merger-order' for some proofs only.
 .PHONY: formal
 formal: need-proofs ## Prove what docs/proofs.md lists, and kill all mutants (minutes)
-	$(PY) -m hdl prove --mutants --document docs/proofs.md $(OPTIONS)
+	$(PY) -m formal --mutants --document docs/proofs.md $(OPTIONS)
 
 .PHONY: need-proofs
 need-proofs: $(STAMP)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m hdl``: generate and lint accelerators, report size and logic depth, route, prove."""
+"""``python -m hdl``: generate and lint accelerators, report size and logic depth, route."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,6 @@ from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
 from .packaging.commands import add_commands as add_packaging
 from .presets import PRESETS
-from .proofs.commands import add_commands as add_proofs
 from .shells.axi_arguments import add_axi_options, axi_options_from
 from .shells.names import SHELLS, shell_top
 
@@ -112,13 +111,16 @@ def parser(prog="python -m hdl"):
     add_packaging(commands)
     add_commands(commands)
     add_boards(commands)
-    add_proofs(commands)
     return top
 
 
 def main(arguments=None, *, prog="python -m hdl"):
     """Run the command line; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["prove"]:
+        moved = "`python -m formal`, in a checkout of the kit"
+        print(f"{prog}: Command 'prove' is {moved}", file=sys.stderr)
+        return 2
     options = parser(prog).parse_args(arguments, argparse.Namespace(arguments=arguments))
     try:
         return options.run(options)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m sim``: build simulator libraries, simulate boards, run the benches, measure."""
+"""``python -m sim``: build simulator libraries, simulate boards and netlists, run the benches."""
 
 import argparse
-from importlib import import_module
 import json
 from pathlib import Path
 import shlex
@@ -15,21 +14,13 @@ from host.devices.bundles import library_folder, prepare_folder
 from host.errors import JoinError
 
 from .board.commands import add_command as add_board
-from .epochs.commands import add_command as add_epochs
-from .experiments.commands import add_command as add_experiments
 from .netlist.commands import add_command as add_netlist
 
 __all__ = ["main"]
 
 
-#: Modules of :mod:`sim.figures` that register figures, in the order of their rows.
-MODULES = (
-    "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
-    "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
-    "segments", "failures", "shells", "link", "scalegate", "chip_cost", "board", "fast_link",
-    "external", "epochs", "elastic", "aggregate", "aggregate_tables", "join_aggregate", "texts",
-    "asof", "peers",
-)  # fmt: skip
+#: Commands that measure, which are those of :mod:`bench` now.
+MOVED = ("calibrate", "epochs", "experiments", "figures", "model")
 
 
 def say(text):
@@ -79,7 +70,7 @@ def saturate(options):
     """Count the events of an accelerator with full windows; write them for the routing reports."""
     from hdl.fpga.provenance import commit
 
-    from .figures.saturated_run import saturate as count
+    from .benches.saturated_run import saturate as count
 
     parameters = parameters_from(options)
     records = count(parameters, say, matches=options.one_in or [ONE_IN], window=options.window)
@@ -99,17 +90,6 @@ def saturate(options):
     return 0
 
 
-def calibrate(options):
-    """Print how fast this machine runs the calibration kernel."""
-    from .figures.calibration import REFERENCE, kernel_speed
-
-    for name, wall in (("CPU time of one core", False), ("wall-clock time of all cores", True)):
-        speeds = [kernel_speed(wall=wall) for _ in range(5)]
-        print(f"{name}: {min(speeds):,.0f} to {max(speeds):,.0f} cycles/s")
-    print(f"reference: {REFERENCE:,.0f} cycles/s")
-    return 0
-
-
 def soak(options):
     """Run the soak test, or repeat one case of it; return 1 if anything differs from the model."""
     from .soak.commands import replay, run
@@ -122,35 +102,6 @@ def soak(options):
         seed=options.seed, minutes=options.minutes, shapes=options.shapes,
         recorded=options.record, report=say,
     )  # fmt: skip
-
-
-def model(options):
-    """Hold the cost model against the hardware counters; print the largest errors as a table."""
-    from .figures.model_sweep import ACCELERATORS, sweep, table, worst
-
-    names = options.names or list(ACCELERATORS)
-    unknown = [name for name in names if name not in ACCELERATORS]
-    if unknown:
-        choices = ", ".join(map(repr, ACCELERATORS))
-        raise ValueError(f"Accelerator must be one of {choices}, not {unknown[0]!r}")
-    rows = sweep(names, Path(options.output), say)
-    print(table(rows))
-    print(f"worst: {worst(rows):.1%}; where results are many: {worst(rows, crowded=True):.1%}")
-    return 0
-
-
-def figures(options):
-    """Measure and print the figures."""
-    for module in MODULES:  # each module registers its figures when it is imported
-        import_module(f"sim.figures.{module}")
-    from .figures.registry import FIGURES, measure
-
-    names = options.names or list(FIGURES)
-    unknown = [name for name in names if name not in FIGURES]
-    if unknown:
-        raise ValueError(f"Figure must be one of {', '.join(FIGURES)}, not {unknown[0]!r}")
-    measure(names, Path(options.output), report=say)
-    return 0
 
 
 def parser(prog="python -m sim"):
@@ -194,13 +145,6 @@ def parser(prog="python -m sim"):
 
     add_board(commands, say)
     add_netlist(commands, say)
-    add_experiments(commands)
-    add_epochs(commands, say)
-
-    command = commands.add_parser(
-        "calibrate", help="print how fast this machine is, beside the reference of timed figures"
-    )
-    command.set_defaults(run=calibrate)
 
     command = commands.add_parser(
         "soak", help="run random programs on random accelerators, and compare with a model",
@@ -216,27 +160,16 @@ def parser(prog="python -m sim"):
     command.add_argument("--record", action="store_true", help="add the run to docs/soak.md")
     command.set_defaults(run=soak)
 
-    command = commands.add_parser(
-        "model", help="hold the cost model against the hardware counters",
-        description="Simulate accelerators of 1 to 64 cores, idle and busy, and write what the "
-        "hardware counters say beside the cost model (host/protocol/cost_model.py). Rows that the "
-        "file has are kept: begin anew with another file. All libraries take 10 minutes of CPU "
-        "time.",
-    )  # fmt: skip
-    command.add_argument("names", nargs="*", metavar="ACCELERATOR", help="default: all")
-    command.add_argument("--output", default="build/model/model.csv", metavar="FILE")
-    command.set_defaults(run=model)
-
-    command = commands.add_parser("figures", help="measure; print a row per figure")
-    command.add_argument("names", nargs="*", metavar="FIGURE", help="default: all")
-    command.add_argument("--output", default="build/bench/figures.json", metavar="FILE")
-    command.set_defaults(run=figures)
     return top
 
 
 def main(arguments=None, *, prog="python -m sim"):
     """Run the command line; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and arguments[0] in MOVED:
+        moved = f"`python -m bench {arguments[0]}`, in a checkout of the kit"
+        print(f"{prog}: Command {arguments[0]!r} is {moved}", file=sys.stderr)
+        return 2
     options = parser(prog).parse_args(arguments, argparse.Namespace(arguments=arguments))
     try:
         return options.run(options)

@@ -42,7 +42,7 @@ COMMANDS = {
     "host": Command("host", "host", "join files on an accelerator, list devices, check the tools"),
     "spark": Command("spark_offload", "spark", "join files through Spark, the demo, measurements"),
     "hdl": Command("hdl", "hdl", "generate accelerators: Verilog, packages, bitstreams, reports"),
-    "sim": Command("sim", "sim", "build simulated accelerators, run benches, measure"),
+    "sim": Command("sim", "sim", "build simulated accelerators, run benches"),
 }
 
 

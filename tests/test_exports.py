@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("hdl", "sim", "host", "spark_offload", "splitjoin", "examples", "tools")
+PACKAGES = (
+    "hdl", "sim", "formal", "bench", "host", "spark_offload", "splitjoin", "examples", "tools",
+)  # fmt: skip
 
 
 def public(path):
@@ -17,7 +19,7 @@ def public(path):
 
 
 #: Modules that need a package of an extra, which `make setup-fpga` installs.
-OPTIONAL = {"sim.peers.duckdb_queries": "duckdb", "sim.peers.polars_queries": "polars"}
+OPTIONAL = {"bench.peers.duckdb_queries": "duckdb", "bench.peers.polars_queries": "polars"}
 
 MODULES = [
     path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")) if public(path)

@@ -11,14 +11,19 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+#: What only a checkout has: no wheel brings it, so nothing that it brings may import it.
+CHECKOUT = {"bench", "formal", "tests"}
+
 FORBIDDEN = {
-    "host": {"amaranth", "cocotb", "hdl", "pyspark", "sim", "spark_offload", "tests"},
-    "spark_offload": {"amaranth", "cocotb", "hdl", "sim", "tests"},
-    "hdl": {"cocotb", "host", "pyspark", "sim", "spark_offload", "tests"},
-    "sim": {"pyspark", "spark_offload", "tests"},
+    "host": {"amaranth", "cocotb", "hdl", "pyspark", "sim", "spark_offload", *CHECKOUT},
+    "spark_offload": {"amaranth", "cocotb", "hdl", "sim", *CHECKOUT},
+    "hdl": {"cocotb", "host", "pyspark", "sim", "spark_offload", *CHECKOUT},
+    "sim": {"pyspark", "spark_offload", *CHECKOUT},
+    "formal": {"bench", "cocotb", "host", "pyspark", "sim", "spark_offload", "tests"},
+    "bench": {"tests"},
     # … but by their names, when they are asked for.
-    "splitjoin": {"amaranth", "cocotb", "host", "pyspark", "sim", "spark_offload", "tests"},
-    "examples": {"amaranth", "cocotb", "hdl", "sim", "tests"},
+    "splitjoin": {"amaranth", "cocotb", "host", "pyspark", "sim", "spark_offload", *CHECKOUT},
+    "examples": {"amaranth", "cocotb", "hdl", "sim", *CHECKOUT},
 }
 
 # Imports every module of the packages named on the command line; those of the first are blocked.

@@ -12,7 +12,10 @@ from host.cli.doctor import satisfies
 from host.cli.tools import TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("hdl", "sim", "host", "spark_offload", "splitjoin", "examples", "tools", "tests")
+FOLDERS = (
+    "hdl", "sim", "formal", "bench", "host", "spark_offload", "splitjoin", "examples", "tools",
+    "tests",
+)  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 

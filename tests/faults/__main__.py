@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from hdl.proofs.catalogue import PROOFS
+from formal.catalogue import PROOFS
 
 from .catalogue import ROOT, drawn, fault, stages
 

@@ -9,14 +9,14 @@ import random
 
 from amaranth.lib import wiring
 
+from formal.mutation import mutants_of
 import hdl
-from hdl.proofs.mutation import mutants_of
 
 __all__ = ["component_named", "drawn", "fault", "stages"]
 
 ROOT = Path(__file__).parents[2]
 #: Packages that describe no hardware of an accelerator.
-OTHERS = ("hdl.proofs", "hdl.fpga", "hdl.verilog")
+OTHERS = ("hdl.fpga", "hdl.verilog")
 #: What notices a fault that the component's own test lets pass, the quickest first.
 WIDER = ("tests/hdl/test_accelerator.py", "tests/hdl", "tests/sim/verilated/test_words.py")
 

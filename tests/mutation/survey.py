@@ -15,7 +15,7 @@ import sys
 __all__ = ["ROOT", "Mutant", "run_mutants"]
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("host", "hdl", "sim", "spark_offload", "tests")
+PACKAGES = ("host", "hdl", "sim", "bench", "spark_offload", "tests")
 
 #: A mutant counts as endless after ``TIMES * (seconds that its tests take + PATIENCE)``.
 TIMES, PATIENCE = 4.0, 4.0

@@ -6,10 +6,7 @@ from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.registers.file import RegisterFile
-from hdl.registers.table import Field, Register, RegisterTable
-from hdl.shells.bus_crossing import BusCrossing
-from sim.figures.crossing import (
+from bench.figures.crossing import (
     ADDRESSES,
     MISSING,
     PERIODS,
@@ -18,6 +15,9 @@ from sim.figures.crossing import (
     Reset,
     random_resets,
 )
+from hdl.registers.file import RegisterFile
+from hdl.registers.table import Field, Register, RegisterTable
+from hdl.shells.bus_crossing import BusCrossing
 
 KEPT = Field(name="KEPT", offset=0, bits=32, access="rw", description=".")
 TABLE = RegisterTable(

@@ -3,9 +3,9 @@
 
 import pytest
 
+from bench.figures import board as figures
+from bench.figures.board import Course, run_board
 from sim.board.conversation import BoardConversation, Undelivered
-from sim.figures import board as figures
-from sim.figures.board import Course, run_board
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from bench.figures import fast_link
+from bench.figures.fast_link import run_fast
 from hdl.boards.table import find_board
 from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
@@ -16,8 +18,6 @@ from sim.board.library import build_board
 from sim.board.server import running
 from sim.board.udp_server import UdpServer
 from sim.ethernet.frames import Address, arp_answer, arp_request, on_the_line
-from sim.figures import fast_link
-from sim.figures.fast_link import run_fast
 from tests.host.device_contract import ask
 from tests.host.small_bundles import expected
 from tests.sim.board.test_server import BAUD, script_of

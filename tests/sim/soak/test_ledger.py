@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.figures import soak as soak_figures
-from sim.figures.registry import FIGURES, NotMeasured
+from bench.figures import soak as soak_figures
+from bench.figures.registry import FIGURES, NotMeasured
 from sim.soak.ledger import LEDGER, Entry, entries, record
 
 RUN = Entry("2026-11-23", "abc1234", 2_026, 3, 40, 99_999_000, 12, 3_456, 0)

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from formal.mutation import mutants_of
 from hdl.bundle import write_bundle
 from hdl.ingress.group_schedule import GroupSchedule
-from hdl.proofs.mutation import mutants_of
 from sim.soak.bundles import built, manifest_of
 from sim.soak.checking import Checker
 from sim.soak.mutants import changed, write_mutant

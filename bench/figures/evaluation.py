@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of the evaluation: SplitJoin beside both handshake joins, and what its order costs."""
+
+import numpy as np
+
+from bench.experiments.catalogue import PLOTS, settled
+from bench.experiments.point import Point
+from bench.experiments.sweep import sweep
+
+from .registry import Result, figure
+
+__all__ = ["INTERVAL", "SIZES"]
+
+#: Cycles between two tuples: the fastest input that both joins sustain with 32 cores and windows of
+#: 2**10 tuples. One comparator per core and side would need 16.
+INTERVAL = 18
+#: Other input rates, for the notes; 0 is saturation, in which latency counts from acceptance.
+OTHERS = (0, 20, 24, 64)
+#: Probes per star of a SplitJoin whose mergers serve results as they come, as a chain does.
+UNORDERED = 256
+#: Windows of the throughput ratios, in tuples per side.
+SIZES = tuple(1 << n for n in range(10, 17))
+
+
+def visiting_ratio(timed, report):
+    """Return the ratio of visiting latencies at :data:`INTERVAL`, with those at other rates."""
+
+    def at(short, interval, period=1):
+        tuples = 4000 if interval == INTERVAL else 2000
+        return Point(
+            f"{short}-32", 1 << 10, timed=timed, interval=interval, tuples=tuples, period=period
+        )
+
+    rates = (INTERVAL, *OTHERS)
+    alike = at("sj", INTERVAL, UNORDERED)
+    points = [at(short, n) for short in ("sj", "llhj") for n in rates]
+    found = sweep([*points, alike], report)
+    ratios, notes = [], []
+    for n in rates:
+        ours, theirs = found[at("sj", n)], found[at("llhj", n)]
+        ratios.append(theirs["visiting"] / ours["visiting"])
+        rate = f"a tuple every {n} cycles" if n else "saturated, from acceptance"
+        notes.append(
+            f"{rate}: {theirs['visiting']:.0f} / {ours['visiting']:.0f} = {ratios[-1]:.2f}; "
+            f"cycles per tuple {theirs['cycles_per_tuple']:.2f} and {ours['cycles_per_tuple']:.2f}"
+        )
+    ours, theirs = found[alike]["visiting"], found[at("llhj", INTERVAL)]["visiting"]
+    notes.append("SplitJoin in strict order; the low-latency handshake join has no order")
+    notes.append(
+        f"SplitJoin with a star per {UNORDERED} probes, a tuple every {INTERVAL} cycles: "
+        f"{theirs:.0f} / {ours:.0f} = {theirs / ours:.2f}"
+    )
+    return Result(ratios[0], notes=tuple(notes))
+
+
+@figure("latency.visiting_ratio_llhj_32", unit="times", goal=">= 5")
+def visiting_ratio_timed(report):
+    """Mean visiting latency of the low-latency handshake join over SplitJoin's, time-based.
+
+    Both have 32 cores, windows of 1,024 ticks and a tuple every :data:`INTERVAL` cycles.
+    """
+    return visiting_ratio(True, report)
+
+
+@figure("latency.visiting_ratio_llhj_32_count", unit="times", goal=">= 10")
+def visiting_ratio_counted(report):
+    """The ratio of :func:`visiting_ratio_timed` for count-based windows of 1,024 tuples."""
+    return visiting_ratio(False, report)
+
+
+@figure("latency.log_k_fit", unit="R^2", goal=">= 0.99")
+def log_k_fit(report):
+    """R^2 of SplitJoin's idle visiting latency as a linear function of log k, from 2 to 32 cores.
+
+    Every core has 32 tuples of each side.
+    """
+    plot = PLOTS["log-k"]
+    ours = plot.lines(sweep(plot.points, report))[0][1]
+    cores, cycles = np.array(ours).T
+    slope, base = np.polyfit(np.log2(cores), cycles, 1)
+    rest = cycles - (base + slope * np.log2(cores))
+    fit = 1 - (rest**2).sum() / ((cycles - cycles.mean()) ** 2).sum()
+    return Result(float(fit), notes=(f"{base:.1f} + {slope:.2f} * log2(cores) cycles",))
+
+
+def throughput_ratio(short, report):
+    """Return the least ratio of SplitJoin's throughput to another join's over all windows.
+
+    A point costs as much as its window squared, for every tuple is compared with all of it: with
+    2**16 tuples, 70 million simulated cycles of SplitJoin, and 200 million of a chain.
+    """
+    points = {size: [settled(name, 32, size) for name in ("sj", short)] for size in SIZES}
+    found = sweep([point for pair in points.values() for point in pair], report)
+    ratios = {
+        size: found[theirs]["cycles_per_tuple"] / found[ours]["cycles_per_tuple"]
+        for size, (ours, theirs) in points.items()
+    }
+    each = ", ".join(f"2^{size.bit_length() - 1}: {ratio:.4f}" for size, ratio in ratios.items())
+    return Result(min(ratios.values()), notes=(each,))
+
+
+@figure("throughput.ratio_handshake_32", unit="times", goal=">= 1")
+def throughput_ratio_handshake(report):
+    """SplitJoin's throughput over the handshake join's, saturated, 32 cores: the least ratio.
+
+    Count-based windows of 2**10 to 2**16 tuples; one comparator per core and side; strict order.
+    """
+    return throughput_ratio("hj", report)
+
+
+@figure("throughput.ratio_llhj_32", unit="times", goal=">= 1")
+def throughput_ratio_llhj(report):
+    """As :func:`throughput_ratio_handshake`, over the low-latency handshake join's."""
+    return throughput_ratio("llhj", report)
+
+
+@figure("order.outer_over_none", unit="of 1", goal=">= 0.98")
+def outer_over_none(report):
+    """Throughput with a star per probe over that without stars.
+
+    The least of 8 cores with sub-windows of 512 and 1,024 tuples; one probe per pass.
+    """
+
+    def at(size, period):
+        return Point("sj-8", size, period=period, tuples=1200)
+
+    sizes = (1 << 12, 1 << 13)
+    found = sweep([at(size, period) for size in sizes for period in (1, 0)], report)
+    return min(
+        found[at(size, 0)]["cycles_per_tuple"] / found[at(size, 1)]["cycles_per_tuple"]
+        for size in sizes
+    )
+
+
+@figure("order.inner_1", unit="cycles/result", goal="<= 1.02")
+def inner_one(report):
+    """Cycles per result word of the strict inner order in hardware, where stars are results too.
+
+    The accelerator is saturated. A star follows every lap of the stored tuples, and one every
+    probe, and the output takes one result per cycle: so this is 1 if the order costs no more than
+    its stars occupy there. The greater one of 8 cores with sub-windows of 512 tuples and with one
+    lane or four, by the counters of the hardware.
+    """
+    points = [Point(name, 1 << 12, tuples=400, rounds=1) for name in ("rounds-8", "rounds-8x4")]
+    found = sweep(points, report)
+    ratios, notes = [], []
+    for point in points:
+        of = found[point]
+        cycles = of["cycles"] / of["tuples_counted"]
+        stars, results = of["stars_per_tuple"], of["results_per_tuple"]
+        ratios.append(cycles / (stars + results))
+        notes.append(
+            f"{point.accelerator}: {cycles:.1f} cycles per tuple, {stars:.1f} stars, "
+            f"{results:.1f} pairs: {ratios[-1]:.4f}"
+        )
+    return Result(max(ratios), notes=tuple(notes))

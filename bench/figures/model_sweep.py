@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cost model beside the hardware counters: accelerators, loads, and a row for each of them."""
+
+from contextlib import closing
+import csv
+from dataclasses import astuple, dataclass, fields, replace
+from functools import cache
+import math
+from pathlib import Path
+
+from hdl.manifest import describe
+from hdl.parameters import JoinParameters, KeyField
+from host.protocol.cost_model import (
+    IDLE,
+    Circuit,
+    Workload,
+    bottleneck,
+    cycles_per_tuple,
+    processing_latency,
+    visiting_latency,
+)
+from host.protocol.manifest import Manifest
+
+from .model_run import Condition, ModelRun
+
+__all__ = ["ACCELERATORS", "Row", "conditions", "held", "read", "sweep", "table", "worst"]
+
+X16 = (KeyField(name="x", bits=16),)
+X32 = (KeyField(name="x", bits=32),)
+#: Below so many pairs, a mean visiting latency says little.
+LEAST_PAIRS = 60
+
+
+def scan(cores, fan_out, fan_in, lanes, probes, **more):
+    """Return a scan of sub-windows of 256 tuples."""
+    return JoinParameters(
+        cores=cores, fan_out=fan_out, fan_in=fan_in, lanes=lanes, probes=probes, sub_window=256,
+        **{"keys": X16, **more},
+    )  # fmt: skip
+
+
+def index(cores, **more):
+    """Return an index of groups of four."""
+    return JoinParameters(
+        cores=cores, probes=4, engine="index", probe_bits=10, **{"keys": X32, **more}
+    )
+
+
+#: What is swept, by name. Number, fan-out and fan-in of the cores stand first in a name.
+ACCELERATORS = {
+    "1": scan(1, 2, 2, 1, 1),
+    "2 b2 c2, 2 lanes": scan(2, 2, 2, 2, 4),
+    "3 b2 c2, timestamps": scan(3, 2, 2, 1, 8, timestamp_bits=16),
+    "4 b4 c4, 4 lanes": scan(4, 4, 4, 4, 8),
+    "4 b4 c4, 4 lanes, digests": scan(
+        4, 4, 4, 4, 8, comparator="equality", digest_bits=12, keys=X32
+    ),
+    "8 b2 c2": scan(8, 2, 2, 1, 4),
+    "8 b8 c8": scan(8, 8, 8, 1, 1),
+    "16 b4 c2": scan(16, 4, 2, 1, 4),
+    "64 b8 c4": scan(64, 8, 4, 1, 1),
+    "1, index, two in a word": index(
+        1, fan_out=2, fan_in=2, comparator="equality", tuples_per_word=2, sub_window=1024
+    ),
+    "4 b4 c4, index of a band": index(4, keys=X16),
+    "16 b4 c4, index": index(16, comparator="equality"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity of one accelerator under one condition.
+
+    Parameters
+    ----------
+    accelerator : str
+        Its name in :data:`ACCELERATORS`.
+    engine, load : str
+        ``idle``, ``paced``, ``saturated``, ``bursts`` or ``crowded``: many results.
+    window, period, burst, values : int
+        As in :class:`bench.figures.model_run.Condition`.
+    interval : int
+        Likewise; -1 if idle.
+    matches, reads : float
+        Pairs, and rows or entries read, for each tuple: counted.
+    quantity : str
+        ``cycles per tuple``, ``processing`` or ``visiting``.
+    measured, model : float
+        In cycles.
+    limit : str
+        What limits the throughput, by the model.
+    """
+
+    accelerator: str
+    engine: str
+    load: str
+    window: int
+    period: int
+    burst: int
+    interval: int
+    values: int
+    matches: float
+    reads: float
+    quantity: str
+    measured: float
+    model: float = math.nan
+    limit: str = ""
+
+    @property
+    def error(self):
+        """Of the model, as a part of what was measured."""
+        return self.model / self.measured - 1
+
+
+def conditions(parameters):
+    """Yield the name of a load, its condition, and how many tuples to count."""
+    full = parameters.capacity * 15 // 16
+    probes = parameters.probes
+    # To read the counters takes 30 cycles, in which no word comes: they must not matter.
+    columns = parameters.cores * parameters.lanes
+    many = 8_000 if parameters.engine == "index" else 200 + 50 * probes
+    if full // 4 // columns < 3 * probes:
+        many = 8_000
+    for window in (full, full // 4):
+        yield "idle", Condition(window, interval=None, values=2 * window), 400
+        for period in sorted({1, probes}):
+            yield "saturated", Condition(window, period, values=1 << 15), many
+    yield "saturated", Condition(full, 2 * probes, values=1 << 15), many
+    busy = full / (2 * parameters.cores * parameters.lanes * probes)
+    interval = round(1.5 * max(4, busy)) if parameters.engine == "scan" else 6
+    yield "paced", Condition(full, probes, interval=interval, values=full), 1000
+    if parameters.engine == "scan":
+        burst = Condition(full, probes, burst=64, values=1 << 15)
+        yield "bursts", burst, 64 * (10 if parameters.cores <= 16 else 4)
+        # Sixty-four cores with so many results take minutes to simulate.
+        for pairs in (8, 24) if parameters.cores <= 16 else ():
+            values = max(2, full * probes // (parameters.cores * pairs))
+            yield "crowded", Condition(full, probes, values=values), many
+    else:
+        yield "saturated", Condition(full, 1 << 10, values=full), many
+        yield "crowded", Condition(full, 1 << 10, values=full // 5), many
+        yield "crowded", Condition(full, probes, values=full), many
+
+
+def held(run, name, load, condition, tuples):
+    """Measure, and return the rows of a condition with what the model says beside."""
+    found = run.measure(condition, tuples)
+    measured = {}
+    # While results are many, a latency is a matter of what waits where.
+    if load != "crowded":
+        measured["processing"] = found.processing
+        if found.visiting is not None and found.results >= LEAST_PAIRS:
+            measured["visiting"] = found.visiting
+    if condition.interval == 0:
+        measured["cycles per tuple"] = found.cycles / found.tuples
+    rows = [
+        Row(
+            name, run.manifest.engine, load, condition.window, condition.period, condition.burst,
+            -1 if condition.interval is None else condition.interval, condition.values,
+            round(found.results / found.tuples, 4), round(found.entries / found.tuples, 4),
+            quantity, round(cycles, 4),
+        )
+        for quantity, cycles in measured.items()
+    ]  # fmt: skip
+    return modelled(rows)
+
+
+#: What the model says of each quantity.
+MODEL = {
+    "processing": processing_latency,
+    "visiting": visiting_latency,
+    "cycles per tuple": cycles_per_tuple,
+}
+
+
+@cache
+def circuit_of(name):
+    """Return the terms of an accelerator, by its name; nothing is generated."""
+    return Circuit.of(Manifest.from_dict(describe(ACCELERATORS[name], "", verilog_file="")))
+
+
+def modelled(rows):
+    """Return rows with what the model says now, without those of which it says nothing."""
+    found = []
+    for row in rows:
+        circuit = circuit_of(row.accelerator)
+        load = Workload(
+            windows=(row.window, row.window),
+            interval=IDLE if row.interval < 0 else row.interval / circuit.per_word,
+            burst=row.burst,
+            period=row.period,
+            matches=row.matches,
+            entries=row.reads,
+        )
+        cycles = MODEL[row.quantity](circuit, load)
+        if cycles is not None:
+            found.append(replace(row, model=round(cycles, 4), limit=bottleneck(circuit, load)))
+    return found
+
+
+def sweep(names, path, report):
+    """Measure accelerators, and write a row for each quantity to a CSV file.
+
+    Rows that the file has already are kept, so a sweep that was interrupted goes on; what the
+    model says of them is worked out again.
+
+    Returns
+    -------
+    list of Row
+        All rows of the file.
+    """
+    rows = read(path)
+    done = {(row.accelerator, row.load, row.window, row.period, row.values) for row in rows}
+    for number, name in enumerate(names):
+        parameters = ACCELERATORS[name]
+        wanted = [
+            (load, condition, tuples)
+            for load, condition, tuples in conditions(parameters)
+            if (name, load, condition.window, condition.period, condition.values) not in done
+        ]
+        if not wanted:
+            continue
+        report(f"model: {name} ({number + 1} of {len(names)}), {len(wanted)} loads")
+        folder = Path("build") / "model" / name.replace(", ", "-").replace(" ", "-")
+        with closing(ModelRun(parameters, folder, report)) as run:
+            for load, condition, tuples in wanted:
+                more = held(run, name, load, condition, tuples)
+                for row in more:
+                    report(
+                        f"model: {name}: {load}, window {row.window}, a star per {row.period}: "
+                        f"{row.quantity} {row.measured:.2f}, model {row.model:.2f} "
+                        f"({row.error:+.1%})"
+                    )
+                rows += more
+                write(path, rows)
+    write(path, rows)
+    return rows
+
+
+def read(path):
+    """Return the rows of a CSV file; none if there is no such file."""
+    if not path.exists():
+        return []
+    kinds = [field.type for field in fields(Row)]
+    with path.open(newline="", encoding="utf-8") as file:
+        _, *lines = csv.reader(file)
+    return modelled(
+        Row(*(kind(text) for kind, text in zip(kinds, line[: len(kinds)], strict=True)))
+        for line in lines
+    )
+
+
+def write(path, rows):
+    """Write rows to a CSV file, with the error of each."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*(field.name for field in fields(Row)), "error"])
+        writer.writerows([*astuple(row), f"{row.error:.4f}"] for row in rows)
+
+
+def worst(rows, *, crowded=False):
+    """Return the largest error among rows, of those with many results or of all others."""
+    errors = [abs(row.error) for row in rows if (row.load == "crowded") == crowded]
+    return max(errors, default=math.nan)
+
+
+def table(rows):
+    """Return a table of the largest errors in Markdown: accelerators by loads and quantities."""
+    columns = [
+        ("idle", "processing"), ("idle", "visiting"), ("paced", "processing"),
+        ("saturated", "processing"), ("saturated", "cycles per tuple"),
+        ("bursts", "cycles per tuple"), ("crowded", "cycles per tuple"),
+    ]  # fmt: skip
+    lines = [
+        "| cores | " + " | ".join(f"{load}: {quantity}" for load, quantity in columns) + " |",
+        "|---|" + "---:|" * len(columns),
+    ]
+    for name in dict.fromkeys(row.accelerator for row in rows):
+        cells = []
+        for column in columns:
+            errors = [
+                row.error for row in rows
+                if row.accelerator == name and (row.load, row.quantity) == column
+            ]  # fmt: skip
+            cells.append(f"{100 * max(errors, key=abs):+.1f}" if errors else "")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the commands of the host compare with DuckDB and Polars, on simulated devices."""
+
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from bench.peers import kit
+from bench.peers.alone import recorded, simulate
+from bench.peers.race import race
+from bench.peers.workload import Workload
+from hdl.bundle import write_bundle
+from hdl.presets import PRESETS
+from host.devices.bundles import default_device
+from sim.verilated.library import build_library
+
+from .registry import NotMeasured, Result, figure
+
+__all__ = ["TURNS"]
+
+#: Timed turns of each race.
+TURNS = 9
+FOLDER = Path("build") / "bench" / "peers"
+OURS, ALONE, NARROW = "host", "its simulation alone", "host on an index of one key"
+DEFAULT = PRESETS["demo-index"]
+#: The default index without what an equality of keys does not need: a second field, and bands. An
+#: as-of join does without timestamps as well, because its device gets rows in their order.
+ONE_KEY = DEFAULT.with_(keys=DEFAULT.keys[:1], comparator="equality")
+ONE_KEY_UNTIMED = ONE_KEY.with_(timestamp_bits=0)
+
+
+def compared(question, peers, judged, report, narrow=None):
+    """Race the kit's command against peers; return the ratio to the one that is judged.
+
+    Parameters
+    ----------
+    question : str
+        Name of the question, which is that of a function in every module of queries.
+    peers : dict of str to str
+        Modules of :mod:`bench.peers` by the package that they need.
+    judged : str
+        The peer that the figure is about.
+    report : callable
+        Receives lines about the progress.
+    narrow : JoinParameters, optional
+        An accelerator that is made for the question, and takes turns with the default one.
+    """
+    missing = [package for package in peers if find_spec(package) is None]
+    if missing:
+        raise NotMeasured(f"needs {' and '.join(missing)}: make bench-peers installs them")
+    workload = Workload(FOLDER)
+    workload.write()
+    command = partial(getattr(kit, question), workload)
+    bundle = default_device(kit.ALIKE).bundle
+    ways = {OURS: partial(command, f"sim:{bundle}")}
+    if narrow is not None:
+        ways[NARROW] = partial(command, _built(narrow, question, report))
+    for package, module in peers.items():
+        query = getattr(import_module(f"bench.peers.{module}"), question)
+        ways[package] = partial(query, workload)
+    recording = recorded(lambda uri: command(uri, FOLDER / f"{OURS}.parquet"), bundle)
+    cycles = simulate(recording)
+    beside = {ALONE: partial(simulate, recording)}
+    found = race(ways, FOLDER, turns=TURNS, key=["t", "rt"], beside=beside)
+    ratio, *_ = found.ratio(found.wall, OURS, judged)
+    notes = [
+        f"{workload.rows:,} rows a side, {found.rows:,} results, {cycles:,} cycles",
+        f"two threads, {TURNS} turns",
+    ]
+    for package in peers:
+        notes += found.notes(OURS, package)
+    for name in (ALONE, NARROW):
+        if name in found.wall:
+            notes += found.notes(name, judged)
+    return Result(ratio, notes=tuple(notes))
+
+
+def _built(parameters, question, report):
+    """Return the URI of a simulated accelerator."""
+    bundle = FOLDER / f"index-{question}"
+    write_bundle(parameters, bundle)
+    build_library(bundle, report=report)
+    return f"sim:{bundle}"
+
+
+@figure("host.band.ratio_duckdb_grid", unit="times", goal="<= 1.0")
+def band(report):
+    """Seconds of `host join` on a simulated index over those of DuckDB with a grid by hand.
+
+    A band of two fields within a window of 20,000 moments, from Parquet to Parquet, in one process.
+    """
+    return compared("band", {"duckdb": "duckdb_queries"}, "duckdb", report)
+
+
+@figure("host.equi.ratio_polars", unit="times", goal="<= 2.0")
+def equality(report):
+    """Seconds of `host join` on a simulated index over those of Polars; DuckDB stands beside them.
+
+    An equality of keys within a window of 20,000 moments, from Parquet to Parquet, in one process.
+    """
+    peers = {"polars": "polars_queries", "duckdb": "duckdb_queries"}
+    return compared("equality", peers, "polars", report, ONE_KEY)
+
+
+@figure("asof.ratio_duckdb", unit="times", goal="<= 3")
+def asof(report):
+    """Seconds of `host asof` on a simulated index over those of DuckDB; Polars stands beside them.
+
+    The last right row of a key that is at most 20,000 moments old, from Parquet to Parquet.
+    """
+    peers = {"duckdb": "duckdb_queries", "polars": "polars_queries"}
+    return compared("asof", peers, "duckdb", report, ONE_KEY_UNTIMED)
