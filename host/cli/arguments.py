@@ -162,13 +162,15 @@ def csv_options_of(options: argparse.Namespace, *paths: str) -> CsvOptions:
 
 
 @contextmanager
-def naming_cells(sides: Sequence[tuple[str, str, pa.Table]]) -> Iterator[None]:
+def naming_cells(
+    sides: Sequence[tuple[str, str, pa.Table | pa.RecordBatchReader]],
+) -> Iterator[None]:
     """Say in errors about the type of a text column of a CSV file which cell made it text.
 
     Parameters
     ----------
-    sides : sequence of (str, str, pa.Table)
-        What messages call a table, its path, and its rows.
+    sides : sequence of (str, str, pa.Table or pa.RecordBatchReader)
+        What messages call a table, its path, and its rows; a stream is no CSV file.
 
     Raises
     ------
@@ -184,10 +186,10 @@ def naming_cells(sides: Sequence[tuple[str, str, pa.Table]]) -> Iterator[None]:
         notes = [
             _of_cells(path, name, table.column(name))
             for side, path, table in sides
-            for name in dict.fromkeys(table.column_names)
+            for name in dict.fromkeys(table.schema.names)
             if f"'{side}.{name}'" in message or f"Column {name!r}" in message
             if input_format(files_of(path)[0]) == ".csv"
-            if table.column_names.count(name) == 1
+            if table.schema.names.count(name) == 1
             if pa.types.is_string(table.schema.field(name).type)
         ]
         if not notes:

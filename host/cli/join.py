@@ -2,9 +2,10 @@
 """`python -m host join`: join two files on a device."""
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 import sys
 import time
 from typing import Any
@@ -20,7 +21,7 @@ from host.cli.arguments import (
     query_from,
 )
 from host.cli.command import Status, add_wait, open_for_command, wait_of
-from host.columns import EncodingPlan
+from host.columns import EncodingPlan, Ranges
 from host.devices import Device
 from host.devices.bundles import default_device
 from host.devices.software import on_device_or_software
@@ -38,15 +39,15 @@ from host.installation import command
 from host.operators.verification import compare_pairs, reference_pairs
 from host.pipeline import Pipeline
 from host.pipeline.merging import read_input
-from host.pipeline.source import SortedParquetSource
+from host.pipeline.source import ParquetSource, SortedParquetSource
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.protocol.segments import hardware_time
 from host.query.cores import Controller, parse_controller
 from host.query.quantities import positive
 from host.query.queries import JoinQuery
 from host.reference.window import CountWindow
-from host.session.join import Join, JoinStream
-from host.session.params import JoinOptions, Progress
+from host.session.join import Join
+from host.session.params import Progress
 from host.session.records import REPLAY, note_into, read_epochs
 
 __all__ = [
@@ -126,8 +127,8 @@ def main(options: argparse.Namespace) -> int:
                 file=sys.stderr,
             ),
         )
-        left, right = work.rows
-        measured = work.join().measured
+        left, right = (side.count for side in work.sides)
+        measured = work.join.measured
         cycles = measured.cycles
         counted = f", {cycles} cycles" if cycles else ""  # a board's cycles are not known here
         print(
@@ -156,25 +157,36 @@ def _joined(
     told: CsvOptions,
 ) -> "tuple[_Work, Device, int, float]":
     """Join the files on a device; return what was done, its device, and its results and seconds."""
-    work = _streamed(options, query, device, status, _running(options))
-    if work is not None:
+    if _is_streamed(options, query):
+        # Values that do not fit as they come may fit when all of them are known.
         with suppress(KeyRangeError):
-            return _written(work, options, device, status)
-    # Values that do not fit as they come may fit when all of them are known.
-    work = _gathered(options, query, device, status, _running(options), told)
-    return _written(work, options, device, status)
+            sides = [
+                _streamed(files_of(path), column)
+                for path, column in zip((options.left, options.right), query.order, strict=True)
+            ]
+            return _written(_planned(options, query, device, status, sides), options, status)
+    sides = []
+    for path, column in zip((options.left, options.right), query.order, strict=True):
+        with status.stage(f"reading {path}"):
+            table = read_input(path, column, is_sorted=query.sorted, options=told)
+            sides.append(_Side(table, table.num_rows, {}))
+    require_text(told, [side.rows.schema for side in sides])
+    return _written(_planned(options, query, device, status, sides), options, status)
 
 
 def _written(
-    work: "_Work", options: argparse.Namespace, device: Device, status: Status
+    work: "_Work", options: argparse.Namespace, status: Status
 ) -> "tuple[_Work, Device, int, float]":
     """Run a join and write its results; return what :func:`_joined` returns."""
+    join = work.join
     if options.explain:
-        print(work.explanation)
+        left, right = work.sides
+        told = [f"input    {side.told}" for side in work.sides if side.told]
+        print("\n".join([explain(join, (left.count, right.count)), *told]))
     began = time.monotonic()
     with status.stage("joining", work.passed):
-        rows = write_table(work.batches(), work.schema, options.output)
-    return work, device, rows, time.monotonic() - began
+        rows = write_table(_checked(work, options, status), join.schema, options.output)
+    return work, join.device, rows, time.monotonic() - began
 
 
 def _controller(options: argparse.Namespace) -> Controller | None:
@@ -206,14 +218,21 @@ def _running(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class _Side:
+    """The rows of an input: a table, or a stream with what is known of it."""
+
+    rows: Any
+    count: int
+    ranges: Ranges
+    told: str = ""
+
+
+@dataclass(frozen=True)
 class _Work:
     """A join of two files that is ready to run."""
 
-    explanation: str
-    schema: pa.Schema
-    rows: tuple[int, int]
-    batches: Callable[[], Iterator[pa.RecordBatch]]
-    join: Callable[[], Join | JoinStream]
+    join: Join
+    sides: "list[_Side]"
     passed: "_Passed"
 
 
@@ -240,96 +259,62 @@ class _Passed:
         return f"{now.tuples:,} of {self.total:,} rows, {now.pairs:,} pairs{cycles}"
 
 
-def _streamed(
+def _is_streamed(options: argparse.Namespace, query: JoinQuery) -> bool:
+    """Return whether files are joined as they are read: sorted Parquet, with nothing to verify."""
+    paths = {path: files_of(path) for path in (options.left, options.right)}
+    files = [(path, file) for path, of_path in paths.items() for file in of_path]
+    return (
+        query.sorted
+        and not options.verify
+        and {input_format(file) for _, file in files} == {".parquet"}
+        and not any(partition_of(path, file) for path, file in files)
+    )
+
+
+def _streamed(files: Sequence[Path], column: str) -> _Side:
+    """Return the rows of sorted Parquet files as a stream, which the join finds to be in order."""
+    source = ParquetSource(files, sorted_by=[column])
+    if len(files) > 1:
+        source = SortedParquetSource(files, column)
+    execution = Pipeline(source).execution(is_checked=True)
+    rows = pa.RecordBatchReader.from_batches(execution.schema, execution.batches())
+    traits = execution.traits
+    return _Side(rows, traits.rows or 0, traits.ranges, f"{source}, as a stream: {traits}")
+
+
+def _planned(
     options: argparse.Namespace,
     query: JoinQuery,
     device: Device,
     status: Status,
-    running: dict[str, Any],
-) -> _Work | None:
-    """Prepare a streaming join of sorted Parquet files; None if the files must be read whole."""
-    inputs = files_of(options.left), files_of(options.right)
-    formats = {input_format(file) for files in inputs for file in files}
-    keyed = any(
-        partition_of(path, file)
-        for path, files in zip((options.left, options.right), inputs, strict=True)
-        for file in files
-    )
-    if options.verify or not query.sorted or keyed or formats != {".parquet"}:
-        return None
-    left, right = (
-        Pipeline.of_parquet(files, sorted_by=[column])
-        if len(files) == 1
-        else Pipeline(SortedParquetSource(files, column))
-        for files, column in zip(inputs, query.order, strict=True)
-    )
-    prepared: list[JoinStream] = []
-    passed = _Passed()
-    joined = left.join(
-        right,
-        query,
-        device,
-        options=JoinOptions(report=passed.note, **running),
-        started=prepared.append,
-    )
-    with status.stage("planning"):
-        execution = joined.execution()
-        try:
-            execution.graph()
-        except KeyRangeError:
-            return None  # with whole tables, a common divisor may make the values fit
-        counts = [side.execution().traits.rows or 0 for side in (left, right)]
-        plan = prepared[-1].params.plan
-        text = f"{_heading(query, device, plan, (counts[0], counts[1]))}\n{joined.explain()}"
-    passed.total = sum(counts)
-
-    rows = counts[0], counts[1]
-    return _Work(text, execution.schema, rows, execution.batches, lambda: prepared[-1], passed)
-
-
-def _gathered(
-    options: argparse.Namespace,
-    query: JoinQuery,
-    device: Device,
-    status: Status,
-    running: dict[str, Any],
-    told: CsvOptions,
+    sides: list[_Side],
 ) -> _Work:
-    """Prepare a join of two files that are read whole."""
-    tables = []
-    for path, column in zip((options.left, options.right), query.order, strict=True):
-        with status.stage(f"reading {path}"):
-            tables.append(read_input(path, column, is_sorted=query.sorted, options=told))
-    require_text(told, [table.schema for table in tables])
-    left, right = tables
-    passed = _Passed(left.num_rows + right.num_rows)
-    sides = [("left", options.left, left), ("right", options.right, right)]
-    with naming_cells(sides), status.stage("planning", lambda: f"{passed.total:,} rows"):
+    """Prepare the join of both files."""
+    passed = _Passed(sum(side.count for side in sides))
+    left, right = sides
+    named = [("left", options.left, left.rows), ("right", options.right, right.rows)]
+    with naming_cells(named), status.stage("planning", lambda: f"{passed.total:,} rows"):
         join = Join(
-            left, right, query, device, record=options.verify, report=passed.note, **running
-        )
+            left.rows, right.rows, query, device, ranges=(left.ranges, right.ranges),
+            record=options.verify, report=passed.note, **_running(options),
+        )  # fmt: skip
+    return _Work(join, sides, passed)
 
-    def checked() -> Iterator[pa.RecordBatch]:
-        yield from join.batches()
-        if options.verify:
-            with status.stage("comparing with the reference join"):
-                expected = reference_pairs(left, right, query)
-                verdict = compare_pairs(
-                    join.measured.pairs, expected, ordered=query.ordering.period == 1
-                )
-            print(f"verify: {verdict.text}", file=sys.stderr)
-            if not verdict.agrees:
-                raise FailureError(f"Verification failed: {verdict.text}.")
 
-    rows = left.num_rows, right.num_rows
-    return _Work(
-        explain(join, rows),
-        join.schema,
-        rows,
-        checked,
-        lambda: join,
-        passed,
-    )
+def _checked(work: _Work, options: argparse.Namespace, status: Status) -> Iterator[pa.RecordBatch]:
+    """Yield the results; then compare them with the reference join, if that is asked for."""
+    join = work.join
+    yield from join.batches()
+    if not options.verify:
+        return
+    with status.stage("comparing with the reference join"):
+        left, right = (side.rows for side in work.sides)
+        expected = reference_pairs(left, right, join.query)
+        ordered = join.query.ordering.period == 1
+        verdict = compare_pairs(join.measured.pairs, expected, ordered=ordered)
+    print(f"verify: {verdict.text}", file=sys.stderr)
+    if not verdict.agrees:
+        raise FailureError(f"Verification failed: {verdict.text}.")
 
 
 def explain(join: Join, rows: tuple[int, int]) -> str:
