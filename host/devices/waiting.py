@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exchanges with a device in a thread beside its caller, their deadlines, and memory errors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 import threading
 import time
+
+import numpy as np
+import numpy.typing as npt
 
 from host.devices.contract import Device, Exchange, Stamps, WordDevice
 from host.errors import DeviceTimeoutError, MemoryFaultError
 from host.reference.arrivals import UInt64s
 
 __all__ = [
+    "Conversation",
     "Deadline",
     "DeviceThread",
     "DeviceWatch",
@@ -277,6 +282,71 @@ class DeviceWatch:
         else:
             return
         raise DeviceTimeoutError(self._device.uri, waited, self._device.counters())
+
+
+class Conversation:
+    """Sends words to a device that answers some of them with marks, and takes all of its results.
+
+    The device stays open when the conversation is closed.
+
+    Parameters
+    ----------
+    device : WordDevice
+        An open device, which nobody else uses meanwhile.
+    deadline : Deadline
+        Longest time without progress.
+    marks : callable
+        Returns which result words are marks.
+    room : array of uint64
+        Room for the results of an exchange, a word in each row.
+    cycles : int
+        Most clock cycles of an exchange.
+    work : Work, optional
+        What the device took is added to it; by default to a new one.
+    """
+
+    def __init__(
+        self,
+        device: WordDevice,
+        deadline: Deadline,
+        marks: Callable[[UInt64s], npt.NDArray[np.bool_]],
+        room: UInt64s,
+        cycles: int,
+        work: Work | None = None,
+    ) -> None:
+        self._deadline, self._marks, self._room, self._cycles = deadline, marks, room, cycles
+        self._watch = DeviceWatch(device, deadline, work)
+        self._thread = DeviceThread(device)
+        self.work = self._watch.work
+
+    def send(
+        self, words: UInt64s, marks: int = 1, check: Callable[[UInt64s], None] | None = None
+    ) -> UInt64s:
+        """Send words; return all results up to the last of so many marks.
+
+        Raises
+        ------
+        DeviceTimeoutError
+            If nothing moves for too long.
+        Exception
+            What ``check`` raises for the results of an exchange.
+        """
+        arrived = []
+        while marks > 0:
+            self._thread.begin(words, self._room, cycles=self._cycles)
+            finished = self._thread.finish(self._deadline.of_exchange)
+            self._watch.see(finished)
+            words = words[finished.done.accepted :]
+            results = self._room[: finished.done.produced].copy()
+            if check is not None:
+                check(results)
+            arrived.append(results)
+            marks -= int(self._marks(results).sum())
+        return np.concatenate(arrived)
+
+    def close(self) -> None:
+        """End the thread that drives the device."""
+        self._thread.close()
 
 
 # Watch over windows in external memory: no result is handed on after an error of the memory.

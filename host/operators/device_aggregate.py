@@ -13,7 +13,7 @@ import pyarrow as pa
 from host.devices import open_aggregate
 from host.devices.simulated import SimulatedAggregate
 from host.devices.software import REFUSALS
-from host.devices.waiting import Deadline, DeviceThread, DeviceWatch, Work
+from host.devices.waiting import Conversation, Deadline, Work
 from host.errors import AcceleratorLimitError, JoinError, KeyRangeError
 from host.operators.aggregate import (
     ROWS,
@@ -378,11 +378,9 @@ class DeviceWindows:
         self._lanes = suitable_lanes(manifest, time, values, keyed=keyed)
         self._codec = AggregateCodec(manifest)
         self._times = 1 << manifest.input_word["tuple.timestamp"].bits
-        self._deadline = deadline
-        self._watch = DeviceWatch(device, deadline)
-        self.work = self._watch.work
-        self._thread = DeviceThread(device)
         self._room = np.zeros((RESULT_WORDS, manifest.result_word.columns), np.uint64)
+        self._talk = Conversation(device, deadline, self._codec.marks, self._room, EXCHANGE_CYCLES)
+        self.work = self._talk.work
         self._waiting: list[tuple[Int64s, list[Array]]] = []  # panes; keys and values
         self._staged: list[UInt64s] = []
         self._arrived: list[UInt64s] = []
@@ -461,7 +459,7 @@ class DeviceWindows:
 
     def close(self) -> None:
         """End the thread that drives the device, which stays open."""
-        self._thread.close()
+        self._talk.close()
 
     def _stage(self, end: int | None) -> None:
         """Stage the rows that wait, of panes before ``end`` or all, in the order of panes."""
@@ -515,19 +513,8 @@ class DeviceWindows:
         """Send what is staged and control words, of which the last is answered by the only mark."""
         words = np.concatenate([*self._staged, control])
         self._staged = []
-        mark = self._codec.manifest.result_kinds["MARK"]
-        answered = False
-        while not answered:
-            self._thread.begin(words, self._room, cycles=EXCHANGE_CYCLES)
-            finished = self._thread.finish(self._deadline.of_exchange)
-            self._watch.see(finished)
-            words = words[finished.done.accepted :]
-            results = self._room[: finished.done.produced].copy()
-            if self._cleared:
-                self._codec.check(results)
-            if len(results):
-                self._arrived.append(results)
-                answered = bool(self._codec.unpack(results[-1:]).kind[0] == mark)
+        check = self._codec.check if self._cleared else None
+        self._arrived.append(self._talk.send(words, check=check))
 
     def _found(self, ranks: Int64s, first: int | None) -> WindowStates:
         """Return the windows that have arrived, sorted."""

@@ -2,6 +2,7 @@
 """Aggregates of the matches of each left row: a join whose pairs nobody needs to see."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from host.columns import EncodedJoin, encode
 from host.columns.codes import numbered
 from host.columns.kinds import contiguous
 from host.devices import Device
-from host.devices.waiting import Deadline, DeviceThread, DeviceWatch
+from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.software import SoftwareEngine, Tuples
 from host.errors import AcceleratorLimitError, DeviceError, UsageError, WindowOverflowError
 from host.operators.aggregate import ROWS, AggregateStates, State
@@ -194,8 +195,8 @@ class DeviceMatches:
         else uses meanwhile; it stays open.
     deadline : Deadline
         Longest time without progress of the device.
-    watch : DeviceWatch
-        What sums the work of the device, and has a deadline itself; by default a new one.
+    work : Work
+        What the device takes is added to it; by default to a new one.
 
     Raises
     ------
@@ -210,7 +211,7 @@ class DeviceMatches:
         query: JoinQuery,
         device: Device,
         deadline: Deadline | None = None,
-        watch: DeviceWatch | None = None,
+        work: Work | None = None,
     ) -> None:
         manifest = device.manifest
         assert isinstance(manifest, JoinAggregateManifest)
@@ -222,7 +223,7 @@ class DeviceMatches:
         self._join = encode(left, right, query, manifest)
         require_exact(self._join)
         self._passes = passes_of(self._join, manifest)
-        self.watch = DeviceWatch(device, self._deadline) if watch is None else watch
+        self.work = Work() if work is None else work
 
     def values(self, values: Int64s, valid: Bools | None, name: str) -> MatchedValues:
         """Return what one column of the right table is reduced to for each left row.
@@ -292,7 +293,12 @@ class DeviceMatches:
         window = TimeWindow(chosen.lifespan)
         setting = configuration(self._manifest, self._join.bounds, window, Ordering.none())
         words = np.concatenate([setting, words, self._codec.pack_control("FLUSH")])
-        results = self._codec.unpack_results(self._exchanged(words, MARKS + 1))
+        room = np.zeros((_RESULT_WORDS, self._manifest.result_word.columns), np.uint64)
+        talk = Conversation(
+            self._device, self._deadline, self._codec.marks, room, _EXCHANGE_CYCLES, self.work
+        )
+        with closing(talk):
+            results = self._codec.unpack_results(talk.send(words, MARKS + 1))
         if results.overflow.any() or results.disorder.any() or results.illegal.any():
             raise DeviceError(
                 f"Device {self._device.uri!r} reports a fault of a pass that was checked before "
@@ -323,23 +329,6 @@ class DeviceMatches:
         beside = np.zeros(len(sides), np.int64)
         beside[~is_left] = values
         return self._codec.pack_tuples(sides, keys, times, beside)
-
-    def _exchanged(self, words: UInt64s, marks: int) -> UInt64s:
-        """Send words; return all results up to the mark that answers the last of them."""
-        room = np.zeros((_RESULT_WORDS, self._manifest.result_word.columns), np.uint64)
-        arrived = []
-        thread = DeviceThread(self._device)
-        try:
-            while marks:
-                thread.begin(words, room, cycles=_EXCHANGE_CYCLES)
-                finished = thread.finish(self._deadline.of_exchange)
-                self.watch.see(finished)
-                words = words[finished.done.accepted :]
-                arrived.append(room[: finished.done.produced].copy())
-                marks -= int(self._codec.marks(arrived[-1]).sum())
-        finally:
-            thread.close()
-        return np.concatenate(arrived)
 
 
 def _moved(found: MatchedValues, base: int) -> MatchedValues:

@@ -326,6 +326,12 @@ class AggregateCodec:
         window = {name: unpack_field(results, layout[f"window.{name}"]) for name in names}
         return WindowResults(kind, boundary, key, window)
 
+    def marks(self, results: UInt64s) -> npt.NDArray[np.bool_]:
+        """Return which result words are marks."""
+        kind = unpack_field(results, self.manifest.result_word["kind"])
+        marks: npt.NDArray[np.bool_] = kind == self.manifest.result_kinds["MARK"]
+        return marks
+
     def check(self, results: UInt64s) -> None:
         """Raise for the first star or mark that tells of a fault.
 

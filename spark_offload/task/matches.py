@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from host import CountWindow, Device, JoinError, open_device
 from host.devices.software import on_device_or_software
-from host.devices.waiting import Deadline, DeviceWatch
+from host.devices.waiting import Work
 from host.operators.matches import aggregate_matches
 from host.query.queries import Aggregate, JoinQuery
 from host.session.intake import TaggedLayout
@@ -226,9 +226,9 @@ def _aggregated(
             partition=partition,
             device=taken.name,
             attempt=taken.attempt,
-            device_seconds=answering.watch.work.seconds,
-            waited_seconds=answering.watch.work.waited,
-            cycles=answering.watch.work.cycles,
+            device_seconds=answering.work.seconds,
+            waited_seconds=answering.work.waited,
+            cycles=answering.work.cycles,
             counters=answering.counters(),
             software_rows=answering.software_rows,
             handed_over=answering.handed_over,
@@ -256,8 +256,8 @@ class _Answering:
 
     Attributes
     ----------
-    watch : DeviceWatch
-        Work of the device.
+    work : Work
+        What the device has taken.
     software_rows : int
         Rows of both sides of the pieces that it has refused.
     handed_over : str
@@ -267,10 +267,9 @@ class _Answering:
     def __init__(self, task: MatchTask, device: Device) -> None:
         self._task = task
         self._device = device
-        self._deadline = Deadline()
         self._before = device.counters()
         self._query = replace(task.query, sorted=True, per_partition=False)  # Spark has sorted
-        self.watch = DeviceWatch(device, self._deadline)
+        self.work = Work()
         self.software_rows = 0
         self.handed_over = ""
 
@@ -299,7 +298,7 @@ class _Answering:
             self.handed_over = self.handed_over or f"in software: {refusal}"
 
         def found(device: Device) -> pa.Table:
-            watched = {} if opened else {"deadline": self._deadline, "watch": self.watch}
+            watched = {} if opened else {"work": self.work}
             return self._on(device, piece, **watched)
 
         try:
