@@ -13,9 +13,7 @@ from spark_offload.cluster.session import open_session
 from spark_offload.errors import task_error
 from spark_offload.explanation.explanations import Explanation, TermExplanation
 from spark_offload.measures import JoinMetrics, TaskMetrics
-from spark_offload.plan.plan import JoinPlan, explain, metrics
-from spark_offload.plan.verification import Verification, verify
-from spark_offload.stream.checks import StreamExplanation
+from spark_offload.plan.plan import Plan, explain, metrics, verify
 from spark_offload.stream.metrics import (
     AggregateMicroBatch,
     MicroBatch,
@@ -23,17 +21,15 @@ from spark_offload.stream.metrics import (
     stream_aggregate_metrics,
     stream_metrics,
 )
-from spark_offload.stream.plans import StreamJoinPlan
+from spark_offload.verification.comparison import Verification
 
 __all__ = [
     "AggregateMicroBatch",
     "Explanation",
     "JoinError",
     "JoinMetrics",
-    "JoinPlan",
     "MicroBatch",
-    "StreamExplanation",
-    "StreamJoinPlan",
+    "Plan",
     "TaskMetrics",
     "TermExplanation",
     "Verification",

@@ -11,16 +11,9 @@ from host.query.queries import Aggregate
 from host.reference.types import JoinType
 from spark_offload.api.joins import plan_join
 from spark_offload.errors import kit_errors
-from spark_offload.plan.aggregate import AggregatePlan, make_aggregate_plan
-from spark_offload.plan.join import BatchJoinPlan
-from spark_offload.plan.matches import (
-    JoinAggregatePlan,
-    check_aggregates,
-    check_matches,
-    make_device_matches_plan,
-    make_join_aggregate_plan,
-    numbered,
-)
+from spark_offload.plan.aggregate import make_aggregate_plan
+from spark_offload.plan.matches import check_aggregates, check_matches, matches_plan, numbered
+from spark_offload.plan.plan import Plan
 from spark_offload.plan.request import Length, build_aggregate_query
 from spark_offload.stream.aggregate_plan import make_aggregate_stream_plan
 from spark_offload.stream.checks import is_streaming
@@ -123,7 +116,7 @@ def plan_aggregate(
     device: str | None = None,
     partitions: int | None = None,
     strict: bool = False,
-) -> AggregatePlan:
+) -> Plan:
     """Check an aggregation and decide where it runs, without running it.
 
     Takes what :func:`stream_aggregate` takes.
@@ -188,7 +181,7 @@ def plan_join_aggregate(
     *,
     aggregates: Mapping[str, Aggregate | str | tuple[str, str]],
     **join: Any,
-) -> JoinAggregatePlan:
+) -> Plan:
     """Check aggregates of matches and decide where the join runs, without running it.
 
     Takes what :func:`join_aggregate` takes.
@@ -211,7 +204,4 @@ def plan_join_aggregate(
         plan = plan_join(
             *numbered(left, right), how=JoinType.LEFT, check=check_matches(chosen), **join
         )
-        if isinstance(plan, BatchJoinPlan) and plan.choice.reduces:
-            goes_on = not join.get("strict", False)
-            return make_device_matches_plan(left, right, plan, chosen, goes_on=goes_on)
-        return make_join_aggregate_plan(left, plan, chosen)
+        return matches_plan(left, right, plan, chosen, strict=join.get("strict", False))

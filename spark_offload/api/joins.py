@@ -21,7 +21,7 @@ from spark_offload.plan.asof import make_asof_plan
 from spark_offload.plan.conditions import split_conditions, terms_of
 from spark_offload.plan.inputs import checked_intervals, longest_of
 from spark_offload.plan.join import can_fall_back, make_plan, own_join_plan
-from spark_offload.plan.plan import JoinPlan
+from spark_offload.plan.plan import Plan
 from spark_offload.plan.request import (
     Bands,
     Equalities,
@@ -226,7 +226,7 @@ def plan_join(
     trace: bool = False,
     progress: str | None = None,
     check: QueryCheck = check_query,
-) -> JoinPlan:
+) -> Plan:
     """Check a join and decide where it runs, without running it.
 
     Takes what :func:`stream_join` takes, and besides:
@@ -291,7 +291,7 @@ def plan_query(
     trace: bool = False,
     progress: str | None = None,
     check: QueryCheck = check_query,
-) -> JoinPlan:
+) -> Plan:
     """Check a join that is given as a query, as a command gives it; see :func:`plan_join`."""
     if is_streaming(left) or is_streaming(right):
         if partition_by is not None:
@@ -521,7 +521,7 @@ def plan_asof_join(
     sorted: bool = False,
     partitions: int | None = None,
     strict: bool = False,
-) -> JoinPlan:
+) -> Plan:
     """Check an as-of join and decide where it runs, without running it.
 
     Takes what :func:`asof_join` takes.

@@ -29,8 +29,7 @@ from spark_offload.cli.benchmark import (
     stored_frames,
 )
 from spark_offload.cluster.session import open_session
-from spark_offload.plan.aggregate import AggregatePlan
-from spark_offload.plan.plan import metrics
+from spark_offload.plan.plan import Plan, metrics
 from spark_offload.plan.request import Bands
 
 __all__ = [
@@ -95,7 +94,7 @@ class AggregateBenchmark:
             Panes of a window.
         """
 
-        def planned() -> AggregatePlan:
+        def planned() -> Plan:
             return plan_aggregate(
                 frame,
                 time="at",

@@ -31,7 +31,7 @@ from spark_offload.cli.benchmark import (
 )
 from spark_offload.cluster.session import open_session
 from spark_offload.measures import JoinMetrics
-from spark_offload.plan.matches import JoinAggregatePlan
+from spark_offload.plan.plan import Plan
 
 __all__ = [
     "MatchesBenchmark",
@@ -111,7 +111,7 @@ class MatchesBenchmark:
 
     def ways(
         self, left: DataFrame, right: DataFrame, reducing: str, pairs: str | None
-    ) -> dict[str, Callable[[], JoinAggregatePlan]]:
+    ) -> dict[str, Callable[[], Plan]]:
         """Return what plans the question for a device that reduces matches, and one that does not.
 
         Count, sum, least and greatest value of each column are asked for.
@@ -129,7 +129,7 @@ class MatchesBenchmark:
         for name in self.names:
             aggregates |= {f"{one}_{name}": f"{one}:{name}" for one in ("sum", "min", "max")}
 
-        def plan(device: str | None) -> JoinAggregatePlan:
+        def plan(device: str | None) -> Plan:
             # Strict: what is measured is the device, not what would stand in for it.
             return plan_join_aggregate(
                 left,
@@ -238,11 +238,11 @@ def main(options: argparse.Namespace) -> int:
     spark = open_session("splitjoin bench-matches", master=options.master)
     folder = options.output.parent
     left, right = stored_frames(spark, benchmark.tables(), folder, prefix="matches")
-    plans: dict[str, JoinAggregatePlan] = {}
+    plans: dict[str, Plan] = {}
     ways: dict[str, Callable[[], DataFrame]] = {}
     for name, make in benchmark.ways(left, right, reducing, options.pairs_device).items():
 
-        def planned(name: str = name, make: Callable[[], JoinAggregatePlan] = make) -> DataFrame:
+        def planned(name: str = name, make: Callable[[], Plan] = make) -> DataFrame:
             plans[name] = make()
             return plans[name].dataframe()
 

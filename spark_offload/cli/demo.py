@@ -30,7 +30,6 @@ from spark_offload.cli.report import write_report
 from spark_offload.cluster.session import open_session, show_progress
 from spark_offload.errors import kit_errors
 from spark_offload.plan.accelerator import choose_device
-from spark_offload.plan.join import BatchJoinPlan
 
 __all__ = [
     "add_parser",
@@ -208,7 +207,7 @@ def _run(
     check_seconds: float | None,
 ) -> Run:
     plan = joined.plan
-    manifest = plan.choice.manifest if isinstance(plan, BatchJoinPlan) else None
+    manifest = plan.manifest
     return Run(
         title=title,
         question=question,

@@ -30,8 +30,8 @@ from spark_offload.cluster.session import open_session, running_stages, show_pro
 from spark_offload.errors import kit_errors
 from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import common_type
-from spark_offload.plan.plan import JoinPlan
-from spark_offload.plan.verification import Verification, verify_join
+from spark_offload.plan.plan import Plan
+from spark_offload.verification.comparison import Verification
 
 __all__ = [
     "Joined",
@@ -120,7 +120,7 @@ class Joined:
 
     Parameters
     ----------
-    plan : JoinPlan
+    plan : Plan
         The plan that ran.
     metrics : JoinMetrics
         What its tasks measured; of none if Spark's own join answered.
@@ -134,7 +134,7 @@ class Joined:
         What a comparison with Spark's own join found, if it was asked for.
     """
 
-    plan: JoinPlan
+    plan: Plan
     metrics: JoinMetrics
     rows: tuple[int, int]
     results: int
@@ -211,7 +211,7 @@ def join_files(
 
 
 def _written(
-    plan: JoinPlan,
+    plan: Plan,
     query: JoinQuery,
     target: Target,
     options: argparse.Namespace,
@@ -231,10 +231,11 @@ def _written(
             results = int(metrics.total("results"))
             rows = int(metrics.total("left_rows")), int(metrics.total("right_rows"))
         else:  # no task of this kit has counted
-            results, rows = written.count(), (plan.left.count(), plan.right.count())
+            left, right = plan.inputs
+            results, rows = written.count(), (left.count(), right.count())
         if options.verify:
             with status.stage("comparing with Spark's own join", partial(running_stages, spark)):
-                verification = verify_join(plan, written)
+                verification = plan.verify(answer=written, raises=False)
             print(f"verify: {verification}", file=sys.stderr)
             if not verification.agrees:
                 raise FailureError(f"Verification failed: {verification}")
@@ -242,9 +243,7 @@ def _written(
 
 
 @contextmanager
-def _arranged(
-    plan: JoinPlan, query: JoinQuery, *, by_time: bool, single: bool
-) -> Iterator[DataFrame]:
+def _arranged(plan: Plan, query: JoinQuery, *, by_time: bool, single: bool) -> Iterator[DataFrame]:
     """Yield the answer in the order and in as many partitions as it is to be written in."""
     answer = plan.dataframe()
     places = [f"c{index}" for index in range(len(answer.columns))]  # no name can clash
@@ -270,9 +269,9 @@ def _arranged(
         yield answer
 
 
-def _times(plan: JoinPlan, query: JoinQuery, places: list[str]) -> list[Column]:
+def _times(plan: Plan, query: JoinQuery, places: list[str]) -> list[Column]:
     """Return the times of the later row of a result and of the earlier one."""
-    schemas = plan.left.schema, plan.right.schema
+    schemas = [frame.schema for frame in plan.inputs]
     columns = [
         schema.names.index(order) for schema, order in zip(schemas, query.order, strict=True)
     ]

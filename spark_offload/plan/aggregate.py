@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The aggregation of a batch frame over windows of time as a plan."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 import logging
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -13,9 +13,9 @@ from host import UsageError
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.aggregate import WindowAggregation
 from host.operators.phases import Phases
-from host.query.queries import AggregateQuery
+from host.query.queries import BOUNDARIES, AggregateQuery
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
-from spark_offload.explanation.explanations import AggregateExplanation, Cause
+from spark_offload.explanation.explanations import Cause, Explanation
 from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import (
     answer_schema,
@@ -28,14 +28,12 @@ from spark_offload.partitioning.columns import (
 )
 from spark_offload.partitioning.placement import require_partitions
 from spark_offload.plan.accelerator import HOST, OWN, device_text
-from spark_offload.plan.plan import Plan
+from spark_offload.plan.plan import Answer, Plan, Strategy, by_spark_itself
 from spark_offload.task.operators import AggregateTask, aggregate_function
 from spark_offload.verification.own_operators import own_aggregate
 
 __all__ = [
-    "AggregatePlan",
-    "DeviceAggregatePlan",
-    "OwnAggregatePlan",
+    "aggregate_plan",
     "make_aggregate_plan",
     "unsupported",
 ]
@@ -43,60 +41,45 @@ __all__ = [
 _LOG = logging.getLogger("spark_offload")
 
 
-@dataclass(frozen=True, kw_only=True)
-class AggregatePlan(Plan):
-    """An aggregation of a batch frame that is ready to run.
-
-    Parameters
-    ----------
-    query : AggregateQuery
-        What is computed.
-    schema : StructType
-        Columns of the answer.
-    explanation : AggregateExplanation
-        How it is run and why.
-    frame : DataFrame
-        The input.
-    """
-
-    query: AggregateQuery
-    schema: StructType
-    explanation: AggregateExplanation
-    frame: DataFrame
-
-    def own_answer(self) -> DataFrame:
-        """Return the answer by Spark itself, in no order."""
-        return own_aggregate(self.frame, self.query)
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        cluster = cluster_of(self.frame.sparkSession)
-        ship_packages(cluster)
-        phases = Phases(self.query)
-        rows = rows_with_a_time(self.frame, self.query)
-        arrow = arrow_schema(read_schema(self.frame.schema, self.query), "given")
-        panes = WindowAggregation(arrow, phases.panes).schema
-        pane_columns = numbered(from_arrow_schema(panes))
-        first, read_first = cluster.gather_tasks()
-        task = AggregateTask(phases.panes, arrow, panes)
-        name = self.explanation.name
-        parts = rows.mapInArrow(aggregate_function(task, f"{name}, panes", first), pane_columns)
-        keys = [pane_columns.names[panes.names.index(key)] for key in self.query.keys]
-        placed = parts.repartition(self.explanation.partitions, *keys)
-        second, read_second = cluster.gather_tasks()
-        task = AggregateTask(
-            phases.windows,
-            panes,
-            arrow_schema(self.schema, "output"),
-            phases,
-            ends=True,
-        )
-        answer = placed.mapInArrow(aggregate_function(task, name, second), self.schema)
-        return answer, lambda: JoinMetrics((*read_first().tasks, *read_second().tasks))
+def _on_host(
+    frame: DataFrame, *, query: AggregateQuery, schema: StructType, partitions: int, name: str
+) -> Answer:
+    """Reduce rows to panes where they are, and panes to windows where their keys are."""
+    cluster = cluster_of(frame.sparkSession)
+    ship_packages(cluster)
+    phases = Phases(query)
+    rows = rows_with_a_time(frame, query)
+    arrow = arrow_schema(read_schema(frame.schema, query), "given")
+    panes = WindowAggregation(arrow, phases.panes).schema
+    pane_columns = numbered(from_arrow_schema(panes))
+    first, read_first = cluster.gather_tasks()
+    task = AggregateTask(phases.panes, arrow, panes)
+    parts = rows.mapInArrow(aggregate_function(task, f"{name}, panes", first), pane_columns)
+    keys = [pane_columns.names[panes.names.index(key)] for key in query.keys]
+    placed = parts.repartition(partitions, *keys)
+    second, read_second = cluster.gather_tasks()
+    task = AggregateTask(
+        phases.windows,
+        panes,
+        arrow_schema(schema, "output"),
+        phases,
+        ends=True,
+    )
+    answer = placed.mapInArrow(aggregate_function(task, name, second), schema)
+    return answer, lambda: JoinMetrics((*read_first().tasks, *read_second().tasks))
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeviceAggregatePlan(AggregatePlan):
-    """An aggregation whose windows accelerators keep, one in each task.
+def _on_devices(
+    frame: DataFrame,
+    *,
+    query: AggregateQuery,
+    schema: StructType,
+    partitions: int,
+    name: str,
+    device: str,
+    goes_on: bool,
+) -> Answer:
+    """Let accelerators keep the windows, one in each task.
 
     Parameters
     ----------
@@ -105,40 +88,24 @@ class DeviceAggregatePlan(AggregatePlan):
     goes_on : bool
         Whether the host goes on from the first rows for which an accelerator has no room.
     """
-
-    device: str
-    goes_on: bool = False
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        cluster = cluster_of(self.frame.sparkSession)
-        ship_packages(cluster)
-        rows = rows_with_a_time(self.frame, self.query)
-        given = read_schema(self.frame.schema, self.query)
-        time, *keys = (
-            rows.columns[given.names.index(name)] for name in (self.query.time, *self.query.keys)
-        )
-        placed = rows.repartition(self.explanation.partitions, *keys).sortWithinPartitions(time)
-        report, read = cluster.gather_tasks()
-        task = AggregateTask(
-            self.query,
-            arrow_schema(given, "given"),
-            arrow_schema(self.schema, "output"),
-            in_order=True,
-            device=ship_bundle(cluster, self.device),
-            device_name=self.device,
-            ends=True,
-            goes_on=self.goes_on,
-        )
-        function = aggregate_function(task, self.explanation.name, report)
-        return placed.mapInArrow(function, self.schema), read
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnAggregatePlan(AggregatePlan):
-    """An aggregation that Spark does by itself."""
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        return self.own_answer(), lambda: JoinMetrics(())
+    cluster = cluster_of(frame.sparkSession)
+    ship_packages(cluster)
+    rows = rows_with_a_time(frame, query)
+    given = read_schema(frame.schema, query)
+    time, *keys = (rows.columns[given.names.index(column)] for column in (query.time, *query.keys))
+    placed = rows.repartition(partitions, *keys).sortWithinPartitions(time)
+    report, read = cluster.gather_tasks()
+    task = AggregateTask(
+        query,
+        arrow_schema(given, "given"),
+        arrow_schema(schema, "output"),
+        in_order=True,
+        device=ship_bundle(cluster, device),
+        device_name=device,
+        ends=True,
+        goes_on=goes_on,
+    )
+    return placed.mapInArrow(aggregate_function(task, name, report), schema), read
 
 
 def make_aggregate_plan(
@@ -148,7 +115,7 @@ def make_aggregate_plan(
     device: str | None = None,
     partitions: int | None = None,
     strict: bool = False,
-) -> AggregatePlan:
+) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
     Raises
@@ -169,24 +136,44 @@ def make_aggregate_plan(
     except (UnsupportedTypeError, AcceleratorLimitError) as error:
         if strict or device is not None:
             raise
-        own = own_aggregate(frame, query)  # raises if Spark cannot compute it either
+        schema = own_aggregate(frame, query).schema  # raises if Spark cannot compute it either
         _LOG.warning("The aggregation is done by Spark itself: %s", error)
-        explanation = _explanation(frame, query, partitions, own.schema, OWN, unsupported(error))
-        return OwnAggregatePlan(
-            query=query, schema=own.schema, explanation=explanation, frame=frame
-        )
+        explanation = _explanation(frame, query, partitions, schema, OWN, unsupported(error))
+        return aggregate_plan(frame, query, explanation, schema)
     schema = answer_schema(frame.schema, query)
     explanation = _explanation(frame, query, partitions, schema, description)
-    if device is not None:
-        return DeviceAggregatePlan(
-            query=query,
-            schema=schema,
-            explanation=explanation,
-            frame=frame,
-            device=device,
-            goes_on=not strict,
-        )
-    return AggregatePlan(query=query, schema=schema, explanation=explanation, frame=frame)
+    known: dict[str, Any] = {
+        "query": query,
+        "schema": schema,
+        "partitions": explanation.partitions,
+        "name": explanation.name,
+    }
+    strategy = (
+        partial(_on_host, **known)
+        if device is None
+        else partial(_on_devices, **known, device=device, goes_on=not strict)
+    )
+    return aggregate_plan(frame, query, explanation, schema, strategy)
+
+
+def aggregate_plan(
+    frame: DataFrame,
+    query: AggregateQuery,
+    explanation: Explanation,
+    schema: StructType,
+    strategy: Strategy | None = None,
+) -> Plan:
+    """Return the plan of an aggregation; without a strategy Spark itself computes it."""
+    own = partial(own_aggregate, query=query)
+    return Plan(
+        query=query,
+        inputs=(frame,),
+        schema=schema,
+        explanation=explanation,
+        strategy=by_spark_itself(own) if strategy is None else strategy,
+        own=own,
+        keys=len(BOUNDARIES) + len(query.keys),
+    )
 
 
 def unsupported(error: UnsupportedTypeError | AcceleratorLimitError) -> Cause:
@@ -207,11 +194,11 @@ def _explanation(
     schema: StructType,
     device: str,
     cause: Cause | None = None,
-) -> AggregateExplanation:
+) -> Explanation:
     count = partitions or (cluster_of(frame.sparkSession).cores if query.keys else 1)
     where = f"by the keys {', '.join(query.keys)}" if query.keys else "there are no keys"
     what = "of panes of all rows at hand" if device == HOST else "all rows, sorted by time"
-    return AggregateExplanation(
+    return Explanation(
         device=device,
         partitions=count,
         partitioning="as Spark decides" if cause else f"{where}, {what}",

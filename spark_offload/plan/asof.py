@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The as-of join of batch frames as a plan."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 import logging
 
 from pyspark.sql import DataFrame
@@ -16,7 +15,6 @@ from host.query.queries import AsofQuery
 from spark_offload.cluster.machines import cluster_of, ship_packages
 from spark_offload.cluster.query_plans import is_plain_read
 from spark_offload.explanation.explanations import Cause, Explanation, TermExplanation
-from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import (
     arrow_schema,
     check_batch_frame,
@@ -26,13 +24,11 @@ from spark_offload.partitioning.columns import (
 )
 from spark_offload.partitioning.placement import Placement, require_partitions
 from spark_offload.plan.inputs import JoinInputs, checked_by_rules, checked_for_disorder
-from spark_offload.plan.plan import JoinPlan
+from spark_offload.plan.plan import Answer, Plan, by_spark_itself
 from spark_offload.task.operators import AsofTask, asof_function
 from spark_offload.verification.own_operators import own_asof
 
 __all__ = [
-    "AsofPlan",
-    "OwnAsofPlan",
     "key_terms",
     "make_asof_plan",
 ]
@@ -40,59 +36,32 @@ __all__ = [
 _LOG = logging.getLogger("spark_offload")
 
 
-@dataclass(frozen=True, kw_only=True)
-class AsofPlan(JoinPlan):
-    """An as-of join of batch frames by this kit that is ready to run.
-
-    Parameters
-    ----------
-    placement : Placement
-        How the rows are partitioned.
-    """
-
-    query: AsofQuery
-    placement: Placement
-
-    @property
-    def follows_time(self) -> bool:
-        return self.placement.follows_time
-
-    def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
-        return own_asof(left, right, self.query)
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        cluster = cluster_of(self.left.sparkSession)
-        ship_packages(cluster)
-        report, read = cluster.gather_tasks()
-        candidates = self.query.pairs
-        tagged = JoinInputs(self.left, self.right, candidates).tagged(self.placement)
-        task = AsofTask(
-            self.query,
-            arrow_schema(self.left.schema, "left"),
-            arrow_schema(self.right.schema, "right"),
-            arrow_schema(self.schema, "output"),
-        )
-        named = asof_function(task, self.explanation.name, report)
-        joined = tagged.frame.mapInArrow(named, self.schema)
-        if self.query.sorted and any(self.placement.keys):
-            # A task sees the order of its own keys' rows only; a null it sees in any row.
-            joined = checked_for_disorder(joined, self.left, self.right, candidates)
-        return joined, read
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnAsofPlan(JoinPlan):
-    """An as-of join that Spark does by itself."""
-
-    query: AsofQuery
-
-    def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
-        return own_asof(left, right, self.query)
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        joined = self.own_answer(self.left, self.right)
-        checked = checked_by_rules(joined, self.left, self.right, self.query.pairs)
-        return checked, lambda: JoinMetrics(())
+def _on_host(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    query: AsofQuery,
+    schema: StructType,
+    placement: Placement,
+    name: str,
+) -> Answer:
+    """Join in tasks that need no device."""
+    cluster = cluster_of(left.sparkSession)
+    ship_packages(cluster)
+    report, read = cluster.gather_tasks()
+    candidates = query.pairs
+    tagged = JoinInputs(left, right, candidates).tagged(placement)
+    task = AsofTask(
+        query,
+        arrow_schema(left.schema, "left"),
+        arrow_schema(right.schema, "right"),
+        arrow_schema(schema, "output"),
+    )
+    joined = tagged.frame.mapInArrow(asof_function(task, name, report), schema)
+    if query.sorted and any(placement.keys):
+        # A task sees the order of its own keys' rows only; a null it sees in any row.
+        joined = checked_for_disorder(joined, left, right, candidates)
+    return joined, read
 
 
 def make_asof_plan(
@@ -102,7 +71,7 @@ def make_asof_plan(
     *,
     partitions: int | None = None,
     strict: bool = False,
-) -> AsofPlan | OwnAsofPlan:
+) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
     Raises
@@ -135,17 +104,25 @@ def make_asof_plan(
             if isinstance(error, UnsupportedTypeError)
             else Cause(error.reason, (), error.remedy)
         )
+
+        def joined(left: DataFrame, right: DataFrame) -> DataFrame:
+            return checked_by_rules(own_asof(left, right, query), left, right, query.pairs)
+
         explanation = _explanation(query, schema, placement, cause)
-        return OwnAsofPlan(
-            query=query, schema=schema, explanation=explanation, left=left, right=right
+        strategy = by_spark_itself(joined)
+    else:
+        explanation = _explanation(query, schema, placement)
+        strategy = partial(
+            _on_host, query=query, schema=schema, placement=placement, name=explanation.name
         )
-    return AsofPlan(
+    return Plan(
         query=query,
+        inputs=(left, right),
         schema=schema,
-        explanation=_explanation(query, schema, placement),
-        left=left,
-        right=right,
-        placement=placement,
+        explanation=explanation,
+        strategy=strategy,
+        own=partial(own_asof, query=query),
+        follows_time=explanation.offloaded and placement.follows_time,
     )
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The join of batch frames over a window as a plan: on an accelerator, or by Spark itself."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 import logging
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from host import JoinError, Manifest
 from host.columns import plan_streams
@@ -18,7 +19,6 @@ from spark_offload.cluster.devices import Devices
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.explanation.cost import InputSize, devices_of, estimate_cost, join_size
 from spark_offload.explanation.explanations import Cause, Explanation, TermExplanation
-from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import (
     arrow_schema,
     check_batch_frame,
@@ -32,7 +32,6 @@ from spark_offload.partitioning.placement import (
     check_placement,
     choose_placement,
 )
-from spark_offload.partitioning.ranges import OrderProfile
 from spark_offload.partitioning.tagged import gauge_width
 from spark_offload.plan.accelerator import (
     SOFTWARE,
@@ -43,62 +42,31 @@ from spark_offload.plan.accelerator import (
     software_serves,
 )
 from spark_offload.plan.inputs import JoinInputs, checked_by_rules, checked_for_disorder
-from spark_offload.plan.plan import JoinPlan
+from spark_offload.plan.plan import Answer, Plan, by_spark_itself
 from spark_offload.task.handover import count_windows
 from spark_offload.task.join import JoinTask, arrow_function
 from spark_offload.verification.own_join import own_join
 
 __all__ = [
-    "BatchJoinPlan",
-    "OwnJoinPlan",
-    "WindowPlan",
+    "OnDevices",
     "can_fall_back",
     "make_plan",
     "own_join_plan",
 ]
 
-# The join over a window as a plan: its question to Spark itself, its size and its cost.
-
 
 @dataclass(frozen=True, kw_only=True)
-class WindowPlan(JoinPlan):
-    """A join over a window that is ready to run."""
-
-    query: JoinQuery
-
-    def estimated(self, *, count: bool = False) -> Explanation:
-        inputs = JoinInputs(self.left, self.right, self.query)
-        return self._estimated(inputs.profile() if count else None)
-
-    def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
-        return own_join(left, right, self.query)
-
-    def _estimated(
-        self,
-        profile: OrderProfile | None,
-        *,
-        manifest: Manifest | None = None,
-        devices: int = 1,
-    ) -> Explanation:
-        """Return the explanation with sizes and cost, from how the rows lie in time, if known."""
-        inputs = JoinInputs(self.left, self.right, self.query)
-        size = None if profile is None else join_size(self.query, profile, inputs.facts().width)
-        return replace(
-            self.explanation,
-            inputs=InputSize(None if profile is None else profile.rows, inputs.known_bytes()),
-            cost=estimate_cost(self.left, self.right, self.query, manifest, size, devices),
-        )
-
-
-# The join of batch frames on an accelerator as a plan.
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchJoinPlan(WindowPlan):
-    """A join of batch frames that is ready to run.
+class OnDevices:
+    """The strategy of a join of batch frames whose tasks have a device each.
 
     Parameters
     ----------
+    query : JoinQuery
+        What is joined.
+    schema : StructType
+        Columns of the answer.
+    name : str
+        What the join is called in Spark's plan.
     choice : Choice
         The devices.
     placement : Placement
@@ -113,6 +81,9 @@ class BatchJoinPlan(WindowPlan):
         Whether a task goes on in software from the first row that its device cannot hold.
     """
 
+    query: JoinQuery
+    schema: StructType
+    name: str
     choice: Choice
     placement: Placement
     trace: bool = False
@@ -120,46 +91,16 @@ class BatchJoinPlan(WindowPlan):
     width: int | None = None
     goes_on: bool = False
 
-    @property
-    def follows_time(self) -> bool:
-        return self.placement.follows_time
-
-    @property
-    def _tasks_see_a_part(self) -> bool:
-        """Whether rows that should be in order may be in different tasks, none of which sees both.
-
-        A task sees the order of the rows of its own keys, or of its own range of time, only. A
-        range for a count-based window begins with the last row before it, which need not be of the
-        same partition of the input.
-        """
-        placement = self.placement
-        apart = self.query.per_partition and placement.partitions > 1
-        return any(placement.keys) or placement.rule is not None or apart
-
-    def estimated(self, *, count: bool = False) -> Explanation:
-        profile, rule = self.placement.profile, self.placement.rule
-        if profile is None and count:
-            ranges = 1 if rule is None else rule.ranges
-            profile = JoinInputs(self.left, self.right, self.query).profile(ranges)
-        found = self._estimated(
-            profile,
-            manifest=self.choice.manifest if self.choice.is_estimated else None,
-            devices=devices_of(self.placement),
-        )
-        if rule is None or profile is None:
-            return found
-        return replace(found, partitioning=f"{found.partitioning}: {rule.cut(profile).note}")
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        cluster = cluster_of(self.left.sparkSession)
+    def __call__(self, left: DataFrame, right: DataFrame) -> Answer:
+        cluster = cluster_of(left.sparkSession)
         ship_packages(cluster)
         report, read = cluster.gather_tasks()
-        tagged = JoinInputs(self.left, self.right, self.query).tagged(self.placement)
+        tagged = JoinInputs(left, right, self.query).tagged(self.placement)
         task = JoinTask(
             query=self.query,
             devices=self.choice.source.shipped(cluster),
-            left=arrow_schema(self.left.schema, "left"),
-            right=arrow_schema(self.right.schema, "right"),
+            left=arrow_schema(left.schema, "left"),
+            right=arrow_schema(right.schema, "right"),
             output=arrow_schema(self.schema, "output"),
             trace=self.trace,
             progress=self.progress,
@@ -167,17 +108,53 @@ class BatchJoinPlan(WindowPlan):
             width=self.width,
             software=ship_bundle(cluster, SOFTWARE) if self.goes_on else None,
         )
-        named = arrow_function(task, self.explanation.name, report)
-        joined = self.checked(tagged.frame.mapInArrow(named, self.schema))
+        function = arrow_function(task, self.name, report)
+        joined = self.checked(tagged.frame.mapInArrow(function, self.schema), left, right)
         manifest = self.choice.manifest
         return joined, lambda: read().on_hardware(manifest)
 
-    def checked(self, answer: DataFrame) -> DataFrame:
-        """Return an answer that fails if a declared order does not hold, where no task sees it."""
-        if self.query.sorted and self._tasks_see_a_part:
-            # A null is seen in any row.
-            return checked_for_disorder(answer, self.left, self.right, self.query)
+    def checked(self, answer: DataFrame, left: DataFrame, right: DataFrame) -> DataFrame:
+        """Return an answer that fails if a declared order does not hold, where no task sees it.
+
+        A task sees the order of the rows of its own keys, or of its own range of time, only. A
+        range for a count-based window begins with the last row before it, which need not be of the
+        same partition of the input. A null is seen in any row.
+        """
+        placement = self.placement
+        apart = self.query.per_partition and placement.partitions > 1
+        in_parts = any(placement.keys) or placement.rule is not None or apart
+        if self.query.sorted and in_parts:
+            return checked_for_disorder(answer, left, right, self.query)
         return answer
+
+
+def _sized(
+    explanation: Explanation,
+    query: JoinQuery,
+    left: DataFrame,
+    right: DataFrame,
+    devices: OnDevices | None,
+    count: bool,
+) -> Explanation:
+    """Return the explanation with sizes and cost, from how the rows lie in time, if known."""
+    inputs = JoinInputs(left, right, query)
+    profile = rule = manifest = None
+    number = 1
+    if devices is not None:
+        profile, rule = devices.placement.profile, devices.placement.rule
+        number = devices_of(devices.placement)
+        manifest = devices.choice.manifest if devices.choice.is_estimated else None
+    if profile is None and count:
+        profile = inputs.profile(1 if rule is None else rule.ranges)
+    size = None if profile is None else join_size(query, profile, inputs.facts().width)
+    found = replace(
+        explanation,
+        inputs=InputSize(None if profile is None else profile.rows, inputs.known_bytes()),
+        cost=estimate_cost(left, right, query, manifest, size, number),
+    )
+    if rule is None or profile is None:
+        return found
+    return replace(found, partitioning=f"{found.partitioning}: {rule.cut(profile).note}")
 
 
 def make_plan(
@@ -193,7 +170,7 @@ def make_plan(
     build: bool = False,
     strict: bool = False,
     check: QueryCheck = check_query,
-) -> BatchJoinPlan:
+) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
     Jobs of Spark run for what an answer or an accelerator would be wrong without. Ranges of time
@@ -259,18 +236,27 @@ def make_plan(
         columns=tuple(schema.names),
         name=choice.name(query),
     )
-    return BatchJoinPlan(
+    devices = OnDevices(
         query=query,
         schema=schema,
-        explanation=explanation,
-        left=left,
-        right=right,
+        name=explanation.name,
         choice=choice,
         placement=placement,
         trace=trace,
         progress=progress,
         width=width,
         goes_on=goes_on,
+    )
+    return Plan(
+        query=query,
+        inputs=(left, right),
+        schema=schema,
+        explanation=explanation,
+        strategy=devices,
+        own=partial(own_join, query=query),
+        sized=partial(_sized, explanation, query, left, right, devices),
+        follows_time=placement.follows_time,
+        manifest=choice.manifest,
     )
 
 
@@ -299,16 +285,6 @@ def _window_text(query: JoinQuery, *, goes_on: bool) -> str:
 _LOG = logging.getLogger("spark_offload")
 
 
-@dataclass(frozen=True, kw_only=True)
-class OwnJoinPlan(WindowPlan):
-    """A join that Spark does by itself."""
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        joined = self.own_answer(self.left, self.right)
-        checked = checked_by_rules(joined, self.left, self.right, self.query)
-        return checked, lambda: JoinMetrics(())
-
-
 def can_fall_back(error: JoinError, query: JoinQuery) -> bool:
     """Whether Spark can answer a query that an accelerator could not serve for this reason.
 
@@ -328,7 +304,7 @@ def own_join_plan(
     partitions: int | None = None,
     partition_by: PartitionBy = None,
     check: QueryCheck = check_query,
-) -> OwnJoinPlan:
+) -> Plan:
     """Return the plan of Spark's own join; the explanation and the log say why.
 
     Parameters
@@ -371,7 +347,19 @@ def own_join_plan(
         name=f"Spark's own join: {query}",
         causes=causes,
     )
-    return OwnJoinPlan(query=query, schema=schema, explanation=explanation, left=left, right=right)
+
+    def joined(left: DataFrame, right: DataFrame) -> DataFrame:
+        return checked_by_rules(own_join(left, right, query), left, right, query)
+
+    return Plan(
+        query=query,
+        inputs=(left, right),
+        schema=schema,
+        explanation=explanation,
+        strategy=by_spark_itself(joined),
+        own=partial(own_join, query=query),
+        sized=partial(_sized, explanation, query, left, right, None),
+    )
 
 
 def _check_rules(left: DataFrame, right: DataFrame, query: JoinQuery) -> None:

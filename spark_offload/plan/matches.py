@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Aggregates of the matches of each left row as a plan: of pairs, or by a join aggregate."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,24 +17,20 @@ from host.protocol.manifest import JoinAggregateManifest
 from host.query.queries import Aggregate, JoinQuery
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.explanation.explanations import Explanation, TermExplanation
-from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import arrow_schema, find_column
 from spark_offload.plan.accelerator import SOFTWARE, Choice, QueryCheck, check_query, require_window
 from spark_offload.plan.inputs import JoinInputs
-from spark_offload.plan.join import BatchJoinPlan
-from spark_offload.plan.plan import JoinPlan, Plan
+from spark_offload.plan.join import OnDevices
+from spark_offload.plan.plan import Answer, Plan
 from spark_offload.task.matches import MatchTask, match_function
 from spark_offload.verification.own_operators import aggregated
 
 __all__ = [
-    "DeviceMatchesPlan",
-    "JoinAggregatePlan",
     "answer_schema",
     "check_aggregates",
     "check_matches",
     "explained",
-    "make_device_matches_plan",
-    "make_join_aggregate_plan",
+    "matches_plan",
     "numbered",
 ]
 
@@ -45,45 +42,8 @@ __all__ = [
 _NUMBER, _MATCH = "number of the left row", "match"
 """Columns that are added to the left and to the right rows."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class JoinAggregatePlan(Plan):
-    """Aggregates of matches that are ready to be computed.
-
-    Parameters
-    ----------
-    join : JoinPlan
-        The left outer join of the :func:`numbered` rows.
-    aggregates : mapping of str to Aggregate
-        What is computed of the right rows, by the name of its column.
-    left : DataFrame
-        The left rows as given.
-    schema : StructType
-        Columns of the answer.
-    explanation : Explanation
-        Where the join runs and why.
-    """
-
-    join: JoinPlan
-    aggregates: Mapping[str, Aggregate]
-    left: DataFrame
-    schema: StructType
-    explanation: Explanation
-
-    def estimated(self, *, count: bool = False) -> Explanation:
-        """Return the explanation of the join, with its size and cost where they are known."""
-        explanation = self.join.estimated(count=count)
-        assert isinstance(explanation, Explanation)
-        return explained(explanation, self.aggregates, self.schema, self.explanation.ordering)
-
-    def own_answer(self) -> DataFrame:
-        """Return the answer by Spark itself, in no order."""
-        pairs = self.join.own_answer(self.join.left, self.join.right)
-        return _reduced(pairs, self.join, self.aggregates)
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        answer = _reduced(self.join.dataframe(), self.join, self.aggregates)
-        return answer, self.join.metrics
+_EXACT = "the values of each piece of rows, or codes of them; exact"
+_OTHER_DEVICE = "or use a device of pairs, such as 'software:'"
 
 
 def check_aggregates(
@@ -118,30 +78,126 @@ def numbered(left: DataFrame, right: DataFrame) -> tuple[DataFrame, DataFrame]:
     )
 
 
-def make_join_aggregate_plan(
-    left: DataFrame, join: JoinPlan, aggregates: Mapping[str, Aggregate]
-) -> JoinAggregatePlan:
-    """Return the plan of aggregates of matches.
+def matches_plan(
+    left: DataFrame,
+    right: DataFrame,
+    join: Plan,
+    aggregates: Mapping[str, Aggregate],
+    *,
+    strict: bool = False,
+) -> Plan:
+    """Return the plan of aggregates of matches, by join aggregates if those are the devices.
 
     Parameters
     ----------
-    left : DataFrame
-        The left rows as given.
-    join : JoinPlan
-        The left outer join of the :func:`numbered` rows.
+    left, right : DataFrame
+        The rows as given.
+    join : Plan
+        The left outer join of the :func:`numbered` rows, with a query that :func:`check_matches`
+        has let pass.
     aggregates : mapping of str to Aggregate
         What :func:`check_aggregates` has let pass.
+    strict : bool
+        Whether it is an error that an accelerator cannot take a row, for which otherwise software
+        answers.
+
+    Raises
+    ------
+    UsageError
+        If the latency of pairs is asked for of a join aggregate, which sends none.
     """
     schema = answer_schema(join, aggregates)
-    explanation = explained(join.explanation, aggregates, schema, "in no order")
-    return JoinAggregatePlan(
-        join=join, aggregates=aggregates, left=left, schema=schema, explanation=explanation
+    pairs = join.strategy
+    reducing = pairs if isinstance(pairs, OnDevices) and pairs.choice.reduces else None
+    ordering = "in no order"
+    if reducing is not None:
+        if reducing.trace:
+            raise UsageError(
+                "trace has no meaning for a join aggregate, which sends no pairs; leave it out, "
+                f"{_OTHER_DEVICE}."
+            )
+        over = ", over all partitions" if join.follows_time else ""
+        where = "" if join.follows_time else "in each partition "
+        ordering = f"{where}by left {reducing.query.order[0]!r}{over}"
+
+    def own(*_: DataFrame) -> DataFrame:
+        return _reduced(join.own_answer(), join, aggregates)
+
+    def reduced(*_: DataFrame) -> Answer:
+        return _reduced(join.dataframe(), join, aggregates), join.metrics
+
+    def sized(count: bool) -> Explanation:
+        found = explained(join.estimated(count=count), aggregates, schema, ordering)
+        if reducing is None or found.cost is None:
+            return found
+        columns = {one.column for one in aggregates.values() if one.column is not None}
+        return replace(found, cost=found.cost.of_columns(len(columns), reducing.choice.manifest))
+
+    return Plan(
+        query=join.query,
+        inputs=(left, right),
+        schema=schema,
+        explanation=explained(join.explanation, aggregates, schema, ordering),
+        strategy=(
+            reduced
+            if reducing is None
+            else partial(
+                _on_devices, join=reducing, aggregates=aggregates, schema=schema, strict=strict
+            )
+        ),
+        own=own,
+        sized=sized,
+        keys=len(left.columns),
+        manifest=join.manifest,
     )
 
 
-def answer_schema(join: JoinPlan, aggregates: Mapping[str, Aggregate]) -> StructType:
+def _on_devices(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    join: OnDevices,
+    aggregates: Mapping[str, Aggregate],
+    schema: StructType,
+    strict: bool,
+) -> Answer:
+    """Let join aggregates reduce the matches: no task sees a pair, nothing is reduced twice.
+
+    Each left row is answered for by one task, which has all right rows that it may match: those of
+    its keys, or those of the range of time in which it leaves the window, with the halo of that
+    range.
+
+    Parameters
+    ----------
+    join : OnDevices
+        The left outer join of the numbered rows that has the same answer; it is not run.
+    """
+    cluster = cluster_of(left.sparkSession)
+    ship_packages(cluster)
+    report, read = cluster.gather_tasks()
+    inputs = JoinInputs(left, right, join.query)
+    tagged = inputs.tagged(join.placement)
+    task = MatchTask(
+        query=join.query,
+        aggregates=aggregates,
+        devices=join.choice.source.shipped(cluster),
+        left=arrow_schema(left.schema, "left"),
+        right=arrow_schema(right.schema, "right"),
+        output=arrow_schema(schema, "output"),
+        progress=join.progress,
+        halos=tagged.halos,
+        width=inputs.facts().width,
+        software=None if strict else ship_bundle(cluster, SOFTWARE),
+    )
+    function = match_function(task, join.name, report)
+    answer = join.checked(tagged.frame.mapInArrow(function, schema), left, right)
+    manifest = join.choice.manifest
+    return answer, lambda: read().on_hardware(manifest)
+
+
+def answer_schema(join: Plan, aggregates: Mapping[str, Aggregate]) -> StructType:
     """Return the columns of the answer; raises if Spark cannot compute an aggregate of them."""
-    empty = join.left.sparkSession.createDataFrame([], join.schema)  # no join is run for it
+    empty = join.inputs[0].sparkSession.createDataFrame([], join.schema)  # no join is run for it
     return _reduced(empty, join, aggregates).schema
 
 
@@ -173,9 +229,9 @@ def explained(
     )
 
 
-def _reduced(pairs: DataFrame, join: JoinPlan, aggregates: Mapping[str, Aggregate]) -> DataFrame:
+def _reduced(pairs: DataFrame, join: Plan, aggregates: Mapping[str, Aggregate]) -> DataFrame:
     """Return a row for each left row, from the rows of the left outer join."""
-    own, other = join.left.columns, join.right.columns
+    own, other = (frame.columns for frame in join.inputs)
     # Positions as names: no name of the user's can clash or need quoting.
     lefts = {name: f"l{at}" for at, name in enumerate(own)}
     rights = {name: f"r{at}" for at, name in enumerate(other)}
@@ -190,114 +246,6 @@ def _reduced(pairs: DataFrame, join: JoinPlan, aggregates: Mapping[str, Aggregat
     return grouped.select(
         *(F.col("row")[lefts[name]].alias(name) for name in own if name != _NUMBER),
         *(F.col(f"v{at}").alias(name) for at, name in enumerate(aggregates)),
-    )
-
-
-# Aggregates of matches on join aggregates: no task sees a pair, and nothing is reduced twice.
-#
-# Each left row is answered for by one task, which has all right rows that it may match: those of
-# its keys, or those of the range of time in which it leaves the window, with the halo of that
-# range.
-
-_EXACT = "the values of each piece of rows, or codes of them; exact"
-_OTHER_DEVICE = "or use a device of pairs, such as 'software:'"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DeviceMatchesPlan(JoinAggregatePlan):
-    """Aggregates of matches that accelerators reduce.
-
-    Parameters
-    ----------
-    join : BatchJoinPlan
-        The left outer join of the numbered rows that has the same answer; it is not run.
-    right : DataFrame
-        The right rows as given.
-    goes_on : bool
-        Whether software answers for rows that the accelerator cannot take.
-    """
-
-    join: BatchJoinPlan
-    right: DataFrame
-    goes_on: bool
-
-    def estimated(self, *, count: bool = False) -> Explanation:
-        found = super().estimated(count=count)
-        assert found.cost is not None
-        columns = {one.column for one in self.aggregates.values() if one.column is not None}
-        cost = found.cost.of_columns(len(columns), self.join.choice.manifest)
-        return replace(found, cost=cost)
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        join = self.join
-        cluster = cluster_of(self.left.sparkSession)
-        ship_packages(cluster)
-        report, read = cluster.gather_tasks()
-        inputs = JoinInputs(self.left, self.right, join.query)
-        tagged = inputs.tagged(join.placement)
-        task = MatchTask(
-            query=join.query,
-            aggregates=self.aggregates,
-            devices=join.choice.source.shipped(cluster),
-            left=arrow_schema(self.left.schema, "left"),
-            right=arrow_schema(self.right.schema, "right"),
-            output=arrow_schema(self.schema, "output"),
-            progress=join.progress,
-            halos=tagged.halos,
-            width=inputs.facts().width,
-            software=ship_bundle(cluster, SOFTWARE) if self.goes_on else None,
-        )
-        function = match_function(task, self.explanation.name, report)
-        answer = join.checked(tagged.frame.mapInArrow(function, self.schema))
-        manifest = join.choice.manifest
-        return answer, lambda: read().on_hardware(manifest)
-
-
-def make_device_matches_plan(
-    left: DataFrame,
-    right: DataFrame,
-    join: BatchJoinPlan,
-    aggregates: Mapping[str, Aggregate],
-    *,
-    goes_on: bool,
-) -> DeviceMatchesPlan:
-    """Return the plan of aggregates of matches that join aggregates reduce.
-
-    Parameters
-    ----------
-    left, right : DataFrame
-        The rows as given.
-    join : BatchJoinPlan
-        The left outer join of the numbered rows, with a query that :func:`check_matches` has let
-        pass.
-    aggregates : mapping of str to Aggregate
-        What is computed of the right columns.
-    goes_on : bool
-        Whether software answers for rows that the accelerator cannot take.
-
-    Raises
-    ------
-    UsageError
-        If the latency of pairs is asked for.
-    """
-    if join.trace:
-        raise UsageError(
-            "trace has no meaning for a join aggregate, which sends no pairs; leave it out, "
-            f"{_OTHER_DEVICE}."
-        )
-    schema = answer_schema(join, aggregates)
-    over = ", over all partitions" if join.follows_time else ""
-    where = "" if join.follows_time else "in each partition "
-    ordering = f"{where}by left {join.query.order[0]!r}{over}"
-    explanation = explained(join.explanation, aggregates, schema, ordering)
-    return DeviceMatchesPlan(
-        join=join,
-        aggregates=aggregates,
-        left=left,
-        right=right,
-        schema=schema,
-        explanation=explanation,
-        goes_on=goes_on,
     )
 
 

@@ -1,98 +1,89 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A join or an aggregation as a plan, and the plan behind a frame."""
+"""A query that is checked, with the way in which it runs: a plan, and the plan of a frame."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
-from weakref import WeakValueDictionary
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from host import UsageError
-from host.query.queries import AsofQuery, JoinQuery
-from spark_offload.cluster.machines import is_connect
-from spark_offload.cluster.query_plans import analysed, children
+from host import FailureError, Manifest, UsageError
+from host.query.queries import AggregateQuery, AsofQuery, JoinQuery
 from spark_offload.errors import kit_errors
-from spark_offload.explanation.explanations import AggregateExplanation, Explanation
+from spark_offload.explanation.explanations import Explanation
 from spark_offload.measures import JoinMetrics
+from spark_offload.verification.comparison import Verification, compare_keyed, compare_rows
 
 __all__ = [
-    "JoinPlan",
-    "JoinsByColumn",
+    "Answer",
     "Plan",
+    "Strategy",
+    "by_spark_itself",
     "explain",
     "metrics",
-    "plan_behind",
     "plan_of",
     "remember",
+    "verify",
 ]
-
-# Find the joins behind a frame in Spark's plan of it.
-#
-# Spark gives every column that an operator makes a number of its own, and operators behind it
-# keep the number. So a join is known again by the number of its first column.
-
-AnyPlan = TypeVar("AnyPlan")
-
-
-class JoinsByColumn(Generic[AnyPlan]):
-    """Plans of joins by the number of the first column of their answers.
-
-    A plan is forgotten when nobody else holds it. Spark Connect does not show plans, so nothing is
-    kept there, and nothing found.
-    """
-
-    def __init__(self) -> None:
-        self._plans: WeakValueDictionary[str, AnyPlan] = WeakValueDictionary()
-
-    def note(self, frame: DataFrame, plan: AnyPlan) -> None:
-        """Remember that ``frame`` is the answer of ``plan``."""
-        if not is_connect(frame):
-            number = _first_column(analysed(frame))
-            if number is not None:
-                self._plans[number] = plan
-
-    def behind(self, frame: DataFrame) -> list[AnyPlan]:
-        """Return the plans of the joins that a frame is derived from, the last join first."""
-        found: list[AnyPlan] = []
-        if is_connect(frame):
-            return found
-        for node in _nodes(analysed(frame)):
-            plan = self._plans.get(_first_column(node) or "")
-            if plan is not None and all(plan is not other for other in found):
-                found.append(plan)
-        return found
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    """Yield a node of a plan and all below it, level by level."""
-    level = [node]
-    while level:
-        yield from level
-        level = [child for one in level for child in children(one)]
-
-
-def _first_column(node: Any) -> str | None:
-    """Return the number of the first column of a node; None if it has none that is resolved."""
-    output = node.output()
-    return str(output.apply(0).exprId()) if output.size() else None
-
-
-# A join or an aggregation as a plan: everything checked and decided, nothing run.
 
 _ATTRIBUTE = "_splitjoin_plan"
 
+Answer: TypeAlias = "tuple[DataFrame, Callable[[], JoinMetrics]]"
+"""The rows of an answer, and what reads the measurements of its tasks."""
 
-class Plan(ABC):
-    """What is ready to run: a join or an aggregation."""
+Strategy: TypeAlias = Callable[..., Answer]
+"""A way to the answer: takes the inputs of a plan, in their order."""
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan:
+    """A query that is ready to run: a join or an aggregation, of batch frames or of streams.
+
+    Parameters
+    ----------
+    query : JoinQuery, AsofQuery or AggregateQuery
+        What is asked.
+    inputs : tuple of DataFrame
+        The left and the right rows of a join; the rows of an aggregation.
+    schema : StructType
+        Columns of the answer.
+    explanation : Explanation
+        Where it runs and why.
+    strategy : Strategy
+        How the inputs become the answer.
+    own : callable
+        How Spark by itself makes the same answer of the inputs, in no order, to verify it with.
+    sized : callable, optional
+        Returns the explanation with the size of the inputs and the cost; takes whether the order
+        columns may be read for that.
+    keys : int, optional
+        So many columns of the answer tell its rows apart, and floats in the others are nearly
+        equal in the same answers. Left out, rows of the same answers are equal.
+    follows_time : bool
+        Whether the partitions of the answer, one after another, are in the order of arrival.
+    manifest : Manifest, optional
+        What describes the accelerators of the tasks.
+    """
+
+    query: JoinQuery | AsofQuery | AggregateQuery
+    inputs: tuple[DataFrame, ...]
     schema: StructType
-    explanation: Explanation | AggregateExplanation
+    explanation: Explanation
+    strategy: Strategy
+    own: Callable[..., DataFrame]
+    sized: Callable[[bool], Explanation] | None = None
+    keys: int | None = None
+    follows_time: bool = False
+    manifest: Manifest | None = None
 
-    def explain(self, *, count: bool = False) -> Explanation | AggregateExplanation:
+    @property
+    def device(self) -> str:
+        """Address of the device or the devices, as explained."""
+        return self.explanation.device
+
+    def explain(self, *, count: bool = False) -> Explanation:
         """Print where it runs and why; return the same as a value.
 
         Parameters
@@ -105,75 +96,56 @@ class Plan(ABC):
         print(explanation)
         return explanation
 
-    def estimated(self, *, count: bool = False) -> Explanation | AggregateExplanation:
+    def estimated(self, *, count: bool = False) -> Explanation:
         """Return the explanation with the size of the inputs and the cost, where they are known."""
-        return self.explanation
+        return self.explanation if self.sized is None else self.sized(count)
 
     def dataframe(self) -> DataFrame:
         """Return the answer as a frame; like every frame it is computed when it is used."""
-        return self._frame_and_metrics[0]
+        return self._answer[0]
 
     def metrics(self) -> JoinMetrics:
         """Return what the tasks have measured so far; complete once an action has ended."""
-        return self._frame_and_metrics[1]()
+        return self._answer[1]()
+
+    def own_answer(self) -> DataFrame:
+        """Return the answer by Spark itself, in no order."""
+        return self.own(*self.inputs)
+
+    def verify(
+        self, *, share: float = 1.0, raises: bool = True, answer: DataFrame | None = None
+    ) -> Verification:
+        """Run the plan and Spark's own query, and compare; see :func:`verify`.
+
+        Parameters
+        ----------
+        answer : DataFrame, optional
+            The rows that are compared, such as those read from where they were written. Left out,
+            those of this plan.
+        """
+        if not 0 < share <= 1:
+            raise UsageError(f"share must be above 0 and at most 1, not {share!r}.")
+        answer = self.dataframe() if answer is None else answer
+        if self.keys is not None:
+            found = compare_keyed(answer, self.own_answer(), self.keys, share)
+        else:
+            assert not isinstance(self.query, AggregateQuery), "its rows have keys"
+            found = compare_rows(answer, self.own, self.inputs, self.query.how, share)
+        if raises and not found.agrees:
+            raise FailureError(str(found))
+        return found
 
     @cached_property
-    def _frame_and_metrics(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
+    def _answer(self) -> Answer:
         with kit_errors():
-            frame, read = self._run()
+            frame, read = self.strategy(*self.inputs)
         remember(frame, self)
         return frame, read
 
-    @abstractmethod
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        """Return the answer, and the function that reads what was measured."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class JoinPlan(Plan):
-    """A join that is ready to run; made by :func:`~spark_offload.plan_join`.
-
-    Parameters
-    ----------
-    query : JoinQuery or AsofQuery
-        What is joined.
-    schema : StructType
-        Columns of the answer.
-    explanation : Explanation
-        Where it runs and why.
-    left, right : DataFrame
-        The inputs.
-    """
-
-    query: JoinQuery | AsofQuery
-    schema: StructType
-    explanation: Explanation
-    left: DataFrame
-    right: DataFrame
-
-    @property
-    def device(self) -> str:
-        """Address of the device or the devices, as explained."""
-        return self.explanation.device
-
-    @property
-    def follows_time(self) -> bool:
-        """Whether the partitions of the answer, one after another, are in the order of arrival."""
-        return False
-
-    @abstractmethod
-    def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
-        """Return the answer to the same question about two inputs by Spark itself, in no order.
-
-        Raises
-        ------
-        UsageError
-            If Spark cannot answer it.
-        """
-
-
-_JOINS: JoinsByColumn[Plan] = JoinsByColumn()
-"""All joins and aggregations whose frames are there."""
+def by_spark_itself(own: Callable[..., DataFrame]) -> Strategy:
+    """Return the strategy of a plan whose answer Spark computes itself; no task measures that."""
+    return lambda *inputs: (own(*inputs), lambda: JoinMetrics(()))
 
 
 def remember(frame: DataFrame, plan: Plan) -> None:
@@ -182,10 +154,9 @@ def remember(frame: DataFrame, plan: Plan) -> None:
     The frame itself holds the plan, so the two, which know each other, are freed together.
     """
     vars(frame)[_ATTRIBUTE] = plan
-    _JOINS.note(frame, plan)
 
 
-def plan_of(frame: DataFrame) -> Plan:
+def plan_of(frame: Any) -> Plan:
     """Return the plan of a frame that a function of this package returned."""
     # Not by getattr(): to a frame, the name of an attribute that it lacks is that of a column.
     plan = vars(frame).get(_ATTRIBUTE) if isinstance(frame, DataFrame) else None
@@ -197,50 +168,56 @@ def plan_of(frame: DataFrame) -> Plan:
     return plan
 
 
-def plan_behind(frame: DataFrame) -> Plan:
-    """Return the plan of the join or aggregation that a frame is, or that it is derived from.
-
-    Raises
-    ------
-    UsageError
-        If there is no such join, its frame is gone, or there are several.
-    """
-    if not isinstance(frame, DataFrame) or _ATTRIBUTE in vars(frame):
-        return plan_of(frame)
-    found = _JOINS.behind(frame)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UsageError(
-            f"This DataFrame is derived from {len(found)} joins; give the frame that stream_join "
-            f"or asof_join returned for one of them."
-        )
-    raise UsageError(
-        "No join is behind this DataFrame, or the frame that stream_join or asof_join returned is "
-        "gone; keep that frame in a variable, for its plan is kept with it. (Spark Connect does "
-        "not show what a frame is derived from: give the frame of the join itself.)"
-    )
-
-
-def explain(frame: DataFrame, *, count: bool = False) -> Explanation | AggregateExplanation:
-    """Print where what is behind ``frame`` runs and why; return the same as a value.
+def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
+    """Print where the query behind ``frame`` runs and why; return the same as a value.
 
     Parameters
     ----------
     frame : DataFrame
-        What :func:`~spark_offload.stream_join` or :func:`~spark_offload.asof_join` returned, or a
-        frame derived from it.
+        What :func:`~spark_offload.stream_join` or another function of this package returned.
     count : bool
         Whether to let Spark read the order columns of both inputs, for the number of rows and an
         estimate of the cycles, unless that has been done for the sake of the join. Of streams it
         has no meaning.
     """
-    return plan_behind(frame).explain(count=count)
+    return plan_of(frame).explain(count=count)
 
 
 def metrics(frame: DataFrame) -> JoinMetrics:
-    """Return what the tasks of the join behind ``frame`` have measured so far.
+    """Return what the tasks behind ``frame``, which a function of this package returned, measured.
 
-    ``frame`` is a join, or derived from one.
+    It is complete once an action has ended.
     """
-    return plan_behind(frame).metrics()
+    return plan_of(frame).metrics()
+
+
+def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Verification:
+    """Run what a function of this package returned, and Spark's own, and compare.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The join of batch frames, over a time-based window, or the aggregation. That of a stream is
+        run over the data that its sources hold now, as Spark's own is: from their beginning, in
+        micro-batches that the options of the sources cut.
+    share : float
+        Share of the left rows whose results are compared: above 0, up to 1. Which rows depends on
+        their values only. In a right outer join it is a share of the right rows, and a full outer
+        join is compared as a whole.
+    raises : bool
+        Whether a difference is an error.
+
+    Returns
+    -------
+    Verification
+        How many pairs were compared, and how many differ.
+
+    Raises
+    ------
+    UsageError
+        If the frame is no such join, its window is count-based, or a share of a full outer join is
+        asked for.
+    FailureError
+        If the answers differ, or Spark fails; an error inside a task is raised as itself.
+    """
+    return plan_of(frame).verify(share=share, raises=raises, answer=frame)

@@ -7,8 +7,9 @@ for late rows; so these are the same as without the kit. A pane stands at its be
 the same windows as its rows are; the watermark is taken from the rows.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 import logging
 
 import pyarrow as pa
@@ -25,8 +26,7 @@ from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
 from spark_offload.cluster.by_value import carrying
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.errors import raised
-from spark_offload.explanation.explanations import Cause, StreamAggregateExplanation
-from spark_offload.measures import JoinMetrics
+from spark_offload.explanation.explanations import Cause, Explanation
 from spark_offload.partitioning.columns import (
     answer_schema,
     arrow_schema,
@@ -35,11 +35,13 @@ from spark_offload.partitioning.columns import (
     told_apart,
 )
 from spark_offload.plan.accelerator import OWN, device_text
-from spark_offload.plan.aggregate import AggregatePlan, unsupported
+from spark_offload.plan.aggregate import aggregate_plan, unsupported
+from spark_offload.plan.plan import Answer, Plan
 from spark_offload.stream.checks import delay, require_watermark, without_watermarks
 from spark_offload.stream.metrics import (
     AGGREGATES,
     RESULTS,
+    measured_by,
     metrics_name,
     observed_panes,
     observed_results,
@@ -56,8 +58,6 @@ from spark_offload.task.operators import AggregateTask
 from spark_offload.verification.own_operators import own_aggregate, own_windows
 
 __all__ = [
-    "AggregateStreamPlan",
-    "OwnAggregateStreamPlan",
     "make_aggregate_stream_plan",
 ]
 
@@ -67,14 +67,27 @@ QUESTION = "question"
 """Column of panes whose type is what the aggregation asks."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AggregateStreamPlan(AggregatePlan):
-    """An aggregation of a stream that is ready to run.
+def _of_panes(
+    frame: DataFrame,
+    *,
+    query: AggregateQuery,
+    answer: StructType,
+    name: str,
+    title: str,
+    question: Mapping[str, str],
+    device: str | None,
+    goes_on: bool,
+) -> Answer:
+    """Reduce rows to panes in tasks, and panes to windows by Spark.
 
     Parameters
     ----------
+    answer : StructType
+        Columns of the answer.
     name : str
         Under which the progress of a query has the numbers of this aggregation.
+    title : str
+        What the aggregation is called in Spark's plan.
     question : mapping of str to str
         What must stay the same for as long as a checkpoint is used.
     device : str or None
@@ -82,60 +95,37 @@ class AggregateStreamPlan(AggregatePlan):
     goes_on : bool
         Whether the host goes on from the first rows for which an accelerator has no room.
     """
-
-    name: str
-    question: Mapping[str, str]
-    device: str | None = None
-    goes_on: bool = False
-
-    def metrics(self) -> JoinMetrics:
-        """Raise: the query that runs it is measured, not its frame."""
-        raise UsageError(
-            "A streaming frame has no metrics before a query runs it; read "
-            "spark_offload.stream_aggregate_metrics(query), query being what start() returned."
-        )
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        cluster = cluster_of(self.frame.sparkSession, streaming=True)
-        ship_packages(cluster)
-        # Names of its own: none of the user's can clash or need quoting.
-        query, rows = _renamed(self.frame, self.query)
-        phases = Phases(query)
-        first = phases.panes
-        given = arrow_schema(rows.schema, "frame")
-        question = pa.field(QUESTION, question_type(self.question))
-        schema = panes_schema(WindowAggregation(given, first).schema, question)
-        device = None if self.device is None else ship_bundle(cluster, self.device)
-        task = AggregateTask(first, given, schema, device=device, goes_on=self.goes_on)
-        function = panes_function(task, self.explanation.name)
-        event_time = {BOUNDARIES[0]: self.frame.schema[self.query.time].metadata}
-        panes = rows.mapInArrow(
-            carrying(cluster.luggage, function),
-            StructType(
-                [
-                    StructField(field.name, field.dataType, True, event_time.get(field.name))
-                    for field in from_arrow_schema(schema)
-                ]
-            ),
-        ).observe(self.name, *observed_panes())
-        second = replace(phases.windows, keys=(*query.keys, QUESTION))
-        values = {name: _combined(one, phases) for name, one in query.aggregates.items()}
-        windows = own_windows(panes, second, values)
-        names = [*BOUNDARIES, *query.keys, *query.aggregates]
-        columns = [
-            _of_type(windows[name], windows.schema[name], field)
-            for name, field in zip(names, self.schema, strict=True)
-        ]
-        answer = windows.select(*columns)
-        return answer.observe(f"{self.name}-{RESULTS}", *observed_results()), self.metrics
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnAggregateStreamPlan(AggregateStreamPlan):
-    """An aggregation of a stream that Spark does by itself."""
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        return self.own_answer(), self.metrics
+    cluster = cluster_of(frame.sparkSession, streaming=True)
+    ship_packages(cluster)
+    # Names of its own: none of the user's can clash or need quoting.
+    renamed, rows = _renamed(frame, query)
+    phases = Phases(renamed)
+    first = phases.panes
+    given = arrow_schema(rows.schema, "frame")
+    asked = pa.field(QUESTION, question_type(question))
+    schema = panes_schema(WindowAggregation(given, first).schema, asked)
+    shipped = None if device is None else ship_bundle(cluster, device)
+    task = AggregateTask(first, given, schema, device=shipped, goes_on=goes_on)
+    event_time = {BOUNDARIES[0]: frame.schema[query.time].metadata}
+    panes = rows.mapInArrow(
+        carrying(cluster.luggage, panes_function(task, title)),
+        StructType(
+            [
+                StructField(field.name, field.dataType, True, event_time.get(field.name))
+                for field in from_arrow_schema(schema)
+            ]
+        ),
+    ).observe(name, *observed_panes())
+    second = replace(phases.windows, keys=(*renamed.keys, QUESTION))
+    values = {result: _combined(one, phases) for result, one in renamed.aggregates.items()}
+    windows = own_windows(panes, second, values)
+    names = [*BOUNDARIES, *renamed.keys, *renamed.aggregates]
+    columns = [
+        _of_type(windows[given_name], windows.schema[given_name], field)
+        for given_name, field in zip(names, answer, strict=True)
+    ]
+    observed = windows.select(*columns).observe(f"{name}-{RESULTS}", *observed_results())
+    return observed, measured_by("stream_aggregate_metrics")
 
 
 def make_aggregate_stream_plan(
@@ -145,7 +135,7 @@ def make_aggregate_stream_plan(
     device: str | None = None,
     partitions: int | None = None,
     strict: bool = False,
-) -> AggregateStreamPlan:
+) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
     Raises
@@ -174,17 +164,22 @@ def make_aggregate_stream_plan(
         cause = unsupported(error)
     question = question_of_aggregation(query, frame.schema.simpleString())
     name = metrics_name(question, frame, kind=AGGREGATES)
-    kind = AggregateStreamPlan if cause is None else OwnAggregateStreamPlan
-    return kind(
+    explanation = _explanation(frame, query, schema, name, description, cause)
+    strategy = partial(
+        _of_panes,
         query=query,
-        schema=schema,
-        explanation=_explanation(frame, query, schema, name, description, cause),
-        frame=frame,
+        answer=schema,
+        name=name,
+        title=explanation.name,
+        question=question,
         device=device,
         goes_on=not strict,
-        name=name,
-        question=question,
     )
+    if cause is None:
+        return aggregate_plan(frame, query, explanation, schema, strategy)
+    own = partial(own_aggregate, query=query)
+    measured = measured_by("stream_aggregate_metrics")
+    return aggregate_plan(frame, query, explanation, schema, lambda one: (own(one), measured))
 
 
 def _renamed(frame: DataFrame, query: AggregateQuery) -> tuple[AggregateQuery, DataFrame]:
@@ -240,9 +235,9 @@ def _explanation(
     name: str,
     device: str,
     cause: Cause | None,
-) -> StreamAggregateExplanation:
+) -> Explanation:
     late = delay(frame.schema, query.time)
-    return StreamAggregateExplanation(
+    return Explanation(
         device=device,
         partitions=state_partitions(frame.sparkSession),
         partitioning=f"as Spark spreads windows and keys over its state ({SHUFFLE_PARTITIONS})",

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a query over streams asks of its inputs, and where it runs and why."""
 
-from dataclasses import dataclass
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType, TimestampType
 
@@ -13,12 +11,10 @@ from host.query.queries import JoinQuery, OnFailure
 from host.reference.types import JoinType
 from spark_offload.cluster.machines import cluster_of, is_connect
 from spark_offload.cluster.query_plans import delaying_operator
-from spark_offload.explanation.explanations import Explanation
 from spark_offload.partitioning.columns import check_frame, find_column, quoted
 from spark_offload.stream.task import SHUFFLE_PARTITIONS, state_partitions
 
 __all__ = [
-    "StreamExplanation",
     "arrival_text",
     "check_streams",
     "delay",
@@ -184,40 +180,6 @@ _UNCHECKED = (
     "; Spark Connect shows no plans, so it was not checked that no operator before the join holds "
     "rows back, whose rows would all be late"
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class StreamExplanation(Explanation):
-    """Where one streaming join runs and why; ``partitions`` counts groups of rows.
-
-    Parameters
-    ----------
-    state : str
-        Where the rows are kept that can still be met.
-    watermark : str
-        Which rows are late, and when rows are forgotten.
-    metrics : str
-        Name under which the progress of a query has the numbers of this join.
-    """
-
-    state: str
-    watermark: str
-    metrics: str
-
-    def lines(self) -> list[tuple[str, str]]:
-        """Return what there is to say, with a heading each."""
-        named = dict(super().lines())
-        named["groups"] = named.pop("partitions")
-        order = ("device", "accelerator", "groups", "join", "terms", "window", "arrival")
-        return [
-            *((name, named[name]) for name in order),
-            ("watermark", self.watermark),
-            ("state", self.state),
-            ("results", named["results"]),
-            ("columns", named["columns"]),
-            ("metrics", self.metrics),
-            ("in Spark", named["in Spark"]),
-        ]
 
 
 def window_text(query: JoinQuery, *, goes_on: bool) -> str:

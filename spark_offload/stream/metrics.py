@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a query over streams did in each micro-batch, read from the progress that Spark keeps."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 import hashlib
 import json
@@ -13,10 +13,11 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from host import UsageError
 from spark_offload.cluster.machines import is_connect
 from spark_offload.cluster.pools import PoolDecision
 from spark_offload.cluster.query_plans import analysed
-from spark_offload.measures import Stopwatch
+from spark_offload.measures import JoinMetrics, Stopwatch
 from spark_offload.stream.processor import NUMBERS
 from spark_offload.task.join import ArrowFunction, task_function
 from spark_offload.task.operators import AggregateTask, results_of
@@ -29,6 +30,7 @@ __all__ = [
     "MicroBatch",
     "PANE_NUMBERS",
     "RESULTS",
+    "measured_by",
     "metrics_name",
     "observed_by_name",
     "observed_columns",
@@ -347,6 +349,24 @@ def _micro_batch(progress: Any, name: str, observed: dict[str, Any]) -> Aggregat
         results=int(observed[RESULTS]),
         **measured,
     )
+
+
+def measured_by(function: str) -> Callable[[], JoinMetrics]:
+    """Return what a plan of streams has for metrics: an error, as a query is measured, no frame.
+
+    Parameters
+    ----------
+    function : str
+        The function that reads the numbers of a query.
+    """
+
+    def refuse() -> JoinMetrics:
+        raise UsageError(
+            f"A streaming frame has no metrics before a query runs it; read "
+            f"spark_offload.{function}(query), query being what start() returned."
+        )
+
+    return refuse
 
 
 # Names under which the progress of a query has the numbers of its joins and aggregations.

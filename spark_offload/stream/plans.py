@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins of two streams as plans: everything checked and decided, no query started."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from host import Ordering, UsageError
 from host.operators.asof import AsofStream
 from host.query.quantities import Duration
-from host.query.queries import AsofQuery, JoinQuery, Term
+from host.query.queries import AsofQuery, JoinQuery
 from host.reference.arrivals import Side
-from spark_offload.cluster.devices import Devices, DeviceSource
+from spark_offload.cluster.devices import Devices
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.explanation.explanations import Explanation
-from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import (
     arrow_schema,
     find_column,
@@ -31,10 +33,8 @@ from spark_offload.plan.accelerator import (
     software_serves,
 )
 from spark_offload.plan.asof import key_terms
-from spark_offload.plan.join import WindowPlan
-from spark_offload.plan.plan import JoinPlan
+from spark_offload.plan.plan import Answer, Plan
 from spark_offload.stream.checks import (
-    StreamExplanation,
     arrival_text,
     check_streams,
     delay,
@@ -49,7 +49,7 @@ from spark_offload.stream.checks import (
 )
 from spark_offload.stream.graph import StreamInput, StreamNames, key_types, stream_frame
 from spark_offload.stream.groups import group_keys
-from spark_offload.stream.metrics import metrics_name
+from spark_offload.stream.metrics import measured_by, metrics_name
 from spark_offload.stream.task import (
     AsofStreamTask,
     StreamTask,
@@ -58,49 +58,15 @@ from spark_offload.stream.task import (
     require_state_store,
     state_partitions,
 )
+from spark_offload.verification.own_join import own_join
 from spark_offload.verification.own_operators import own_asof
 
 __all__ = [
-    "AsofStreamPlan",
-    "GroupedPlan",
-    "StreamJoinPlan",
+    "Setting",
     "grouping_of",
     "make_asof_stream_plan",
     "make_stream_plan",
 ]
-
-# What the plans of all joins of streams have in common.
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupedPlan(JoinPlan):
-    """A join of streams that is ready to run, group by group.
-
-    Parameters
-    ----------
-    groups : tuple of int
-        Keys of the groups of rows; empty: one for each partition of the state.
-    name : str
-        Under which the progress of a query has the numbers of this join.
-    question : mapping of str to str
-        What must stay the same for as long as a checkpoint is used.
-    """
-
-    groups: tuple[int, ...]
-    name: str
-    question: Mapping[str, str]
-
-    def estimated(self, *, count: bool = False) -> Explanation:
-        """Return the explanation; a stream has no size before it runs."""
-        return self.explanation
-
-    def metrics(self) -> JoinMetrics:
-        """Raise: a streaming join is measured by the query that runs it, not by its frame."""
-        raise UsageError(
-            "A streaming frame has no metrics before a query runs it; read "
-            "spark_offload.stream_metrics(query), query being what start() returned."
-        )
-
 
 # The streaming join as a plan: everything checked and decided, no query started.
 
@@ -111,71 +77,129 @@ SLICES = 8
 """Slices of the span of time for which rows are kept."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StreamJoinPlan(GroupedPlan, WindowPlan):
-    """A streaming join that is ready to run.
+@dataclass(frozen=True)
+class Setting:
+    """What the plans of all joins of streams settle in the same way, before any is made.
 
     Parameters
     ----------
-    choice : Choice
-        The devices.
-    goes_on : bool
-        Whether software joins rows whose window outgrows the device.
+    groups : tuple of int
+        Keys of the groups of rows; empty: one for each partition of the state.
+    number : int
+        Groups there are.
+    grouping : str
+        What rows are grouped by, and why into so many.
+    state : str
+        Where rows are kept.
+    question : mapping of str to str
+        What must stay the same for as long as a checkpoint is used.
+    name : str
+        Under which the progress of a query has the numbers of the join.
     """
 
-    query: JoinQuery
-    choice: Choice
-    goes_on: bool = False
+    groups: tuple[int, ...]
+    number: int
+    grouping: str
+    state: str
+    question: Mapping[str, str]
+    name: str
 
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        cluster = cluster_of(self.left.sparkSession, streaming=True)
-        ship_packages(cluster)
-        software = ship_bundle(cluster, SOFTWARE) if self.goes_on else None
-        task = self._task(self.choice.source.shipped(cluster), software)
-        frame = stream_frame(
-            (self._input(self.left, LEFT), self._input(self.right, RIGHT)),
-            key_types(
-                self.left.schema,
-                self.right.schema,
-                [(term.left, term.right) for term in _equalities(self.query)],
-            ),
-            task,
-            StreamNames(_JOIN, self.name, self.explanation.name),
-            self.schema,
-            cluster.luggage,
+    @classmethod
+    def of(
+        cls,
+        left: DataFrame,
+        right: DataFrame,
+        query: JoinQuery,
+        partitions: int | None,
+        how: str = "",
+    ) -> "Setting":
+        """Settle it for a join; raises if the state store or the number of groups will not do.
+
+        Parameters
+        ----------
+        how : str
+            What is asked beyond the pairs of the query, which must stay the same as well.
+        """
+        require_partitions(partitions)
+        session = left.sparkSession
+        groups, grouping = grouping_of(query, partitions)
+        store = require_state_store(session)
+        number = len(groups) or state_partitions(session)
+        question = question_of(query, left.schema.simpleString(), right.schema.simpleString())
+        if how:
+            question |= {"how": how}
+        name = metrics_name(question, left, right)
+        if groups:
+            question |= question_of_groups(len(groups))
+        state = f"{store}; {state_text(session, number)}"
+        return cls(groups, number, grouping, state, question, name)
+
+    def explained(self, **words: Any) -> Explanation:
+        """Return the explanation of a join, from what only this join has to say."""
+        return Explanation(
+            partitions=self.number,
+            partitioning=self.grouping,
+            state=self.state,
+            ordering="in no order within a micro-batch; no column carries a watermark",
+            metrics=f"observedMetrics[{self.name!r}] of a query's progress; stream_metrics(query)",
+            **words,
         )
-        return frame, self.metrics
 
-    def _input(self, frame: DataFrame, side: int) -> StreamInput:
+    def shared(self, left: DataFrame, right: DataFrame, schema: StructType) -> dict[str, Any]:
+        """Return what the tasks of any join of streams need to know."""
+        return {
+            "left": arrow_schema(left.schema, "left"),
+            "right": arrow_schema(right.schema, "right"),
+            "output": arrow_schema(schema, "output"),
+            "groups": self.groups,
+            "question": self.question,
+            "partitions": state_partitions(left.sparkSession),
+        }
+
+
+def _over_windows(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    query: JoinQuery,
+    schema: StructType,
+    setting: Setting,
+    choice: Choice,
+    title: str,
+    goes_on: bool,
+) -> Answer:
+    """Join group by group on devices; ``goes_on``: software joins what a device cannot hold."""
+    cluster = cluster_of(left.sparkSession, streaming=True)
+    ship_packages(cluster)
+    delays = delay(left.schema, query.order[0]), delay(right.schema, query.order[1])
+    task = StreamTask(
+        # Devices of the pool are what may come and go, not cores of a device.
+        query=replace(query, ordering=Ordering.none(), elastic=None),
+        devices=choice.source.shipped(cluster),
+        width=width(query),
+        slice_length=max(1000, (width(query) + 1000 * max(delays)) // SLICES),
+        software=ship_bundle(cluster, SOFTWARE) if goes_on else None,
+        **setting.shared(left, right, schema),
+    )
+    equal = [(term.left, term.right) for term in query.terms if term.is_equality]
+    compared = [(term.left, term.right) for term in query.terms]
+
+    def rows(frame: DataFrame, side: int) -> StreamInput:
         """Return the rows of one side that can be in the answer."""
-
-        def columns(terms: Sequence[Term]) -> list[str]:
-            return [term.left if side == LEFT else term.right for term in terms]
-
-        how = self.query.how
         # A null in a compared column matches nothing.
-        matched_only = how.wants_matched or not how.tracks(Side(side))
-        required = columns(self.query.terms) if matched_only else []
-        return StreamInput(frame, columns(_equalities(self.query)), required)
+        matched_only = query.how.wants_matched or not query.how.tracks(Side(side))
+        required = [pair[side] for pair in compared] if matched_only else []
+        return StreamInput(frame, [pair[side] for pair in equal], required)
 
-    def _task(self, devices: DeviceSource, software: str | None) -> StreamTask:
-        """Return what the tasks need to know."""
-        query, left, right = self.query, self.left.schema, self.right.schema
-        kept = width(query) + 1000 * max(delay(left, query.order[0]), delay(right, query.order[1]))
-        return StreamTask(
-            # Devices of the pool are what may come and go, not cores of a device.
-            query=replace(query, ordering=Ordering.none(), elastic=None),
-            devices=devices,
-            left=arrow_schema(left, "left"),
-            right=arrow_schema(right, "right"),
-            output=arrow_schema(self.schema, "output"),
-            groups=self.groups,
-            width=width(query),
-            slice_length=max(1000, kept // SLICES),
-            question=self.question,
-            partitions=state_partitions(self.left.sparkSession),
-            software=software,
-        )
+    frame = stream_frame(
+        (rows(left, LEFT), rows(right, RIGHT)),
+        key_types(left.schema, right.schema, equal),
+        task,
+        StreamNames(_JOIN, setting.name, title),
+        schema,
+        cluster.luggage,
+    )
+    return frame, measured_by("stream_metrics")
 
 
 def make_stream_plan(
@@ -189,7 +213,7 @@ def make_stream_plan(
     progress: str | None = None,
     build: bool = False,
     strict: bool = False,
-) -> StreamJoinPlan:
+) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
     The session stays as it is.
@@ -208,58 +232,46 @@ def make_stream_plan(
     require_equal_bytes(left.schema, right.schema, equal)
     schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-    require_partitions(partitions)
-    session = left.sparkSession
-    groups, grouping = grouping_of(query, partitions)
-    choice = choose_device(device, query, session, build=build)
+    choice = choose_device(device, query, left.sparkSession, build=build)
     terms = check_query(query, choice, *schemas)
     goes_on = not strict and choice.has_limits and software_serves(query, choice, *schemas)
-    store = require_state_store(session)
-    number = len(groups) or state_partitions(session)
-    question = question_of(query, left.schema.simpleString(), right.schema.simpleString())
-    name = metrics_name(question, left, right)
+    setting = Setting.of(left, right, query, partitions)
     if query.elastic is not None:
-        choice = replace(choice, source=choice.source.with_elastic(query.elastic, name))
-    if groups:
-        question |= question_of_groups(len(groups))
-    explanation = StreamExplanation(
+        choice = replace(choice, source=choice.source.with_elastic(query.elastic, setting.name))
+    explanation = setting.explained(
         device=choice.uri,
         chosen=choice.reason,
         accelerator=choice.description,
-        partitions=number,
-        partitioning=grouping,
         join=f"{query.how}: {query.how.answer}",
         terms=terms,
         window=window_text(query, goes_on=goes_on),
         arrival=arrival_text(query),
-        ordering="in no order within a micro-batch; no column carries a watermark",
         columns=tuple(schema.names),
         name=choice.name(query),
-        state=f"{store}; {state_text(session, number)}",
         watermark=watermark_text(query, left, right),
-        metrics=f"observedMetrics[{name!r}] of a query's progress; stream_metrics(query)",
     )
-    return StreamJoinPlan(
+    return Plan(
         query=query,
+        inputs=(left, right),
         schema=schema,
         explanation=explanation,
-        left=left,
-        right=right,
-        choice=choice,
-        groups=groups,
-        name=name,
-        question=question,
-        goes_on=goes_on,
+        strategy=partial(
+            _over_windows,
+            query=query,
+            schema=schema,
+            setting=setting,
+            choice=choice,
+            title=explanation.name,
+            goes_on=goes_on,
+        ),
+        own=partial(own_join, query=query),
+        manifest=choice.manifest,
     )
-
-
-def _equalities(query: JoinQuery) -> Sequence[Term]:
-    return [term for term in query.terms if term.is_equality]
 
 
 def grouping_of(query: JoinQuery, wanted: int | None) -> tuple[tuple[int, ...], str]:
     """Return the keys of the groups, none if the state says how many, and the reason."""
-    equalities = _equalities(query)
+    equalities = [term for term in query.terms if term.is_equality]
     if not equalities:
         return group_keys(1), "no column must be equal, so any two rows may meet"
     by = f"by a hash of the equal columns {', '.join(term.left for term in equalities)}"
@@ -274,46 +286,41 @@ _ASOF_JOIN = "spark_offload.stream.asof_processor:AsofGroups"
 """What joins a group of rows."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AsofStreamPlan(GroupedPlan):
-    """An as-of join of streams that is ready to run."""
-
-    query: AsofQuery
-
-    def own_answer(self, left: DataFrame, right: DataFrame) -> DataFrame:
-        return own_asof(left, right, self.query)
-
-    def _run(self) -> tuple[DataFrame, Callable[[], JoinMetrics]]:
-        cluster = cluster_of(self.left.sparkSession, streaming=True)
-        ship_packages(cluster)
-        tolerance = _microseconds(self.query)
-        task = AsofStreamTask(
-            query=self.query,
-            left=arrow_schema(self.left.schema, "left"),
-            right=arrow_schema(self.right.schema, "right"),
-            output=arrow_schema(self.schema, "output"),
-            groups=self.groups,
-            question=self.question,
-            partitions=state_partitions(self.left.sparkSession),
-            ahead=(tolerance or 0) if self.query.direction.looks_ahead else 0,
-            tolerance=tolerance,
-        )
-        lefts, rights = ([pair[side] for pair in self.query.by] for side in (0, 1))
-        frame = stream_frame(
-            # A left row with a null key comes with no right row.
-            (StreamInput(self.left, lefts, ()), StreamInput(self.right, rights, rights)),
-            key_types(self.left.schema, self.right.schema, self.query.by),
-            task,
-            StreamNames(_ASOF_JOIN, self.name, self.explanation.name),
-            self.schema,
-            cluster.luggage,
-        )
-        return frame, self.metrics
+def _closest(
+    left: DataFrame,
+    right: DataFrame,
+    *,
+    query: AsofQuery,
+    schema: StructType,
+    setting: Setting,
+    title: str,
+) -> Answer:
+    """Join group by group with the closest rows, without a device."""
+    cluster = cluster_of(left.sparkSession, streaming=True)
+    ship_packages(cluster)
+    tolerance = _microseconds(query)
+    task = AsofStreamTask(
+        query=query,
+        ahead=(tolerance or 0) if query.direction.looks_ahead else 0,
+        tolerance=tolerance,
+        **setting.shared(left, right, schema),
+    )
+    lefts, rights = ([pair[side] for pair in query.by] for side in (0, 1))
+    frame = stream_frame(
+        # A left row with a null key comes with no right row.
+        (StreamInput(left, lefts, ()), StreamInput(right, rights, rights)),
+        key_types(left.schema, right.schema, query.by),
+        task,
+        StreamNames(_ASOF_JOIN, setting.name, title),
+        schema,
+        cluster.luggage,
+    )
+    return frame, measured_by("stream_metrics")
 
 
 def make_asof_stream_plan(
     left: DataFrame, right: DataFrame, query: AsofQuery, *, partitions: int | None = None
-) -> AsofStreamPlan:
+) -> Plan:
     """Check everything that can be checked without reading a row.
 
     Raises
@@ -340,22 +347,11 @@ def make_asof_stream_plan(
     schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
     # Raises if the columns or the tolerance do not suit.
     AsofStream(arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right"), query)
-    require_partitions(partitions)
-    session = left.sparkSession
-    groups, grouping = grouping_of(query.pairs, partitions)
-    store = require_state_store(session)
-    number = len(groups) or state_partitions(session)
-    question = question_of(query.pairs, left.schema.simpleString(), right.schema.simpleString())
-    question |= {"how": str(query)}
-    name = metrics_name(question, left, right)
-    if groups:
-        question |= question_of_groups(len(groups))
-    explanation = StreamExplanation(
+    setting = Setting.of(left, right, query.pairs, partitions, how=str(query))
+    explanation = setting.explained(
         device="none: the software engine",
         chosen="no accelerator has a walk that ends with the closest row",
         accelerator="none",
-        partitions=number,
-        partitioning=grouping,
         join=str(query),
         terms=key_terms(query),
         window=(
@@ -367,22 +363,19 @@ def make_asof_stream_plan(
             f"by left {query.on[0]!r} and right {query.on[1]!r}; a left row comes when the "
             f"watermark has passed every right row that could be closer"
         ),
-        ordering="in no order within a micro-batch; no column carries a watermark",
         columns=tuple(schema.names),
         name=f"splitjoin as-of: {query}",
-        state=f"{store}; {state_text(session, number)}",
         watermark=late_text(query.on, left, right),
-        metrics=f"observedMetrics[{name!r}] of a query's progress; stream_metrics(query)",
     )
-    return AsofStreamPlan(
+    return Plan(
         query=query,
+        inputs=(left, right),
         schema=schema,
         explanation=explanation,
-        left=left,
-        right=right,
-        groups=groups,
-        name=name,
-        question=question,
+        strategy=partial(
+            _closest, query=query, schema=schema, setting=setting, title=explanation.name
+        ),
+        own=partial(own_asof, query=query),
     )
 
 

@@ -19,8 +19,8 @@ from spark_offload import (
     task_error,
     verify,
 )
-from spark_offload.plan.verification import all_of_stream
 from spark_offload.stream import aggregate_plan
+from spark_offload.verification.comparison import all_of_stream
 from tests.spark_offload.stream_folders import random_batch, row, rows_of
 
 VALUES = {

@@ -20,7 +20,7 @@ from spark_offload import (
     task_error,
     verify,
 )
-from spark_offload.plan.verification import all_of_stream
+from spark_offload.verification.comparison import all_of_stream
 from tests.host.small_bundles import write_manifest
 from tests.spark_offload.stream_folders import rows_of
 

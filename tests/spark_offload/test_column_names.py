@@ -13,7 +13,7 @@ from spark_offload import (
     stream_join,
     verify,
 )
-from spark_offload.plan.verification import all_of_stream
+from spark_offload.verification.comparison import all_of_stream
 from tests.spark_offload.stream_folders import rows_of
 
 #: A dot, a backtick, a space with a quote, letters beyond ASCII with a colon.

@@ -19,7 +19,7 @@ from spark_offload import (
     stream_join,
     verify,
 )
-from spark_offload.plan.verification import all_of_stream
+from spark_offload.verification.comparison import all_of_stream
 from tests.spark_offload.stream_folders import row
 
 NAMES = "T int, t int, K string, k string, E int, e int, V int, v int"

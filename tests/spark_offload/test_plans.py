@@ -6,12 +6,22 @@ from importlib import import_module
 import tracemalloc
 from weakref import ref
 
-from pyspark.sql import functions as F
 import pytest
 
 from host import UsageError
-from spark_offload import asof_join, explain, metrics, stream_join
-from spark_offload.plan.plan import plan_behind, plan_of
+from spark_offload import (
+    Plan,
+    asof_join,
+    explain,
+    metrics,
+    plan_aggregate,
+    plan_asof_join,
+    plan_join,
+    plan_join_aggregate,
+    stream_join,
+    verify,
+)
+from spark_offload.plan.plan import plan_of
 
 PER_JOIN = 5_000
 """Bytes that the driver may keep of a join that is over: 50 MB of 10,000 joins."""
@@ -34,7 +44,6 @@ def test_a_plan_lives_as_long_as_its_frame(spark):
     assert plan_of(other) is plan()
     with pytest.raises(UsageError, match="stream_join or asof_join returned"):
         plan_of(other.where("t > 1"))
-    assert plan_behind(other.where("t > 1")) is plan()
     del other
     gc.collect()
     assert plan() is None
@@ -47,28 +56,39 @@ def test_a_frame_derived_from_a_join_runs_when_its_plan_is_gone(spark):
     gc.collect()
     assert plan() is None
     assert derived.count() == 5
-    with pytest.raises(
-        UsageError, match="the frame that stream_join or asof_join returned is gone"
-    ):
-        explain(derived)
     again = joined(spark)
     again.collect()
     assert metrics(again).total("left_rows") == 20, "reports go to their own join"
 
 
-def test_frames_derived_from_a_join_know_it(spark):
-    frame = joined(spark)
+@pytest.mark.parametrize("ask", [explain, metrics, verify])
+def test_a_frame_that_no_function_returned_is_an_error_that_says_which_one_to_give(spark, ask):
     other = spark.range(3)
-    derived = frame.where("t < 9").select("t_right", "t").alias("d").join(other, F.col("id") == 1)
-    derived = derived.groupBy("t").count()
-    assert derived.count() == 9
-    assert metrics(derived).total("results") == metrics(frame).total("results") > 0
-    assert explain(derived) == explain(frame)
-    lonely = asof_join(other, other, on="id")
-    with pytest.raises(UsageError, match="derived from 2 joins"):
-        metrics(frame.crossJoin(lonely))
-    with pytest.raises(UsageError, match="No join is behind this DataFrame"):
-        metrics(other)
+    for frame in (
+        joined(spark).where("t < 9"),
+        other,
+        asof_join(other, other, on="id").limit(1),
+        7,
+    ):
+        with pytest.raises(UsageError, match="give that one, and none derived from it"):
+            ask(frame)
+
+
+def test_every_query_has_one_kind_of_plan(spark):
+    rows = spark.range(20).withColumnRenamed("id", "t")
+    join = {"order": "t", "within": 2, "device": "software:"}
+    for plan in (
+        plan_join(rows, rows, **join),
+        plan_asof_join(rows, rows, on="t"),
+        plan_aggregate(rows, time="t", window=5, aggregates={"n": "count"}),
+        plan_join_aggregate(rows, rows, aggregates={"n": "count"}, **join),
+    ):
+        assert type(plan) is Plan
+        frame = plan.dataframe()
+        assert plan_of(frame) is plan
+        assert frame.count() == plan.verify().rows > 0
+        assert plan.metrics().tasks
+        assert plan.explain() == explain(frame)
 
 
 def test_methods_of_frames_by_import(spark):

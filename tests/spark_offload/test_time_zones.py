@@ -14,7 +14,7 @@ from spark_offload import (
     stream_join,
     task_error,
 )
-from spark_offload.plan.verification import all_of_stream
+from spark_offload.verification.comparison import all_of_stream
 from tests.spark_offload.stream_folders import rows_of
 
 _ZONE = "spark.sql.session.timeZone"

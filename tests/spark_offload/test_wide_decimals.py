@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from spark_offload import asof_join, join_aggregate, stream_aggregate, stream_join, verify
-from spark_offload.plan.verification import all_of_stream
+from spark_offload.verification.comparison import all_of_stream
 from tests.spark_offload.stream_folders import rows_of
 
 #: Beyond 64 bits in units of the last digit, and equal to them in the lower 64 bits.

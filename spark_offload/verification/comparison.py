@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer of a plan held against Spark's own of the same rows."""
+"""An answer held against Spark's own of the same rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -11,20 +11,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType
 
-from host import FailureError, UsageError
-from host.query.queries import BOUNDARIES
+from host import UsageError
 from host.reference.types import JoinType
 from spark_offload.errors import kit_errors
-from spark_offload.plan.aggregate import AggregatePlan
-from spark_offload.plan.matches import JoinAggregatePlan
-from spark_offload.plan.plan import JoinPlan, plan_of
 
 __all__ = [
     "Verification",
     "all_of_stream",
+    "compare_keyed",
+    "compare_rows",
     "differences",
-    "verify",
-    "verify_join",
 ]
 
 # A streaming frame run to its end, for whoever wants all of its rows at once.
@@ -145,68 +141,43 @@ class Verification:
         )
 
 
-def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Verification:
-    """Run what a function of this package returned, and Spark's own, and compare.
+def compare_rows(
+    answer: DataFrame,
+    own: Callable[[DataFrame, DataFrame], DataFrame],
+    inputs: tuple[DataFrame, ...],
+    how: JoinType,
+    share: float = 1.0,
+) -> Verification:
+    """Compare a share of the answer to a join, wherever it is read from, with Spark's own.
 
     Parameters
     ----------
-    frame : DataFrame
-        The join of batch frames, over a time-based window, or the aggregation. That of a stream is
-        run over the data that its sources hold now, as Spark's own is: from their beginning, in
-        micro-batches that the options of the sources cut.
+    answer : DataFrame
+        The rows of the answer.
+    own : callable
+        Makes Spark's own answer of the inputs.
+    inputs : tuple of DataFrame
+        The left and the right rows.
+    how : JoinType
+        Type of the join.
     share : float
-        Share of the left rows whose results are compared: above 0, up to 1. Which rows depends on
-        their values only. In a right outer join it is a share of the right rows, and a full outer
-        join is compared as a whole.
-    raises : bool
-        Whether a difference is an error.
-
-    Returns
-    -------
-    Verification
-        How many pairs were compared, and how many differ.
-
-    Raises
-    ------
-    UsageError
-        If the frame is no such join, its window is count-based, or a share of a full outer join is
-        asked for.
-    FailureError
-        If the answers differ, or Spark fails; an error inside a task is raised as itself.
+        Share of the left rows, or of the right ones in a right outer join, that is compared.
     """
-    if not 0 < share <= 1:
-        raise UsageError(f"share must be above 0 and at most 1, not {share!r}.")
-    plan = plan_of(frame)
-    if isinstance(plan, AggregatePlan):
-        keys = len(BOUNDARIES) + len(plan.query.keys)
-        found = _aggregate_compared(frame, plan.own_answer(), keys, share)
-    elif isinstance(plan, JoinAggregatePlan):
-        found = _aggregate_compared(frame, plan.own_answer(), len(plan.left.columns), share)
-    else:
-        assert isinstance(plan, JoinPlan)
-        found = verify_join(plan, frame, share)
-    if raises and not found.agrees:
-        raise FailureError(str(found))
-    return found
-
-
-def verify_join(plan: JoinPlan, answer: DataFrame, share: float = 1.0) -> Verification:
-    """Compare a share of the answer to a join, wherever it is read from, with Spark's own."""
-    left, right = plan.left, plan.right
+    left, right = inputs
     if share < 1:
-        if plan.query.how is JoinType.FULL:
+        if how is JoinType.FULL:
             raise UsageError(
                 f"share={share} of a full outer join cannot be compared: whether a row of one side "
                 f"comes alone depends on all rows of the other; take share=1."
             )
         # Every result has a row of this side.
-        if plan.query.how is JoinType.RIGHT:
+        if how is JoinType.RIGHT:
             right = _chosen(right, slice(None), share)
             answer = _chosen(answer, slice(len(left.columns), None), share)
         else:
             left = _chosen(left, slice(None), share)
             answer = _chosen(answer, slice(len(left.columns)), share)
-    expected = plan.own_answer(left, right)
+    expected = own(left, right)
     with _computed_once(answer) as kept:
         return Verification(
             rows=kept.count(),
@@ -216,11 +187,11 @@ def verify_join(plan: JoinPlan, answer: DataFrame, share: float = 1.0) -> Verifi
         )
 
 
-def _aggregate_compared(frame: DataFrame, own: DataFrame, keys: int, share: float) -> Verification:
+def compare_keyed(answer: DataFrame, own: DataFrame, keys: int, share: float) -> Verification:
     """Compare an aggregation with Spark's own; the first columns are its keys."""
     if share != 1:
         raise UsageError(f"share={share} is for joins; an aggregation is compared as a whole.")
-    with _computed_once(frame) as kept, _computed_once(own) as expected:
+    with _computed_once(answer) as kept, _computed_once(own) as expected:
         rows, missing, extra = differences(kept, expected, keys)
     return Verification(
         rows=rows, missing=missing, extra=extra, share=1.0, against="Spark's own aggregation"
