@@ -781,15 +781,11 @@ class Aggregate(ConduitExecStream[AggregateParams, pa.RecordBatch, pa.RecordBatc
         self._rest: pa.RecordBatch | None = None
         self._done: DeviceAggregation | None = None
 
-    def prepare(self, params: AggregateParams) -> None:
-        super().prepare(params)
-        self._params = params
-
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._release()
         self._rest, self._ended = None, False
-        params = self._params
+        params = self.params
         self._done = DeviceAggregation(params.schema, params.query, params.device, params.deadline)
         self.work = self._done.work
 
@@ -830,7 +826,7 @@ class Aggregate(ConduitExecStream[AggregateParams, pa.RecordBatch, pa.RecordBatc
             self._done.close()
 
     def _take(self, batch: pa.RecordBatch) -> int:
-        if self._params.in_order:
+        if self.params.in_order:
             self._put(self.work.rows_in_order(batch))
         else:
             self.work.more_rows(batch)

@@ -168,7 +168,6 @@ class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordB
                 f"There must be a watermark for each of {len(self.inputs)} sources, not "
                 f"{len(params.watermarks)}."
             )
-        self._params = params
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
@@ -191,7 +190,7 @@ class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordB
             if all(buffer.at_end for buffer in self.inputs):
                 return self.finish()
             for source in self._sources:
-                source.look(self._params.by, self._floor)
+                source.look(self.params.by, self._floor)
             self._ask_watermarks()
             rows = self._ready(self.output.provide())
             if rows is not None:
@@ -203,7 +202,7 @@ class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordB
 
     def _ask_watermarks(self) -> None:
         """Raise what sources without a row have shown to what they say."""
-        for source, ask in zip(self._sources, self._params.watermarks or (), strict=False):
+        for source, ask in zip(self._sources, self.params.watermarks or (), strict=False):
             if not len(source.times):
                 said = ask()
                 source.mark = source.mark if said is None else max(source.mark, said)
@@ -247,31 +246,31 @@ class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordB
         """Note that rows wait for ``source`` from now on, if they have not done so before."""
         if self._waiting is None or self._waiting[0] is not source:
             self._end_stall()
-            self._waiting = source, self._params.clock()
+            self._waiting = source, self.params.clock()
 
     def _end_stall(self) -> None:
         """Count how long rows have waited."""
         if self._waiting is not None:
             source, since = self._waiting
-            self.stalls[source.number] += self._params.clock() - since
+            self.stalls[source.number] += self.params.clock() - since
             self._waiting = None
 
     def _exclude(self) -> bool:
         """Exclude the source that rows have waited for too long; return whether there is one."""
-        deadline = self._params.deadline
+        deadline = self.params.deadline
         if self._waiting is None or deadline is None:
             return False
         source, since = self._waiting
-        if self._params.clock() - since < deadline:
+        if self.params.clock() - since < deadline:
             return False
         self._end_stall()
         source.excluded = True
         return True
 
     def wait(self, seconds: float) -> bool:
-        if self._waiting is None or self._params.deadline is None:
+        if self._waiting is None or self.params.deadline is None:
             return False
-        left = self._waiting[1] + self._params.deadline - self._params.clock()
+        left = self._waiting[1] + self.params.deadline - self.params.clock()
         time.sleep(max(0.0, min(seconds, left)))
         return True
 

@@ -98,13 +98,9 @@ class Limit(ConduitExecStream[LimitParams, pa.RecordBatch, pa.RecordBatch]):
         self._left = 0
         self._skip = 0
 
-    def prepare(self, params: LimitParams) -> None:
-        super().prepare(params)
-        self._params = params
-
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._left, self._skip = self._params.rows, self._params.skip
+        self._left, self._skip = self.params.rows, self.params.skip
 
     def execute(self, quantum: Quantum) -> StreamResult:
         done = 0
@@ -146,10 +142,6 @@ class NumberParams(ConduitParams):
 class Number(ConduitExecStream[NumberParams, pa.RecordBatch, pa.RecordBatch]):
     """Stream that adds the number of each row, counted from zero over the whole stream."""
 
-    def prepare(self, params: NumberParams) -> None:
-        super().prepare(params)
-        self._column = params.column
-
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._row = 0
@@ -163,7 +155,7 @@ class Number(ConduitExecStream[NumberParams, pa.RecordBatch, pa.RecordBatch]):
             batch = self.input.access().slice(0, self.output.provide())
             count = batch.num_rows
             numbers = pa.array(np.arange(self._row, self._row + count))
-            self.output.produce(batch.append_column(self._column, numbers))
+            self.output.produce(batch.append_column(self.params.column, numbers))
             self._row += count
             self.input.consume(count)
             done += count

@@ -103,20 +103,16 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
         self._running: list[_Part] = []
         self._rest: pa.RecordBatch | None = None
 
-    def prepare(self, params: ParallelParams) -> None:
-        super().prepare(params)
-        self._params = params
-
     def requirements(self) -> Requirements:
-        threads = max(1, min(self._params.threads, len(self._params.tasks)))
-        buffers = max(threads, self._params.buffers)
+        threads = max(1, min(self.params.threads, len(self.params.tasks)))
+        buffers = max(threads, self.params.buffers)
         return Requirements(Quantity(1, 1), Quantity(threads, buffers))
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._end()
         self._stop = threading.Event()
-        self._waiting = iter(self._params.tasks)
+        self._waiting = iter(self.params.tasks)
         # With fewer buffers than threads, some tasks would have no buffer.
         count = max(1, min(self.allocation.threads, self.allocation.buffers))
         self._share = Quantity(buffers=max(1, self.allocation.buffers // count))
@@ -163,7 +159,7 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
 
     def _wanted(self) -> list[_Part]:
         """Return the parts whose batches may come next."""
-        return self._running[:1] if self._params.ordered else self._running
+        return self._running[:1] if self.params.ordered else self._running
 
     def _take(self) -> pa.RecordBatch | None:
         """Return the next batch; None if there is none yet, or no more."""

@@ -727,8 +727,6 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
 
     def prepare(self, params: FusedStageParams) -> None:
         super().prepare(params)
-        self._counters = params.counters
-        self._ahead = params.ahead
         self.fused = Fused.chain(params.operators, mutable_input=False)
 
     def open(self, restart: bool = False) -> None:
@@ -744,9 +742,9 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
                     return result
                 batch = self.input.access().slice(0, self.output.provide())
                 self.input.consume(batch.num_rows)
-                self._counters.batches_in += 1
+                self.params.counters.batches_in += 1
                 done += batch.num_rows
-                self._pulled = self.fused.pull(Rows.of_batch(batch, self._counters))
+                self._pulled = self.fused.pull(Rows.of_batch(batch, self.params.counters))
             room = self.output.provide()
             if not room:
                 return StreamResult.BUF_OVERFLOW
@@ -754,7 +752,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
             if leaving is not None:
                 self.output.produce(leaving.slice(0, room))
                 self._rest = leaving.slice(room) if room < leaving.num_rows else None
-                done += min(room, leaving.num_rows) if self._ahead else quantum.rows
+                done += min(room, leaving.num_rows) if self.params.ahead else quantum.rows
             else:  # an operator may work for a long time without producing a row
                 done += 1 + quantum.rows // _FRUITLESS
         return StreamResult.QUANTUM_EXPIRED
@@ -776,7 +774,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
             raise
         if rows is None or not rows.num_rows:
             return None
-        self._counters.batches_out += 1
+        self.params.counters.batches_out += 1
         return rows.batch()
 
     def _stop(self) -> None:

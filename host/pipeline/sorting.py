@@ -184,10 +184,6 @@ class SortedMergeParams(ConfluenceParams):
 class SortedMerge(ConfluenceExecStream[SortedMergeParams, pa.RecordBatch, pa.RecordBatch]):
     """Stream that merges any number of equally sorted inputs of one schema; stable."""
 
-    def prepare(self, params: SortedMergeParams) -> None:
-        super().prepare(params)
-        self._by = tuple(params.by)
-
     def execute(self, quantum: Quantum) -> StreamResult:
         done = 0
         while done < quantum.rows:
@@ -196,7 +192,7 @@ class SortedMerge(ConfluenceExecStream[SortedMergeParams, pa.RecordBatch, pa.Rec
                 return result
             buffers = [buffer for buffer in self.inputs if not buffer.at_end]
             heads = [buffer.access() for buffer in buffers]
-            by = key_columns(heads[0].schema, self._by)
+            by = key_columns(heads[0].schema, tuple(self.params.by))
             more = [
                 not buffer.last or buffer.rows > head.num_rows
                 for buffer, head in zip(buffers, heads, strict=True)
@@ -317,12 +313,8 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
         self._rest: pa.RecordBatch | None = None
         self.spilled = 0
 
-    def prepare(self, params: SortParams) -> None:
-        super().prepare(params)
-        self._params = params
-
     def requirements(self) -> Requirements:
-        return Requirements(Quantity(buffers=1), Quantity(buffers=max(1, self._params.buffers)))
+        return Requirements(Quantity(buffers=1), Quantity(buffers=max(1, self.params.buffers)))
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
@@ -364,14 +356,14 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
             self._spill = None
 
     def _hold(self, batch: pa.RecordBatch) -> int:
-        key_columns(batch.schema, self._params.by)
+        key_columns(batch.schema, self.params.by)
         self._held.append(batch)
         self._bytes += batch.nbytes
         # Sorting a run makes a second copy of it, so only half of the granted memory is filled.
         if 2 * self._bytes >= self.allocation.buffers * BUFFER_BYTES:
             if self._spill is None:
-                self._spill = SpillFolder(self._params.folder)
-            self._spill.write(self._run(), self._params.rows)
+                self._spill = SpillFolder(self.params.folder)
+            self._spill.write(self._run(), self.params.rows)
             self.spilled = self._spill.bytes
         return batch.num_rows
 
@@ -379,10 +371,10 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
         """Sort the held rows, release them, and return the sorted table."""
         held, self._held, self._bytes = self._held, [], 0
         table = pa.Table.from_batches(held)
-        return table.take(sorting_permutation(table, list(self._params.by)))
+        return table.take(sorting_permutation(table, list(self.params.by)))
 
     def _merged(self) -> Iterator[pa.RecordBatch]:
-        last = self._run().to_batches(self._params.rows) if self._held else []
+        last = self._run().to_batches(self.params.rows) if self._held else []
         if self._spill is None:
             yield from last
             return
@@ -395,8 +387,8 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
             merged, taken = merge_heads(
                 [head for head, _ in heads],
                 [True] * len(heads),
-                self._params.by,
-                self._params.rows,
+                self.params.by,
+                self.params.rows,
             )
             yield merged
             heads = _next_heads(
@@ -446,11 +438,6 @@ class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
         super().__init__(name)
         self._last: pa.RecordBatch | None = None  # the last row, as a batch
 
-    def prepare(self, params: UniqParams) -> None:
-        super().prepare(params)
-        self._by = params.by
-        self._fail = params.fail_on_duplicate
-
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._last = None
@@ -469,16 +456,16 @@ class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
         """Take up to ``most`` rows; return how many were taken."""
         batch = self.input.access()
         part = batch.slice(0, most)
-        by = key_columns(part.schema, self._by)
+        by = key_columns(part.schema, self.params.by)
         fresh = self._fresh(part, by)
         taken = part.num_rows
-        if self._fail and not fresh.all():
+        if self.params.fail_on_duplicate and not fresh.all():
             taken = int(np.argmin(fresh)) + 1
         self.output.produce(_kept(part.slice(0, taken), fresh[:taken]))
         self._last = part.slice(taken - 1, 1)
         self._row += taken
         self.input.consume(taken)
-        if self._fail and not fresh[taken - 1]:
+        if self.params.fail_on_duplicate and not fresh[taken - 1]:
             row = part.slice(taken - 1, 1).select(list(by)).to_pylist()[0]
             raise DuplicateKeyError(row, self._row - 1)
         return taken

@@ -44,17 +44,8 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._supply: Callable[[], Iterable[B]] = tuple
-        self._rows = 1
-        self._ahead = True
         self._batches: Iterator[B] | None = None
         self._rest: B | None = None
-
-    def prepare(self, params: ArrowSourceParams[B]) -> None:
-        super().prepare(params)
-        self._supply = params.supply
-        self._rows = params.rows
-        self._ahead = params.ahead
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
@@ -69,10 +60,10 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
             batch = self._next()
             if batch is None:
                 return self.finish()
-            take = min(room, self._rows, batch.num_rows)
+            take = min(room, self.params.rows, batch.num_rows)
             self.output.produce(batch.slice(0, take))
             self._rest = batch.slice(take) if take < batch.num_rows else None
-            done += max(1, take) if self._ahead else quantum.rows
+            done += max(1, take) if self.params.ahead else quantum.rows
         return StreamResult.QUANTUM_EXPIRED
 
     def close_impl(self) -> None:
@@ -86,5 +77,5 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
 
     def _next(self) -> B | None:
         if self._batches is None:
-            self._batches = iter(self._supply())
+            self._batches = iter(self.params.supply())
         return self._rest if self._rest is not None else next(self._batches, None)

@@ -164,9 +164,13 @@ class ExecStream(ABC, Generic[P]):
 
     Attributes
     ----------
+    params : StreamParams
+        The parameters, once the stream has been prepared.
     allocation : Quantity
         Resources that the governor has granted for this execution; see :meth:`requirements`.
     """
+
+    params: P
 
     #: Number of inputs and outputs that the stream must have; None for any number.
     fan_in: int | None = 0
@@ -210,14 +214,14 @@ class ExecStream(ABC, Generic[P]):
         self._outputs.append(buffer)
 
     def prepare(self, params: P) -> None:
-        """Record ``params`` and compute what all executions need; allocate nothing large."""
-        del params  # nothing to record here
+        """Keep ``params`` and compute what all executions need; allocate nothing large."""
         if self.state is not StreamState.NEW:
             raise LifeCycleError(f"Stream {self.name!r} is prepared twice")
         if self.fan_in is not None and len(self._inputs) != self.fan_in:
             raise GraphError(
                 f"Stream {self.name!r} needs {self.fan_in} input(s), not {len(self._inputs)}"
             )
+        self.params = params
         self.state = StreamState.PREPARED
 
     def requirements(self) -> Requirements:

@@ -83,10 +83,6 @@ class MockProducer(SingleOutputExecStream[MockProducerParams, pa.RecordBatch]):
         self._row = 0
         self.closed = 0
 
-    def prepare(self, params: MockProducerParams) -> None:
-        super().prepare(params)
-        self._params = params
-
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._row = 0
@@ -95,12 +91,12 @@ class MockProducer(SingleOutputExecStream[MockProducerParams, pa.RecordBatch]):
         result = self.precheck_output_buffer()
         if result is not StreamResult.YIELD:
             return result
-        left = self._params.rows - self._row
+        left = self.params.rows - self._row
         if not left:
             return self.finish()
-        count = min(left, self._params.batch_rows, quantum.rows, self.output.provide())
-        values = self._params.generate(np.arange(self._row, self._row + count))
-        self.output.produce(pa.record_batch({self._params.column: values}))
+        count = min(left, self.params.batch_rows, quantum.rows, self.output.provide())
+        values = self.params.generate(np.arange(self._row, self._row + count))
+        self.output.produce(pa.record_batch({self.params.column: values}))
         self._row += count
         return StreamResult.YIELD
 

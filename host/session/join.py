@@ -72,8 +72,6 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
         Whether the row numbers of results are kept in ``measured``.
     """
 
-    params: JoinParams
-
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._run: Execution | SoftwareRun | None = None
@@ -88,7 +86,6 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
             )
         params.require_cores()
         super().prepare(params)
-        self.params = params
         self.recording = self.recording or params.options.record
 
     def requirements(self) -> Requirements:

@@ -417,12 +417,8 @@ class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch])
     Where a row number stands for no row, the columns are null.
     """
 
-    def prepare(self, params: MaterializeParams) -> None:
-        super().prepare(params)
-        self._join, self._observe = params.join, params.observe
-
     def execute(self, quantum: Quantum) -> StreamResult:
-        done, most = 0, self._join.options.batch_rows
+        done, most = 0, self.params.join.options.batch_rows
         while done < quantum.rows:
             result = self.precheck_conduit_buffers()
             if result is not StreamResult.YIELD:
@@ -431,13 +427,13 @@ class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch])
             count = min(pairs.num_rows, most, self.output.provide())
             part = pairs.slice(0, count)
             self.output.produce(self._rows(part))
-            self._observe(part)
+            self.params.observe(part)
             self.input.consume(count)
             done += count
         return StreamResult.QUANTUM_EXPIRED
 
     def _rows(self, pairs: Columns) -> pa.RecordBatch:
-        join, columns = self._join, list[pa.Array]()
+        join, columns = self.params.join, list[pa.Array]()
         types, width = join.schema.types, len(join.left)
         of_sides = zip(join.rows, ("left", "right"), (types[:width], types[width:]), strict=True)
         for rows, name, own in of_sides:

@@ -39,10 +39,6 @@ class Values(SingleOutputExecStream):
 
     mutable_output = True
 
-    def prepare(self, params):
-        super().prepare(params)
-        self.params = params
-
     def open(self, restart=False):
         super().open(restart)
         self.row = 0

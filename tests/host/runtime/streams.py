@@ -95,10 +95,6 @@ class FaultParams(ConduitParams):
 class Fault(ConduitExecStream):
     """Passes some batches on, then raises."""
 
-    def prepare(self, params):
-        super().prepare(params)
-        self.params = params
-
     def open(self, restart=False):
         super().open(restart)
         self.left = self.params.after
