@@ -52,6 +52,7 @@ from host.session.records import REPLAY, note_into, read_epochs
 
 __all__ = [
     "add_parser",
+    "cost",
     "explain",
     "main",
 ]
@@ -340,10 +341,10 @@ def _heading(query: JoinQuery, device: Device, plan: EncodingPlan, rows: tuple[i
     unused = [key.name for key in manifest.keys[len(plan.fields) :]]
     if unused:
         lines.append(f"unused   {', '.join(unused)}")
-    return "\n".join([*lines, *_cost(query, device, rows)])
+    return "\n".join([*lines, *cost(query, device, rows)])
 
 
-def _cost(query: JoinQuery, device: Device, rows: tuple[int, int]) -> list[str]:
+def cost(query: JoinQuery, device: Device, rows: tuple[int, int]) -> list[str]:
     """Say how long it takes by the cost model, if the device has a clock and windows are known.
 
     How many tuples a time-based window holds depends on the values.

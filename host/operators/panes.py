@@ -251,7 +251,7 @@ class Cells:
         highest = int(self.pane.max()) // advance
         lowest = lowest if first is None else max(lowest, first)
         highest = highest if last is None else min(highest, last)
-        if self._fill(length, advance, highest - lowest + 1):
+        if self.fills(length, advance, highest - lowest + 1):
             sweep = Sweep(self.key, self.pane, self.states, combines, length, advance)
             return WindowStates(*sweep.windows(lowest, highest))
         window, key, begin, end = self._ranges(length, advance, lowest, highest)
@@ -262,7 +262,7 @@ class Cells:
         order = np.lexsort((key, window))
         return WindowStates(window[order], key[order], tuple(at[order] for at in states))
 
-    def _fill(self, length: int, advance: int, windows: int) -> bool:
+    def fills(self, length: int, advance: int, windows: int) -> bool:
         """Return whether windows hold so many keys that a sweep over them is worth while."""
         if windows < 1 or length > _MOST_PANES or any(at.dtype == object for at in self.states):
             return False

@@ -105,6 +105,11 @@ class RowStore(Rows):
         self.count = 0  # number of rows since the beginning
 
     @property
+    def batches(self) -> int:
+        """Number of batches in which rows are stored now."""
+        return len(self._batches)
+
+    @property
     def kept(self) -> int:
         """Number of rows that are stored now."""
         return self.count - self._firsts[0] if self._firsts else 0

@@ -128,6 +128,11 @@ class FrameDecoder:
         self.garbled = 0
         self._rest = bytearray()
 
+    @property
+    def waiting(self) -> int:
+        """Number of bytes that wait for the end of their frame."""
+        return len(self._rest)
+
     def feed(self, data: bytes) -> list[Frame | None]:
         """Return what ends within ``data``, in order; None for what was no frame.
 

@@ -186,10 +186,15 @@ class Numbering:
     came hundreds of frames late could pass for a new one. So a datagram is taken only if its number
     is ahead of all that came before. Number 0 is always taken, because the other side has begun
     anew with it.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first datagram of this side.
     """
 
-    def __init__(self) -> None:
-        self._sent = 0
+    def __init__(self, first: int = 0) -> None:
+        self._sent = first
         self._last: int | None = None
 
     def pack(self, data: bytes) -> bytes:

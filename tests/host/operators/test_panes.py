@@ -70,9 +70,9 @@ def test_a_sum_of_integers_slides_and_a_sum_of_floats_does_not():
         assert sweep.slides == slides
         assert sweep.windows(0, 3)[2][0].tolist() == [4, 4, 4, 4]
     made = cells(tuples, (np.add,))
-    assert made._fill(4, 1, 33) is False, "more windows than cells are not worth while"
-    assert made._fill(4, 1, 30)
-    assert made._fill(65, 1, 30) is False
+    assert made.fills(4, 1, 33) is False, "more windows than cells are not worth while"
+    assert made.fills(4, 1, 30)
+    assert made.fills(65, 1, 30) is False
 
 
 @settings(max_examples=60)

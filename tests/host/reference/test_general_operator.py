@@ -13,6 +13,7 @@ from host.reference.operator import (
     GeneralOperator,
     OperatorInstance,
     SharedOperator,
+    WindowState,
     run,
 )
 from tests.host.operators.brute_force import arrivals
@@ -45,8 +46,8 @@ LONGEST_TWEET = GeneralOperator(
 
 def test_trace_of_the_appendix():
     """Execution Trace 16: 09:58, "hi #red #pink" after 09:50, "hello #pink"."""
-    instance = OperatorInstance(LONGEST_TWEET)
-    state = instance._state
+    state = WindowState(60, 30, inputs=1)
+    instance = OperatorInstance(LONGEST_TWEET, state)
     instance.process(Arrival(clock("9:50"), ("B", "hello #pink")))
     assert instance.process(Arrival(clock("9:58"), ("C", "hi #red #pink"))) == []
     held = {
@@ -75,17 +76,18 @@ def test_trace_of_the_appendix():
 def test_defaults_store_tuples_and_put_nothing_out():
     """Table I: the default operator keeps the tuples of each window."""
     operator = GeneralOperator(size=4, advance=2, inputs=2, keys=lambda arrival: ["k"], single=True)
-    instance = OperatorInstance(operator)
+    state = WindowState(4, 2, inputs=2)
+    instance = OperatorInstance(operator, state)
     for time in (1, 2, 3):
         assert instance.process(Arrival(time, None, time % 2)) == []
-    left, right = instance._state.check_and_create("k", 0)
+    left, right = state.check_and_create("k", 0)
     assert [t.timestamp for t in left.state] == [2]
     assert [t.timestamp for t in right.state] == [1, 3]
     instance.advance(4)
-    left, right = instance._state.check_and_create("k", 2)
+    left, right = state.check_and_create("k", 2)
     assert ([t.timestamp for t in left.state], [t.timestamp for t in right.state]) == ([2], [3])
     assert instance.finish() == []
-    assert len(instance._state) == 0
+    assert len(state) == 0
 
 
 def test_a_key_that_is_given_twice_counts_once():

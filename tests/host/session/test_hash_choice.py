@@ -2,6 +2,7 @@
 """Other seeds for an index after a join that read too much."""
 
 from dataclasses import dataclass, field
+from itertools import count
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,6 @@ from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, open_device
 from host.protocol.spread import field_hash, seeds
 from host.query.queries import JoinQuery, Term
-from host.session import staging
 from host.session.join import Join
 from host.session.staging import HashWatch
 from tests.host.simulated_bundle import simulated_bundle
@@ -24,10 +24,8 @@ PARAMETERS = JoinParameters(
 )  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def choices(monkeypatch):
-    """No device has been found slow yet."""
-    monkeypatch.setattr(staging, "_choices", {})
+#: No device has been found slow under a name that is new.
+NUMBERS = count()
 
 
 @dataclass
@@ -35,7 +33,7 @@ class Counted:
     """A device that only counts."""
 
     engine: str = "index"
-    uri: str = "any"
+    uri: str = field(default_factory=lambda: f"counted:{next(NUMBERS)}")
     counts: dict = field(default_factory=dict)
 
     @property
@@ -68,11 +66,11 @@ def test_seeds_change_once_and_the_note_says_so():
         "an index read 170,001 entries for 5,000 probes and 2,500 results; the next join on this "
         "device hashes keys with other seeds"
     )
-    choice, note = watched(Counted(), **SLOW)
+    choice, note = watched(Counted(uri=device.uri), **SLOW)
     assert choice == 1
     assert note == "an index read 170,001 entries for 5,000 probes and 2,500 results"
-    assert watched(Counted())[0] == 1
-    assert watched(Counted(uri="other"))[0] == 0
+    assert watched(Counted(uri=device.uri))[0] == 1
+    assert watched(Counted())[0] == 0
 
 
 @pytest.mark.parametrize(

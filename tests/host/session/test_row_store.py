@@ -50,7 +50,7 @@ def test_small_batches_are_put_together_and_old_ones_are_let_go():
         store.append(batch_of(row, row + 1))
         store.forget(row - 99)
     assert 100 <= store.kept < 1000
-    assert len(store._batches) < 15
+    assert store.batches < 15
     with pytest.raises(IndexError, match="Row 0 has been forgotten"):
         store.take(np.array([0]))
     store.clear()

@@ -115,8 +115,7 @@ def test_numbers_begin_again_behind_the_last_one():
     numbers = [0xFFFF_FFFE, 0xFFFF_FFFF, 0, 1, 0xFFFF_FFFF, 2]
     taken = [bool(receiver.unpack(n.to_bytes(4, "little") + b"x")) for n in numbers]
     assert taken == [True, True, True, True, False, True]
-    sender = Numbering()
-    sender._sent = 0xFFFF_FFFF
+    sender = Numbering(0xFFFF_FFFF)
     assert [sender.pack(b"")[:4] for _ in range(2)] == [b"\xff\xff\xff\xff", bytes(4)]
 
 

@@ -26,10 +26,10 @@ def greeting(**changes):
     return Greeting(**{**sizes, **slots, "hash": bytes(range(32)), **changes})
 
 
-def pair(**changes):
-    """Return two endpoints that have not met."""
+def pair(*, told=None, **changes):
+    """Return two endpoints that have not met; the board tells what ``told`` names."""
     host = HostEndpoint(0xC0FFEE, send_slots=4, receive_slots=3, timing=TIMING)
-    return host, BoardEndpoint(greeting(**changes), timing=TIMING)
+    return host, BoardEndpoint(greeting(**changes), timing=TIMING, **(told or {}))
 
 
 def meet(host, board, now=0.0):
@@ -163,9 +163,8 @@ def test_a_board_that_was_reset_is_in_no_session_and_says_so():
 
 
 def test_another_host_takes_the_board_over():
-    host, board = pair()
     begun = []
-    board._begun = lambda: begun.append(True)
+    host, board = pair(told={"begun": lambda: begun.append(True)})
     meet(host, board)
     other = HostEndpoint(7, timing=TIMING)
     meet(other, board)
@@ -178,9 +177,8 @@ def test_another_host_takes_the_board_over():
 
 
 def test_a_repeated_hello_begins_nothing_anew():
-    host, board = pair()
     begun = []
-    board._begun = lambda: begun.append(True)
+    host, board = pair(told={"begun": lambda: begun.append(True)})
     hello = host.transmit(0.0, 1000)
     board.receive(hello + hello, 0.0)
     host.receive(board.transmit(0.0, 1000), 0.0)
@@ -199,14 +197,13 @@ def test_a_board_of_another_version_is_not_open():
 
 
 def test_a_register_request_is_executed_once_and_answered_as_often_as_asked():
-    host, board = pair()
     seen = []
 
     def registers(address, data, strobe):
         seen.append((address, data, strobe))
         return None if address == 8 else 0xABCD0000 + address
 
-    board._registers = registers
+    host, board = pair(told={"registers": registers})
     meet(host, board)
     host.request(4)
     with pytest.raises(RuntimeError, match="not answered"):
@@ -231,7 +228,7 @@ def test_what_is_no_frame_of_the_session_changes_nothing():
     meet(host, board)
     for kind in Kind:
         for size in (0, 1, 3, 9):
-            board.receive(encode_frame(Frame(kind, 200, bytes(size)), board._session), 0.0)
+            board.receive(encode_frame(Frame(kind, 200, bytes(size)), host.greeting.session), 0.0)
     board.receive(random.Random(1).randbytes(5000), 0.0)
     assert board.is_open
     assert (board.receiver.expected, board.receiver.waiting) == (0, 0)
