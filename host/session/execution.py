@@ -26,7 +26,7 @@ from host.session.cores import (
     participation,
 )
 from host.session.decoder import ResultDecoder
-from host.session.failures import FailureResponse
+from host.session.failures import failure_response
 from host.session.intake import Arrived, Intake
 from host.session.params import JoinParams, Progress
 from host.session.records import Measured, Trace
@@ -115,7 +115,7 @@ class Execution:
             staging.append(segment_words(manifest, self._live, params.plan.window))
             if len(self._live) < manifest.storage.cores:
                 self._decoder.begin_segment(self._live)
-        self._failures = FailureResponse(params, staging, self._decoder)
+        self._failures = failure_response(params, staging, self._decoder)
         measured.failures = self._failures.record
         self._chunk_cycles, self._low_water = params.options.chunk_cycles, params.options.low_water
         self._steering = self._controllers(-foreign)
@@ -294,9 +294,7 @@ class Execution:
         self._decoder.stage(arrived)
         for each in self._steering:
             each.stage(arrived)
-        if self._failures.replay is not None:
-            counts = {side: len(own.places) for side, own in sides.items()}
-            self._failures.replay.log.append(words, counts)
+        self._failures.stage(words, {side: len(own.places) for side, own in sides.items()})
         if self._completion is not None:
             self._completion.stage(arrived)
         self._measured.staged.staged_bytes += words.nbytes

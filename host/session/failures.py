@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from host.devices import Device
 from host.errors import CoreFailureError
 from host.protocol.codecs import WordCodec
 from host.protocol.segments import SEGMENTS
 from host.query.queries import OnFailure
 from host.reference.arrivals import Side, UInt64s
-from host.reference.window import CountWindow, Window
+from host.reference.window import CountWindow
 from host.runtime import Columns
 from host.session.cores import (
     Exclusion,
@@ -35,7 +34,138 @@ __all__ = [
     "FailureResponse",
     "Replay",
     "Restart",
+    "failure_response",
 ]
+
+# What an execution does about a core that fails.
+
+
+class Restart(NamedTuple):
+    """How an execution goes on after a failure.
+
+    Attributes
+    ----------
+    decoder : RestartableDecoder
+        Decoder of all results after the mark of CLEAR.
+    skip : int
+        Marks that come first, up to that one.
+    answered : dict of Side to int
+        By side, the place of the first probe that is not answered yet. Pairs of later probes are
+        dropped, because they come again.
+    """
+
+    decoder: RestartableDecoder
+    skip: int
+    answered: dict[Side, int]
+
+    def keep(self, pairs: Columns) -> Columns:
+        """Return the pairs of the probes that are answered."""
+        sides = pairs["origin"] % 2
+        first = np.where(sides == Side.R, self.answered[Side.R], self.answered[Side.S])
+        return pairs.take(np.flatnonzero(pairs["probe"] < first))
+
+
+class FailureResponse:
+    """Responds to cores that fail in one execution; this one ends it with an error.
+
+    Parameters
+    ----------
+    params : JoinParams
+        The execution.
+    staging : Staging
+        The words that wait.
+    decoder : ResultDecoder
+        The decoder at the beginning.
+
+    Attributes
+    ----------
+    record : FailureRecord or None
+        What has failed; None if a failure ends the join.
+    marks : int
+        Number of marks that answer inserted words, whether they have come or not.
+    """
+
+    def __init__(self, params: JoinParams, staging: Staging, decoder: ResultDecoder) -> None:
+        self._device, self._window = params.device, params.plan.window
+        self._staging, self._decoder = staging, decoder
+        self._codec = WordCodec(params.device.manifest)
+        self._new_turns: NewTurns | None = None
+        self._failures: list[CoreFailure] = []
+        self.record: FailureRecord | None = None
+        self.marks = 0
+
+    def stage(self, words: UInt64s, counts: dict[Side, int]) -> None:
+        """Take words that are staged, which hold so many tuples of each side."""
+
+    def take_turns(self) -> NewTurns | None:
+        """Return which cores take turns since the last call, if others do than before."""
+        turns, self._new_turns = self._new_turns, None
+        return turns
+
+    def limit(self, complete: int) -> int:
+        """Return how many first arrivals can be handed on, of those whose results have come."""
+        return complete
+
+    def see(
+        self,
+        decoder: ResultDecoder,
+        delivery: Delivery,
+        parts: list[Columns],
+        cycle: int,
+        *,
+        flushed: bool,
+    ) -> tuple[list[Columns], Restart | None]:
+        """Take what the decoder was told of cores in its last batch of results.
+
+        Parameters
+        ----------
+        decoder : ResultDecoder
+            Decoder of that batch.
+        delivery : Delivery
+            Pairs that wait in it, and count as missing or come again, are dropped.
+        parts : list of Columns
+            Pairs of the batch.
+        cycle : int
+            Cycles that the device has run.
+        flushed : bool
+            Whether the FLUSH of the execution has been staged.
+
+        Returns
+        -------
+        parts : list of Columns
+            The pairs that do not count as missing.
+        restart : Restart or None
+            How the execution goes on, if it must answer again.
+
+        Raises
+        ------
+        CoreFailureError
+            If a core has failed, and the join cannot go on.
+        """
+        del delivery, cycle, flushed
+        cores = decoder.take_failures().cores
+        if not cores:
+            return parts, None
+        core = min(cores)
+        note_failed(self._device, core)
+        cause = f"It read {cause_of(cores[core])}. " if cores[core] else ""
+        raise CoreFailureError(
+            self._device.uri,
+            core,
+            f"{cause}Run the join again, which leaves the core out, or let it go on after a "
+            "failure by on_failure='report' or 'replay'.",
+        )
+
+
+def failure_response(
+    params: JoinParams, staging: Staging, decoder: ResultDecoder
+) -> FailureResponse:
+    """Return what responds to failed cores as the query says; see :class:`FailureResponse`."""
+    kinds = {OnFailure.REPORT: CoreFailures, OnFailure.REPLAY: Replay}
+    gated = has_gates(params.device.manifest)
+    kind = kinds.get(params.query.on_failure, FailureResponse) if gated else FailureResponse
+    return kind(params, staging, decoder)
+
 
 # Go on without a core that has failed, and tell exactly what is missing.
 
@@ -58,7 +188,7 @@ class _Episode:
     mark: int = 0
 
 
-class CoreFailures:
+class CoreFailures(FailureResponse):
     """Masks the cores that fail in one execution, and leaves their pairs out from a place on.
 
     The stars and marks of an accelerator tell when the results of a core are missing, up to the
@@ -66,55 +196,32 @@ class CoreFailures:
     FLUSH. Until the mark of FLUSH, no later pair is handed on, because another core may have failed
     in the meantime; if the mark says so, that core is masked as well. Then all pairs of these cores
     from the first incomplete group on are dropped, whether they came or not, which makes the answer
-    independent of the moment at which a core stopped.
-
-    Parameters
-    ----------
-    device : Device
-        The device.
-    window : CountWindow or TimeWindow
-        Window of either side.
-    staging : Staging
-        The words that wait.
-    decoder : ResultDecoder
-        The decoder; it gives the column ``origin`` of every pair.
-
-    Attributes
-    ----------
-    marks : int
-        Number of marks that answer inserted words, whether they have come or not.
-    record : FailureRecord
-        What has failed.
+    independent of the moment at which a core stopped. The decoder gives the column ``origin`` of
+    every pair.
     """
 
-    def __init__(
-        self, device: Device, window: Window, staging: Staging, decoder: ResultDecoder
-    ) -> None:
-        self._device, self._window = device, window
-        self._staging, self._decoder = staging, decoder
-        self._codec = WordCodec(device.manifest)
+    def __init__(self, params: JoinParams, staging: Staging, decoder: ResultDecoder) -> None:
+        super().__init__(params, staging, decoder)
+        self.record = FailureRecord(self._failures)
         self._episode: _Episode | None = None
         # By failed core: the places from which on pairs of each side's probes are dropped.
         self._dropped: dict[int, dict[Side, int]] = {}
-        self._new_turns: NewTurns | None = None
-        self.marks = 0
-        self.record = FailureRecord()
 
-    def see(self, cycle: int, *, flushed: bool) -> bool:
-        """Take what the decoder was told in its last batch of results.
+    def see(
+        self,
+        decoder: ResultDecoder,
+        delivery: Delivery,
+        parts: list[Columns],
+        cycle: int,
+        *,
+        flushed: bool,
+    ) -> tuple[list[Columns], Restart | None]:
+        if self._is_missing(cycle, flushed=flushed):
+            delivery.sift(self._sift)
+        return [self._sift(pairs) for pairs in parts], None
 
-        Parameters
-        ----------
-        cycle : int
-            Cycles that the device has run.
-        flushed : bool
-            Whether the FLUSH of the execution has been staged.
-
-        Returns
-        -------
-        bool
-            Whether pairs that are held must be sifted again.
-        """
+    def _is_missing(self, cycle: int, *, flushed: bool) -> bool:
+        """Take what the decoder was told; return whether held pairs must be sifted again."""
         told = self._decoder.take_failures()
         new = note_new(self._device, told.cores)
         episode = self._episode
@@ -141,16 +248,10 @@ class CoreFailures:
             self._end(episode)
         return True
 
-    def take_turns(self) -> NewTurns | None:
-        """Return which cores take turns since the last call, if others do than before."""
-        turns, self._new_turns = self._new_turns, None
-        return turns
-
     def limit(self, complete: int) -> int:
-        """Return how many first arrivals can be handed on, of those whose results have come."""
         return complete if self._episode is None else min(complete, self._episode.hold)
 
-    def sift(self, pairs: Columns) -> Columns:
+    def _sift(self, pairs: Columns) -> Columns:
         """Return the pairs without those that count as missing."""
         if not self._dropped or not pairs.num_rows:
             return pairs
@@ -169,7 +270,7 @@ class CoreFailures:
                 for part in self._lost(core, side, begin)
             ]
             parity = episode.parity[core]
-            self.record.failures.append(CoreFailure(core, cycle, tuple(lost), parity=parity))
+            self._failures.append(CoreFailure(core, cycle, tuple(lost), parity=parity))
         self._decoder.frozen = False
         self._episode = None
 
@@ -230,87 +331,40 @@ class CoreFailures:
 # Answer again what a failed core left unanswered, from the tuples of the window on.
 
 
-class Restart(NamedTuple):
-    """How an execution goes on after a failure.
-
-    Attributes
-    ----------
-    decoder : RestartableDecoder
-        Decoder of all results after the mark of CLEAR.
-    skip : int
-        Marks that come first, up to that one.
-    answered : dict of Side to int
-        By side, the place of the first probe that is not answered yet. Pairs of later probes are
-        dropped, because they come again.
-    """
-
-    decoder: RestartableDecoder
-    skip: int
-    answered: dict[Side, int]
-
-    def keep(self, pairs: Columns) -> Columns:
-        """Return the pairs of the probes that are answered."""
-        sides = pairs["origin"] % 2
-        first = np.where(sides == Side.R, self.answered[Side.R], self.answered[Side.S])
-        return pairs.take(np.flatnonzero(pairs["probe"] < first))
-
-
-class Replay:
+class Replay(FailureResponse):
     """Starts the accelerator anew without a core that has failed, so that nothing is missing.
 
     The failed core is masked, and CLEAR forgets everything. Then the tuples are sent again that
     probes can meet that are not answered yet, and these probes themselves. What a probe finds that
     was answered before is dropped. All results that come before the mark of CLEAR are dropped.
-
-    Parameters
-    ----------
-    device : Device
-        The device.
-    window : CountWindow or TimeWindow
-        Window of either side.
-    staging : Staging
-        The words that wait.
-
-    Attributes
-    ----------
-    log : ReplayLog
-        The tuples that may have to be sent again.
-    record : FailureRecord
-        What has failed.
     """
 
-    def __init__(self, device: Device, window: Window, staging: Staging) -> None:
-        self._device, self._window, self._staging = device, window, staging
-        self._codec = WordCodec(device.manifest)
-        self.log = ReplayLog(self._codec)
-        self.record = FailureRecord()
+    def __init__(self, params: JoinParams, staging: Staging, decoder: ResultDecoder) -> None:
+        super().__init__(params, staging, decoder)
+        self.record = FailureRecord(self._failures)
+        self._log = ReplayLog(self._codec)
         self._skip = 0
-        self._new_turns: NewTurns | None = None
 
-    def see(self, decoder: RestartableDecoder, cycle: int, *, flushed: bool) -> Restart | None:
-        """Take what the decoder was told in its last batch of results.
+    def stage(self, words: UInt64s, counts: dict[Side, int]) -> None:
+        self._log.append(words, counts)
 
-        Parameters
-        ----------
-        decoder : RestartableDecoder
-            The decoder of that batch.
-        cycle : int
-            Cycles that the device has run.
-        flushed : bool
-            Whether the FLUSH of the execution has been staged.
-
-        Returns
-        -------
-        Restart or None
-            How the execution goes on, if a core has failed.
-        """
+    def see(
+        self,
+        decoder: ResultDecoder,
+        delivery: Delivery,
+        parts: list[Columns],
+        cycle: int,
+        *,
+        flushed: bool,
+    ) -> tuple[list[Columns], Restart | None]:
+        assert isinstance(decoder, RestartableDecoder)
         told = decoder.take_failures()
         new = note_new(self._device, told.cores)
         if not new:
-            self.log.forget({side: decoder.sent_from(side) for side in Side})
-            return None
+            self._log.forget({side: decoder.sent_from(side) for side in Side})
+            return parts, None
         answered = decoder.answered(told)
-        again = self.log.again(decoder.needed(answered))
+        again = self._log.again(decoder.needed(answered))
         cores = range(self._device.manifest.storage.cores)
         without = exclude(self._device, new, cores, self._window)
         restarted = decoder.restarted(again, answered, without.live)
@@ -322,139 +376,17 @@ class Replay:
             restarted.flush()
         for core in new:
             replayed = sum(map(len, again.numbers.values()))
-            self.record.failures.append(
+            self._failures.append(
                 CoreFailure(core, cycle, replayed=replayed, parity=told.cores[core])
             )
-        return Restart(
+        restart = Restart(
             restarted, self._skip, {side: place for side, (_, place) in answered.items()}
         )
-
-    def take_turns(self) -> NewTurns | None:
-        """Return which cores take turns since the last call, if others do than before."""
-        turns, self._new_turns = self._new_turns, None
-        return turns
+        delivery.sift(restart.keep)
+        return [restart.keep(pairs) for pairs in parts], restart
 
     def _send(self, without: Exclusion, tuples: UInt64s) -> None:
         clear = self._codec.pack_control("CLEAR")
         self._staging.append(np.concatenate([without.masks, clear]), marks=1)
         self._skip = self._staging.outstanding
         self._staging.append(np.concatenate([without.segment, tuples]))
-
-
-# What an execution does about a core that fails: end, go on without it, or answer again.
-
-
-class FailureResponse:
-    """Responds to failed cores as ``params.query.on_failure`` says.
-
-    Parameters
-    ----------
-    params : JoinParams
-        The execution.
-    staging : Staging
-        The words that wait.
-    decoder : ResultDecoder
-        The decoder.
-
-    Attributes
-    ----------
-    replay : Replay or None
-        What answers again, if that is the response.
-    """
-
-    def __init__(self, params: JoinParams, staging: Staging, decoder: ResultDecoder) -> None:
-        device, window = params.device, params.plan.window
-        self._device: Device = device
-        self._report: CoreFailures | None = None
-        self.replay: Replay | None = None
-        if not has_gates(device.manifest):
-            return
-        if params.query.on_failure is OnFailure.REPORT:
-            self._report = CoreFailures(device, window, staging, decoder)
-        elif params.query.on_failure is OnFailure.REPLAY:
-            self.replay = Replay(device, window, staging)
-
-    @property
-    def record(self) -> FailureRecord | None:
-        """What has failed; None if a failure ends the join."""
-        policy = self._report or self.replay
-        return None if policy is None else policy.record
-
-    @property
-    def marks(self) -> int:
-        """Number of marks that answer words inserted after a failure."""
-        return 0 if self._report is None else self._report.marks
-
-    def take_turns(self) -> NewTurns | None:
-        """Return which cores take turns since the last call, if others do than before."""
-        policy = self._report or self.replay
-        return None if policy is None else policy.take_turns()
-
-    def limit(self, complete: int) -> int:
-        """Return how many first arrivals can be handed on, of those whose results have come."""
-        return complete if self._report is None else self._report.limit(complete)
-
-    def see(
-        self,
-        decoder: ResultDecoder,
-        delivery: Delivery,
-        parts: list[Columns],
-        cycles: int,
-        *,
-        flushed: bool,
-    ) -> tuple[list[Columns], Restart | None]:
-        """Take what the decoder was told of cores in its last batch of results.
-
-        Parameters
-        ----------
-        decoder : ResultDecoder
-            Decoder of that batch.
-        delivery : Delivery
-            Pairs that wait in it, and count as missing or come again, are dropped.
-        parts : list of Columns
-            Pairs of the batch.
-        cycles : int
-            Cycles that the device has run.
-        flushed : bool
-            Whether the FLUSH of the execution has been staged.
-
-        Returns
-        -------
-        parts : list of Columns
-            The pairs that do not count as missing.
-        restart : Restart or None
-            How the execution goes on, if it must answer again.
-
-        Raises
-        ------
-        CoreFailureError
-            If a core has failed, and a failure ends the join.
-        """
-        if self._report is not None:
-            if self._report.see(cycles, flushed=flushed):
-                delivery.sift(self._report.sift)
-            return [self._report.sift(pairs) for pairs in parts], None
-        if self.replay is not None:
-            assert isinstance(decoder, RestartableDecoder)
-            restart = self.replay.see(decoder, cycles, flushed=flushed)
-            if restart is None:
-                return parts, None
-            delivery.sift(restart.keep)
-            return [restart.keep(pairs) for pairs in parts], restart
-        self._require_none(decoder)
-        return parts, None
-
-    def _require_none(self, decoder: ResultDecoder) -> None:
-        """Raise an error if a core has failed."""
-        cores = decoder.take_failures().cores
-        if not cores:
-            return
-        core = min(cores)
-        note_failed(self._device, core)
-        cause = f"It read {cause_of(cores[core])}. " if cores[core] else ""
-        raise CoreFailureError(
-            self._device.uri,
-            core,
-            f"{cause}Run the join again, which leaves the core out, or let it go on after a "
-            "failure by on_failure='report' or 'replay'.",
-        )
