@@ -126,13 +126,12 @@ def libraries_in_one_piece():
 
     unite = sim.verilated.model.unite
 
-    def unite_all(folder, levels):
-        parts = [f'#include "{name}"\n' for name, _ in unite(folder, levels)]
-        (folder / "all.cpp").write_text("".join(parts))
-        return [("all.cpp", levels[-1])]
+    def unite_all(folder, harness, levels):
+        return [(name, levels[-1]) for name, _ in unite(folder, harness, levels)]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sim.verilated.model, "unite", unite_all)
+        patch.setattr(sim.verilated.model, "UNIT_BYTES", 1 << 40)
         yield
 
 

@@ -58,6 +58,8 @@ FAST, SLOW = "-O2", "-O1"
 #: Verilator's run-time sources. Compiling them takes half of the time to build a library.
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 PREFIX = "Vsplitjoin"
+#: Code of less than these bytes is compiled as one file.
+UNIT_BYTES = 1_500_000
 
 
 @dataclass(frozen=True)
@@ -170,29 +172,38 @@ def clock_option(folder):
     return ["-DONE_EDGE"] if len(edges) == 1 and not at_inputs else []
 
 
-def unite(folder, levels):
+def unite(folder, harness, levels):
     """Gather Verilator's many small files into a few, which compile several times faster.
+
+    Every file that is compiled reads the same headers, which takes as long as the code of a small
+    accelerator. So all code is one file, with the harness, up to :data:`UNIT_BYTES`; more code is
+    parted into what runs once and what runs every cycle, and the latter over the processors.
 
     Parameters
     ----------
     folder : Path
         Folder of the files.
+    harness : Path
+        C++ file of the library's interface.
     levels : tuple of str
         Optimization of fast and slow code, as for :func:`compile_model`.
 
     Returns
     -------
     list of tuple of str
-        Name and optimization level of each new file, the slow code last.
+        Name and optimization level of each new file.
     """
     paths = sorted(folder.glob("*.cpp"), key=lambda path: -path.stat().st_size)
     slow = [path for path in paths if "__Slow" in path.name]
-    fast = [[] for _ in range(workers())]
-    for path in paths:
-        if path not in slow:
+    often, once = [harness, *(p for p in paths if p not in slow)], [INITIAL_VALUES, *slow]
+    if sum(path.stat().st_size for path in paths) < UNIT_BYTES:
+        units = [("all.cpp", [*often, *once], levels[0])]
+    else:
+        fast = [[] for _ in range(workers())]
+        for path in often:
             min(fast, key=lambda part: sum(p.stat().st_size for p in part)).append(path)
-    units = [(f"fast_{n}.cpp", part, levels[0]) for n, part in enumerate(fast)]
-    units.append(("slow.cpp", [INITIAL_VALUES, *slow], levels[1]))
+        units = [(f"fast_{n}.cpp", part, levels[0]) for n, part in enumerate(fast)]
+        units.append(("slow.cpp", once, levels[1]))
     for name, part, _ in units:
         (folder / name).write_text("".join(f'#include "{path}"\n' for path in part))
     return [(name, level) for name, part, level in units if part]
@@ -289,7 +300,7 @@ def compile_model(
     run_all([command], beat=lambda done: heartbeat.beat(f"{what}: Verilator"), **options)
 
     flags = [*flags_of(tools), *harness.options(), *clock_option(folder)]
-    units = [*unite(folder, levels), (str(harness.source), FAST)]
+    units = unite(folder, harness.source, levels)
     compiles = [
         [tools.compiler, *flags, level, "-c", unit, "-o", f"{number}.o"]
         for number, (unit, level) in enumerate(units)
