@@ -20,12 +20,13 @@ SEED ?= 1
 WORKERS ?= 3
 TESTS ?= tests
 
-# Options of `make demo`; EQUAL and BAND may hold several, separated by spaces. OPTIONS goes to the
+# Options of `make demo`; ON and BAND may hold several, separated by spaces. OPTIONS goes to the
 # command as it is: OPTIONS='--verify --sort-by-time'.
 DEMO_OPTIONS = \
     $(if $(LEFT),--left '$(LEFT)') $(if $(RIGHT),--right '$(RIGHT)') \
-    $(if $(ORDER),--order '$(ORDER)') \
-    $(foreach term,$(EQUAL),--equal '$(term)') $(foreach term,$(BAND),--band '$(term)') \
+    $(if $(TIME),--time '$(TIME)') \
+    $(foreach term,$(ON),--on '$(term)') $(foreach term,$(BAND),--band '$(term)') \
+    $(if $(ORDER),--order '$(ORDER)') $(if $(EQUAL),--equal '$(EQUAL)') \
     $(if $(WITHIN),--within '$(WITHIN)') $(if $(ROWS),--rows '$(ROWS)') \
     $(if $(DEVICE),--device '$(DEVICE)') $(if $(OUTPUT),--output '$(OUTPUT)') $(OPTIONS)
 

@@ -13,6 +13,7 @@ from spark_offload.cluster.session import open_session
 from spark_offload.errors import task_error
 from spark_offload.explanation.explanations import Explanation, TermExplanation
 from spark_offload.measures import JoinMetrics, TaskMetrics
+from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan, explain, metrics, verify
 from spark_offload.stream.metrics import (
     AggregateMicroBatch,
@@ -29,6 +30,7 @@ __all__ = [
     "JoinError",
     "JoinMetrics",
     "MicroBatch",
+    "Options",
     "Plan",
     "TaskMetrics",
     "TermExplanation",

@@ -195,7 +195,7 @@ def task_error(error: BaseException) -> JoinError:
     Examples
     --------
     >>> try:
-    ...     rows = stream_join(left, right, on="key", order="t", within="1h").collect()
+    ...     rows = stream_join(left, right, on="key", time="t", within="1h").collect()
     ... except Exception as error:
     ...     raise task_error(error) from error
     """

@@ -20,8 +20,8 @@ FLIGHTS = Path(__file__).parents[2] / "shared" / "data" / "flights-20k.json"
 """The real input, beside the repository; tests skip when it is absent."""
 
 JOIN_FLAGS = [
-    *("--order", "time:time"),
-    *("--equal", "airport:airport"),
+    *("--time", "time:time"),
+    *("--on", "airport:airport"),
     "--band=time:time:-180min:-30min",
     *("--within", "180min"),
 ]

@@ -135,7 +135,7 @@ def test_commands_run_from_any_folder_where_the_wheel_is_installed(installed, tm
     assert "Everything that is required is there." in run(command, "host", "doctor", **there).stdout
     (tmp_path / "a.csv").write_text("t,k\n1,7\n3,8\n")
     (tmp_path / "b.csv").write_text("t,k\n2,7\n9,8\n")
-    words = "host join --left a.csv --right b.csv --equal k:k --order t:t --within 5 --output c.csv"
+    words = "host join --left a.csv --right b.csv --on k:k --time t:t --within 5 --output c.csv"
     run(command, *words.split(), **there)
     assert (tmp_path / "c.csv").read_text().splitlines()[1:] == ["1,7,2,7"]
     run(command, "spark", "demo", "--tuples", "2000", "--window", "200", **there)

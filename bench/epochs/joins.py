@@ -8,10 +8,11 @@ import pyarrow as pa
 
 from host.devices import open_device
 from host.query.ordering import Ordering
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.reference.arrivals import Arrivals
 from host.reference.join import reference_join
 from host.reference.predicate import EQUAL, DifferenceBand
+from host.reference.window import CountWindow
 from host.session.join import Join
 
 __all__ = ["Compared", "RandomStream", "compare", "random_epochs"]
@@ -82,10 +83,12 @@ class RandomStream:
             pa.table({"t": self.times[self.side == n], "x": self.keys[self.side == n]})
             for n in (0, 1)
         )
-        query = JoinQuery(
-            terms=[Term("x", "x")],
-            order=("t", "t"),
-            window=self.window,
+        counted = isinstance(self.window, CountWindow)
+        query = Query(
+            time="t",
+            on="x",
+            rows=self.window.size if counted else None,
+            within=None if counted else self.window.lifespan,
             ordering=Ordering.relaxed(8),
         )
         join = Join(left, right, query, device, record=True, epochs=epochs)

@@ -10,12 +10,11 @@ from host import (
     EnergyController,
     PredictiveController,
     ThresholdController,
-    TimeWindow,
     open_device,
 )
 from host.errors import FailureError
 from host.operators.verification import compare_pairs, reference_pairs
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.session.join import Join
 from host.session.records import CoreChange
 
@@ -141,9 +140,9 @@ def measure_elastic(manifest, point):
     left, right = (
         rows(rates.times(point.tuples), 2 * point.seed + 1 + side, side) for side in (0, 1)
     )
-    query = JoinQuery(
-        terms=terms, order=("t", "t"), sorted=True,
-        window=TimeWindow(1_000 * rates.window), elastic=controller_of(point),
+    query = Query(
+        band=terms, time="t", sorted=True,
+        within=1_000 * rates.window, elastic=controller_of(point),
     )  # fmt: skip
     told = []
     with open_device(f"sim:{manifest.path}") as device:

@@ -50,7 +50,7 @@ class TimedTable:
             time="time",
             window=parameters.operator.size,
             advance=parameters.operator.advance,
-            keys=["key"],
+            on=["key"],
             aggregates={"total": "sum:value"},
         )
         self.tuples = self.table.num_rows

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hdl.bundle import write_bundle
-from host import CountWindow, Ordering, open_device
+from host import Ordering, open_device
 from host.devices import Device
 from host.pipeline import Pipeline
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.runtime import Buffer, Quantum, Scheduler
 from sim.verilated.library import build_library
 
@@ -27,8 +27,8 @@ __all__ = ["QUERY"]
 
 FOLDER = Path("build") / "figures"
 #: An equality over a count-based window, with one match per probe.
-QUERY = JoinQuery(
-    terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(WINDOW),
+QUERY = Query(
+    on="x", time="t", rows=WINDOW,
     ordering=Ordering(PERIOD), sorted=True,
 )  # fmt: skip
 

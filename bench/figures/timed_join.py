@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters
-from host import CountWindow, Ordering, open_device
-from host.query.queries import JoinQuery, Term
+from host import Ordering, open_device
+from host.query.queries import Query
 from host.session.join import Join
 
 __all__ = ["PERIOD", "TUPLES", "WINDOW", "uniform_join"]
@@ -63,9 +63,9 @@ def uniform_join(bounds, values):
         )
         for side in range(2)
     ]
-    query = JoinQuery(
-        terms=[Term(name, name, -bound, bound) for name, bound in bounds.items()],
-        order=("t", "t"), window=CountWindow(WINDOW), ordering=Ordering(PERIOD), sorted=True,
+    query = Query(
+        band={name: (-bound, bound) for name, bound in bounds.items()},
+        time="t", rows=WINDOW, ordering=Ordering(PERIOD), sorted=True,
     )  # fmt: skip
 
     def timed(device):

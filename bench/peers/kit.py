@@ -6,17 +6,14 @@ import io
 from pathlib import Path
 
 from host.__main__ import main
-from host.query.queries import JoinQuery, Term
-from host.reference.window import CountWindow
+from host.query.queries import Query
 
 from .workload import Workload
 
 __all__ = ["ALIKE", "asof", "band", "equality"]
 
 #: The question whose default device answers all three.
-ALIKE = JoinQuery(
-    terms=(Term("x", "rx", -1, 1), Term("y", "ry", -1, 1)), order=("t", "rt"), window=CountWindow(1)
-)
+ALIKE = Query(band=[("x", "rx", -1, 1), ("y", "ry", -1, 1)], time=("t", "rt"), rows=1)
 
 
 def band(workload: Workload, device: str, output: Path) -> None:
@@ -28,17 +25,17 @@ def band(workload: Workload, device: str, output: Path) -> None:
 
 def equality(workload: Workload, device: str, output: Path) -> None:
     """Join by equal keys."""
-    _run("join", workload, device, output, "--equal", "k:rk", *_window(workload))
+    _run("join", workload, device, output, "--on", "k:rk", *_window(workload))
 
 
 def asof(workload: Workload, device: str, output: Path) -> None:
     """Join each left row with the last right row of its key, if there is one near enough."""
-    words = ["--on", "t:rt", "--by", "k:rk", "--tolerance", str(workload.within), "--how", "inner"]
+    words = ["--time", "t:rt", "--on", "k:rk", "--within", str(workload.within), "--how", "inner"]
     _run("asof", workload, device, output, *words, "--sorted")
 
 
 def _window(workload):
-    return ["--order", "t:rt", "--within", str(workload.within), "--sorted"]
+    return ["--time", "t:rt", "--within", str(workload.within), "--sorted"]
 
 
 def _run(command, workload, device, output, *words):

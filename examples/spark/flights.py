@@ -38,7 +38,7 @@ def connections(timetable: DataFrame, device: str | None = None) -> DataFrame:
         arriving,
         leaving,
         on="airport",
-        order="at",
+        time="at",
         within=("-180 minutes", "-30 minutes"),
         device=device,
     )

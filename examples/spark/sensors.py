@@ -49,7 +49,7 @@ def alarms(hot: DataFrame, shaking: DataFrame, device: str | None = None) -> Dat
         hot.where("value > 80"),
         shaking.where("value > 75"),
         on="machine",
-        order="at",
+        time="at",
         within="4 seconds",
         device=device,
     )

@@ -41,12 +41,12 @@ def quotes(spark: SparkSession, rows: int = 4_000) -> DataFrame:
 def explained(trades: DataFrame, quotes: DataFrame, device: str | None = None) -> DataFrame:
     """Pair each trade with the quotes within 50 ms whose bid is at most 10 cents away."""
     close = (trades.symbol == quotes.symbol) & (trades.price - quotes.bid).between(-10, 10)
-    return stream_join(trades, quotes, on=close, order="time", within="50ms", device=device)
+    return stream_join(trades, quotes, on=close, time="time", within="50ms", device=device)
 
 
 def slippage(trades: DataFrame, quotes: DataFrame) -> DataFrame:
     """Return per symbol the mean distance, in cents, between a trade and the last bid before it."""
-    priced = asof_join(trades, quotes, on="time", by="symbol", tolerance="1s")
+    priced = asof_join(trades, quotes, time="time", on="symbol", within="1s")
     distance = F.avg(F.abs(F.col("price") - F.col("bid"))).alias("cents")
     return priced.groupBy("symbol").agg(distance, F.count("bid").alias("trades")).orderBy("symbol")
 

@@ -13,6 +13,7 @@ from host.cli.arguments import (
     FILES,
     INPUT,
     add_csv_options,
+    add_other_words,
     csv_options_of,
     naming_cells,
     parse_span,
@@ -60,8 +61,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="how much later the next window begins; default: as long as a window is",
     )  # fmt: skip
     query.add_argument(
-        "--by", action="append", default=[], metavar="COLUMN",
-        help="a column that rows are grouped by; may be repeated",
+        "--on", action="append", default=[], metavar="COLUMN",
+        help="a column that is equal in the rows of a group; may be repeated",
     )  # fmt: skip
     query.add_argument(
         "--aggregate", action="append", required=True, metavar="NAME=FUNCTION[:COLUMN]",
@@ -82,6 +83,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     run.add_argument("--verify", action="store_true", help="compare with the reference operator")
     run.add_argument("--explain", action="store_true", help="say what is computed, and how")
     add_csv_options(parser)
+    add_other_words(parser)
     parser.set_defaults(run=main)
 
 
@@ -159,7 +161,7 @@ def _query(options: argparse.Namespace) -> AggregateQuery:
         time=options.time,
         window=parse_span(options.window, "--window"),
         advance=None if options.advance is None else parse_span(options.advance, "--advance"),
-        keys=options.by,
+        on=options.on,
         aggregates=aggregates,
         sorted=options.sorted,
     )

@@ -3,10 +3,11 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from math import floor
 import re
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,16 +15,18 @@ from host.errors import UnsupportedTypeError, UsageError
 from host.files.reading import CsvOptions, csv_options, files_of, input_format
 from host.query.ordering import FORMS, parse_ordering
 from host.query.quantities import Duration, parse_duration
-from host.query.queries import Bound, JoinQuery, OnFailure, Term, Width, one_sided
+from host.query.queries import OnFailure, Query, Term
+from host.query.words import RENAMED, Bound, Span, Within
 from host.reference.types import JoinType
-from host.reference.window import CountWindow, TimeWindow
 
 __all__ = [
     "FILES",
     "INPUT",
+    "add_column_options",
     "add_csv_options",
     "add_file_arguments",
     "add_join_arguments",
+    "add_other_words",
     "add_query_arguments",
     "column_pair",
     "csv_options_of",
@@ -68,15 +71,7 @@ def add_query_arguments(
         What ``--verify`` compares the result with.
     """
     query = parser.add_argument_group("query")
-    query.add_argument(
-        "--order", required=True, metavar="LEFT:RIGHT",
-        help="columns that give the order of arrival; one name if both are called alike; a colon "
-        r"in a name is written \:",
-    )  # fmt: skip
-    query.add_argument(
-        "--equal", action="append", default=[], metavar="LEFT:RIGHT",
-        help="columns that must be equal; may be repeated",
-    )  # fmt: skip
+    add_column_options(query)
     query.add_argument(
         "--band", action="append", default=[], metavar="LEFT:RIGHT:LO:HI",
         help="LO <= left - right <= HI; either may be left empty, durations for temporal columns; "
@@ -85,7 +80,7 @@ def add_query_arguments(
     window = query.add_mutually_exclusive_group(required=True)
     window.add_argument(
         "--within", metavar="DURATION|NUMBER",
-        help="how far apart the order columns may be: 180min, 30s, 2h, 1d, 500ms for temporal "
+        help="how far apart in time rows may be: 180min, 30s, 2h, 1d, 500ms for temporal "
         "columns, a number for others; LO:HI for LO <= left - right <= HI, like --within=-5s:0s",
     )  # fmt: skip
     window.add_argument("--rows", metavar="N", help="only the last N rows of the other table")
@@ -122,6 +117,38 @@ def add_query_arguments(
     )  # fmt: skip
     run.add_argument("--verify", action="store_true", help=f"compare with {against}")
     run.add_argument("--explain", action="store_true", help="say how the join is run")
+    add_other_words(parser)
+
+
+def add_column_options(query: "argparse._ArgumentGroup") -> None:
+    """Add ``--time`` and ``--on``, and answer the words that once stood for them."""
+    query.add_argument(
+        "--time", required=True, metavar="LEFT:RIGHT",
+        help="columns that rows arrive by; one name if both are called alike; a colon in a name is "
+        r"written \:",
+    )  # fmt: skip
+    query.add_argument(
+        "--on", action="append", default=[], metavar="LEFT:RIGHT",
+        help="columns that must be equal; may be repeated",
+    )  # fmt: skip
+
+
+class _OtherWord(argparse.Action):
+    """Option that is none: a word of before, or of pandas, for one that the kit has."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option: Any = None
+    ) -> None:
+        word = self.option_strings[0].removeprefix("--")
+        parser.error(RENAMED[word.replace("-", "_")].message(word, "--"))
+
+
+def add_other_words(parser: argparse.ArgumentParser) -> None:
+    """Answer the words of :data:`~host.query.words.RENAMED` that are no options of a parser."""
+    for word in RENAMED:
+        option = f"--{word.replace('_', '-')}"
+        with suppress(argparse.ArgumentError):  # the parser has it
+            parser.add_argument(option, nargs="?", action=_OtherWord, help=argparse.SUPPRESS)
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
@@ -209,7 +236,7 @@ def _of_cells(path: str, name: str, cells: pa.ChunkedArray) -> str:
     return f"column {name!r} of {path!r} is text because its cells have no type in common"
 
 
-def query_from(options: argparse.Namespace) -> JoinQuery:
+def query_from(options: argparse.Namespace) -> Query:
     """Return the query described by parsed ``options``.
 
     Raises
@@ -217,19 +244,18 @@ def query_from(options: argparse.Namespace) -> JoinQuery:
     UsageError
         If an option cannot be read.
     """
-    terms = [Term(*column_pair(text, "--equal")) for text in options.equal]
-    terms += [_band(text) for text in options.band]
-    order = column_pair(options.order, "--order")
-    window, ends = _window(options, order)
-    return JoinQuery(
-        terms=(*terms, *ends),
-        order=order,
-        window=window,
+    rows = None if options.rows is None else positive_integer(options.rows, "--rows")
+    return Query(
+        time=column_pair(options.time, "--time"),
+        on=[column_pair(text, "--on") for text in options.on],
+        band=[_band(text) for text in options.band],
+        within=_within(options.within) if rows is None else None,
+        rows=rows,
+        how=options.how,
+        ordering=parse_ordering(options.ordering),
         sorted=options.sorted,
         suffix=options.suffix,
-        how=JoinType.of(options.how),
-        ordering=parse_ordering(options.ordering),
-        on_failure=OnFailure.of(options.on_failure),
+        on_failure=options.on_failure,
     )
 
 
@@ -314,22 +340,17 @@ def _bound(text: str, what: str) -> Bound:
     return parse_length(text, what) if text.strip() else None
 
 
-def _window(options: argparse.Namespace, order: tuple[str, str]) -> tuple[Width, tuple[Term, ...]]:
-    if options.rows is not None:
-        return CountWindow(positive_integer(options.rows, "--rows")), ()
-    ends = options.within.split(":")
+def _within(text: str) -> Within:
+    """Return the width of a window, or its two ends."""
+    ends = text.split(":")
     if len(ends) == 2:
-        low, high = (_end(text, f"In --within {options.within!r}, {text!r}") for text in ends)
-        return one_sided(low, high, order)
-    width = parse_length(options.within, "--within")
-    if isinstance(width, Duration):
-        return width, ()
-    if width < 0:
-        raise UsageError(f"--within must not be negative, but is {options.within}.")
-    return TimeWindow(floor(width)), ()
+        low, high = (_end(end, f"In --within {text!r}, {end!r}") for end in ends)
+        return low, high
+    width = parse_length(text, "--within")
+    return width if isinstance(width, Duration) else floor(width)
 
 
-def _end(text: str, what: str) -> int | Duration:
+def _end(text: str, what: str) -> Span:
     end = parse_length(text, what)
     if not isinstance(end, (int, Duration)):
         raise UsageError(f"{what} is no whole number.")

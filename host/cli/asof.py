@@ -11,8 +11,10 @@ import time
 import pyarrow as pa
 
 from host.cli.arguments import (
+    add_column_options,
     add_csv_options,
     add_file_arguments,
+    add_other_words,
     column_pair,
     csv_options_of,
     naming_cells,
@@ -48,21 +50,14 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add_file_arguments(parser)
     add_csv_options(parser)
     query = parser.add_argument_group("query")
-    query.add_argument(
-        "--on", required=True, metavar="LEFT:RIGHT",
-        help="columns of time; one name if both are called alike",
-    )  # fmt: skip
-    query.add_argument(
-        "--by", action="append", default=[], metavar="LEFT:RIGHT",
-        help="columns that must be equal; may be repeated",
-    )  # fmt: skip
+    add_column_options(query)
     query.add_argument(
         "--direction", default=Direction.BACKWARD.value, metavar="DIRECTION",
         help="where the right row lies in time: backward (not later), forward (not earlier) or "
         "nearest; default: %(default)s",
     )  # fmt: skip
     query.add_argument(
-        "--tolerance", metavar="DURATION|NUMBER",
+        "--within", metavar="DURATION|NUMBER",
         help="how far away in time the right row may be: 180min, 30s, 500ms for temporal columns, "
         "a whole number for others; default: any distance",
     )  # fmt: skip
@@ -93,6 +88,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     add_wait(run)
     run.add_argument("--verify", action="store_true", help="compare with the reference join")
     run.add_argument("--explain", action="store_true", help="say what is joined, and how")
+    add_other_words(parser)
     parser.set_defaults(run=main)
 
 
@@ -111,7 +107,7 @@ def main(options: argparse.Namespace) -> int:
                 opened = open_for_command(options.device, command("host asof"), wait)
                 device = held.enter_context(opened)
         tables = []
-        for path, column in zip((options.left, options.right), query.on, strict=True):
+        for path, column in zip((options.left, options.right), query.time, strict=True):
             with status.stage(f"reading {path}"):
                 tables.append(read_input(path, column, is_sorted=query.sorted, options=told))
         require_text(told, [table.schema for table in tables])
@@ -134,14 +130,13 @@ def main(options: argparse.Namespace) -> int:
 
 def _query(options: argparse.Namespace) -> AsofQuery:
     """Return the query that the options describe."""
-    tolerance = options.tolerance
     return AsofQuery(
-        on=column_pair(options.on, "--on"),
-        by=[column_pair(text, "--by") for text in options.by],
-        direction=Direction.of(options.direction),
-        tolerance=None if tolerance is None else parse_span(tolerance, "--tolerance"),
+        time=column_pair(options.time, "--time"),
+        on=[column_pair(text, "--on") for text in options.on],
+        direction=options.direction,
+        within=None if options.within is None else parse_span(options.within, "--within"),
         allow_exact_matches=options.allow_exact_matches,
-        how=JoinType.of(options.how),
+        how=options.how,
         sorted=options.sorted,
         suffix=options.suffix,
     )

@@ -44,7 +44,7 @@ from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycle
 from host.protocol.segments import hardware_time
 from host.query.cores import Controller, parse_controller
 from host.query.quantities import positive
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.reference.window import CountWindow
 from host.session.join import Join
 from host.session.params import Progress
@@ -152,7 +152,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _joined(
     options: argparse.Namespace,
-    query: JoinQuery,
+    query: Query,
     device: Device,
     status: Status,
     told: CsvOptions,
@@ -163,13 +163,13 @@ def _joined(
         with suppress(KeyRangeError):
             sides = [
                 _streamed(files_of(path), column)
-                for path, column in zip((options.left, options.right), query.order, strict=True)
+                for path, column in zip((options.left, options.right), query.time, strict=True)
             ]
             return _written(_planned(options, query, device, status, sides), options, status)
     sides = []
-    for path, column in zip((options.left, options.right), query.order, strict=True):
+    for path, column in zip((options.left, options.right), query.time, strict=True):
         with status.stage(f"reading {path}"):
-            table = read_input(path, column, is_sorted=query.sorted, options=told)
+            table = read_input(path, column, is_sorted=bool(query.sorted), options=told)
             sides.append(_Side(table, table.num_rows, {}))
     require_text(told, [side.rows.schema for side in sides])
     return _written(_planned(options, query, device, status, sides), options, status)
@@ -260,7 +260,7 @@ class _Passed:
         return f"{now.tuples:,} of {self.total:,} rows, {now.pairs:,} pairs{cycles}"
 
 
-def _is_streamed(options: argparse.Namespace, query: JoinQuery) -> bool:
+def _is_streamed(options: argparse.Namespace, query: Query) -> bool:
     """Return whether files are joined as they are read: sorted Parquet, with nothing to verify."""
     paths = {path: files_of(path) for path in (options.left, options.right)}
     files = [(path, file) for path, of_path in paths.items() for file in of_path]
@@ -285,7 +285,7 @@ def _streamed(files: Sequence[Path], column: str) -> _Side:
 
 def _planned(
     options: argparse.Namespace,
-    query: JoinQuery,
+    query: Query,
     device: Device,
     status: Status,
     sides: list[_Side],
@@ -324,7 +324,7 @@ def explain(join: Join, rows: tuple[int, int]) -> str:
     return "\n".join([_heading(join.query, join.device, join.plan, rows), *streams])
 
 
-def _heading(query: JoinQuery, device: Device, plan: EncodingPlan, rows: tuple[int, int]) -> str:
+def _heading(query: Query, device: Device, plan: EncodingPlan, rows: tuple[int, int]) -> str:
     """Describe the query, the device and the encoding of the columns."""
     manifest = device.manifest
     storage = manifest.storage
@@ -344,7 +344,7 @@ def _heading(query: JoinQuery, device: Device, plan: EncodingPlan, rows: tuple[i
     return "\n".join([*lines, *cost(query, device, rows)])
 
 
-def cost(query: JoinQuery, device: Device, rows: tuple[int, int]) -> list[str]:
+def cost(query: Query, device: Device, rows: tuple[int, int]) -> list[str]:
     """Say how long it takes by the cost model, if the device has a clock and windows are known.
 
     How many tuples a time-based window holds depends on the values.

@@ -10,8 +10,7 @@ from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import UsageError
 from host.protocol.manifest import Manifest
 from host.query.quantities import Duration
-from host.query.queries import JoinQuery, Term
-from host.reference.window import CountWindow
+from host.query.queries import Query
 
 __all__ = [
     "TYPES",
@@ -46,15 +45,11 @@ USES = ("equality", "difference", "order")
 def supported(dtype: pa.DataType, use: str) -> bool:
     """Return whether the planner accepts columns of a type for a use."""
     schema = pa.schema([("t", pa.int64()), ("k", dtype)])
-    term, order = Term("k", "k"), ("t", "t")
     if use == "difference":
         low = Duration(0) if pa.types.is_temporal(dtype) else 0
-        term = Term("k", "k", low, None)
-    query = JoinQuery(
-        terms=() if use == "order" else (term,),
-        order=("k", "k") if use == "order" else order,
-        window=CountWindow(1),
-    )
+        query = Query(time="t", band={"k": (low, None)}, rows=1)
+    else:
+        query = Query(time="k", rows=1) if use == "order" else Query(time="t", on="k", rows=1)
     try:
         plan_streams(schema, schema, query, Manifest.load(SOFTWARE_MANIFEST))
     except UsageError:

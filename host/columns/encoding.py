@@ -36,7 +36,7 @@ from host.columns.times import (
 from host.errors import DisorderError, NullOrderError
 from host.protocol.manifest import Manifest
 from host.protocol.spread import Spread
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.reference.predicate import Bounds
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, Window
@@ -118,9 +118,7 @@ class EncodingPlan:
         return replace(self, fields=fields)
 
 
-def plan_tables(
-    left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest
-) -> EncodingPlan:
+def plan_tables(left: pa.Table, right: pa.Table, query: Query, manifest: Manifest) -> EncodingPlan:
     """Plan the encoding of two whole tables, from all of their values.
 
     Raises
@@ -132,7 +130,7 @@ def plan_tables(
     tables = (left, right)
     order = tuple(
         read_column(table, column_type(table.schema, name, side))
-        for table, name, side in zip(tables, query.order, ("left", "right"), strict=True)
+        for table, name, side in zip(tables, query.time, ("left", "right"), strict=True)
     )
     types = _types((left.schema, right.schema), query)
     columns: dict[ColumnType, Column] = {column.type: column for column in order}
@@ -141,7 +139,7 @@ def plan_tables(
             if column not in columns:
                 columns[column] = read_column(table, column)
     for given, table in zip(order, tables, strict=True):
-        require_order(given, query.sorted, table)
+        require_order(given, bool(query.sorted), table)
     require_same_kind(order[0].type, order[1].type)
     times, window = plan_table_times((order[0], order[1]), query, manifest)
     fields = [plan_table_field(field, terms, columns) for field, terms in assigned(types, manifest)]
@@ -151,7 +149,7 @@ def plan_tables(
 def plan_streams(
     left: pa.Schema,
     right: pa.Schema,
-    query: JoinQuery,
+    query: Query,
     manifest: Manifest,
     *,
     ranges: tuple[Ranges, Ranges] = ({}, {}),
@@ -167,7 +165,7 @@ def plan_streams(
     ----------
     left, right : pa.Schema
         Schemas of the streams.
-    query : JoinQuery
+    query : Query
         The join.
     manifest : Manifest
         Manifest of the accelerator.
@@ -182,8 +180,8 @@ def plan_streams(
     """
     schemas = (left, right)
     order = (
-        column_type(left, query.order[0], "left"),
-        column_type(right, query.order[1], "right"),
+        column_type(left, query.time[0], "left"),
+        column_type(right, query.time[1], "right"),
     )
     types = _types(schemas, query)
     for column in order:
@@ -194,7 +192,7 @@ def plan_streams(
     return EncodingPlan(times, types, tuple(fields), window, False)
 
 
-def _types(schemas: tuple[pa.Schema, pa.Schema], query: JoinQuery) -> tuple[TermTypes, ...]:
+def _types(schemas: tuple[pa.Schema, pa.Schema], query: Query) -> tuple[TermTypes, ...]:
     """Return all terms with the types of their columns."""
     left, right = schemas
     return tuple(
@@ -411,7 +409,7 @@ class EncodedJoin:
         return rough_terms(self.fields)
 
 
-def encode(left: pa.Table, right: pa.Table, query: JoinQuery, manifest: Manifest) -> EncodedJoin:
+def encode(left: pa.Table, right: pa.Table, query: Query, manifest: Manifest) -> EncodedJoin:
     """Encode two whole tables for the accelerator that ``manifest`` describes.
 
     For an inner join over a time-based window, rows that cannot match are left out.

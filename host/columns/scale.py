@@ -12,7 +12,7 @@ import numpy.typing as npt
 from host.columns.kinds import DAY, DECIMAL_DIGITS, Column, ColumnType, Kind
 from host.errors import UsageError
 from host.query.quantities import Duration
-from host.query.queries import Bound
+from host.query.words import Bound
 
 __all__ = [
     "Scale",

@@ -32,8 +32,7 @@ from host.errors import (
 )
 from host.installation import command
 from host.protocol.manifest import Manifest
-from host.query.quantities import Duration
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.reference.window import CountWindow, TimeWindow, Window
 
 __all__ = [
@@ -215,7 +214,7 @@ def require_order(column: Column, declared_sorted: bool, table: pa.Table) -> Non
 
 
 def plan_table_times(
-    order: tuple[Column, Column], query: JoinQuery, manifest: Manifest
+    order: tuple[Column, Column], query: Query, manifest: Manifest
 ) -> tuple[TimePlan, Window]:
     """Plan the timestamps of whole tables, and the window.
 
@@ -240,7 +239,7 @@ def plan_table_times(
 
 def plan_stream_times(
     columns: tuple[ColumnType, ColumnType],
-    query: JoinQuery,
+    query: Query,
     manifest: Manifest,
     ranges: tuple[Ranges, Ranges],
 ) -> tuple[TimePlan, Window]:
@@ -258,9 +257,9 @@ def plan_stream_times(
     return plan, _window(query, columns[0], tick, divisor, (1 << bits) - 1)
 
 
-def _timestamp_bits(query: JoinQuery, manifest: Manifest) -> int:
+def _timestamp_bits(query: Query, manifest: Manifest) -> int:
     """Return how wide timestamps may be: those of a window of rows never leave the host."""
-    if isinstance(query.window, CountWindow):
+    if not query.is_timed:
         return 64
     if not manifest.timestamp_bits:
         raise AcceleratorLimitError(
@@ -270,15 +269,11 @@ def _timestamp_bits(query: JoinQuery, manifest: Manifest) -> int:
     return manifest.timestamp_bits
 
 
-def _window(query: JoinQuery, column: ColumnType, tick: int, divisor: int, top: int) -> Window:
+def _window(query: Query, column: ColumnType, tick: int, divisor: int, top: int) -> Window:
     """Return the window in units of ``divisor`` ticks, limited to the range of timestamps."""
-    if isinstance(query.window, CountWindow):
-        return query.window
-    width = query.window.lifespan if isinstance(query.window, TimeWindow) else query.window
-    assert isinstance(width, (int, Duration, np.integer))
-    ticks = bound_in_ticks(
-        width if isinstance(width, Duration) else int(width), column, tick, "The window"
-    )
+    if query.rows is not None:
+        return CountWindow(query.rows)
+    ticks = bound_in_ticks(query.width, column, tick, "The window")
     return TimeWindow(min(int(Fraction(ticks or 0) // divisor), top))
 
 

@@ -17,8 +17,7 @@ from host.errors import BuildError, CacheError, JoinError, ManifestError, Missin
 from host.files.atomic import file_digest, files_below, workplace
 from host.installation import PRESETS, find_checkout
 from host.protocol.manifest import Manifest, load_manifest
-from host.query.queries import JoinQuery
-from host.reference.window import CountWindow
+from host.query.queries import Query
 
 __all__ = [
     "CACHE_VARIABLE",
@@ -326,7 +325,7 @@ class EngineChoice:
     reason: str
 
 
-def suitable_engine(query: JoinQuery) -> EngineChoice:
+def suitable_engine(query: Query) -> EngineChoice:
     """Choose the index if a term bounds the difference on both sides, otherwise the scan.
 
     Without such a term, all tuples of the window are in one bucket. An index reads them one by one;
@@ -368,7 +367,7 @@ class DefaultDevice:
 
 
 def default_device(
-    query: JoinQuery, *, tuples: int = 0, build: bool = False, directory: Path | None = None
+    query: Query, *, tuples: int = 0, build: bool = False, directory: Path | None = None
 ) -> DefaultDevice:
     """Choose the smallest bundle of the suitable engine that can serve a query.
 
@@ -379,7 +378,7 @@ def default_device(
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         The join.
     tuples : int
         Largest number of tuples of a side in the window, if known. Ignored for a count-based
@@ -395,8 +394,8 @@ def default_device(
         If a bundle must be built and cannot be.
     """
     suitable = suitable_engine(query)
-    if isinstance(query.window, CountWindow):
-        tuples = query.window.size
+    if query.rows is not None:
+        tuples = query.rows
     default = default_bundle(suitable.engine, directory)
     model = Manifest.load(default)
     needs = _Needs(model, max(tuples, 1), query.least_fields)

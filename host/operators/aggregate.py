@@ -40,8 +40,9 @@ from host.operators.panes import (
     run_begins,
 )
 from host.query.quantities import Duration
-from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery, Span
+from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
 from host.query.tables import require_column
+from host.query.words import Span
 
 __all__ = [
     "AggregateStates",
@@ -737,7 +738,7 @@ class WindowAggregation:
     ) -> None:
         self.query = query
         self._time = TimeColumn(schema, query)
-        self._keys = KeyNumbers(schema, query.keys)
+        self._keys = KeyNumbers(schema, query.on)
         self._values = AggregateStates(schema, query.aggregates, parts=query.parts)
         self.schema = pa.schema(
             [(name, self._time.type) for name in BOUNDARIES]

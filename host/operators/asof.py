@@ -184,11 +184,9 @@ def require_tolerance(left: pa.Schema, query: AsofQuery) -> None:
     UsageError
         If a number is given for a temporal column, or a duration for another one.
     """
-    on = column_type(left, query.on[0], "left")
-    require_temporal(on)
-    window = query.pairs.window
-    length = window.lifespan if isinstance(window, TimeWindow) else query.tolerance
-    bound_in_ticks(length, on, on.tick, "The tolerance")
+    time = column_type(left, query.time[0], "left")
+    require_temporal(time)
+    bound_in_ticks(query.within, time, time.tick, "The distance")
 
 
 def _with_keys(side: EncodedSide) -> Int64s:

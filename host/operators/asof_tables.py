@@ -15,12 +15,11 @@ from host.engine.asof import SortedRows, Times, places
 from host.errors import AcceleratorLimitError
 from host.operators.asof import encode_sides, joined_rows, require_tolerance
 from host.query.ordering import Ordering
-from host.query.queries import AsofQuery, JoinQuery, Term
+from host.query.queries import AsofQuery, Query
 from host.query.tables import output_schema, without_views
 from host.reference.arrivals import Side
 from host.reference.asof import Keyed, reference_asof
 from host.reference.types import NO_ROW, JoinType
-from host.reference.window import CountWindow
 from host.session.cores import failed_cores
 from host.session.join import Join
 from host.session.params import Progress
@@ -154,17 +153,17 @@ class DeviceRows:
         # On a tie of places, a stored row comes before a row that probes.
         stored = {"place": np.arange(len(self._right.time))}
         probes = {"place": number - 1}
-        terms: tuple[Term, ...] = ()
+        on = None
         for columns, key in zip((probes, stored), keys, strict=True):
             if key is not None:
-                columns["by"] = key
-                terms = (Term("by", "by"),)
+                columns["key"] = key
+                on = "key"
         answered = _Answered(number)
         join = Join(
             pa.table(stored),
             pa.table(probes),
-            JoinQuery(
-                terms=terms, order=("place", "place"), window=CountWindow(window),
+            Query(
+                on=on, time="place", rows=window,
                 ordering=Ordering.none(), sorted=True,
             ),
             self.device,

@@ -625,7 +625,7 @@ def require_suitable(schema: pa.Schema, query: AggregateQuery, manifest: Aggrega
         TimeColumn(schema, query),
         AggregateStates(schema, query.aggregates, parts=query.parts),
     )
-    suitable_lanes(manifest, time, values, keyed=bool(query.keys))
+    suitable_lanes(manifest, time, values, keyed=bool(query.on))
 
 
 class DeviceAggregation:
@@ -675,7 +675,7 @@ class DeviceAggregation:
     ) -> None:
         self.refusal: JoinError | None = None
         self._goes_on = goes_on
-        self._keyed = bool(query.keys)
+        self._keyed = bool(query.on)
         self._deadline = deadline or Deadline()
         self._device: SimulatedAggregate | None = None
         self._windows: DeviceWindows | None = None

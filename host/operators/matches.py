@@ -25,7 +25,7 @@ from host.protocol.configuration import MARKS, configuration
 from host.protocol.manifest import JoinAggregateManifest
 from host.protocol.segments import largest_window, side_label
 from host.query.ordering import Ordering
-from host.query.queries import Aggregate, JoinQuery
+from host.query.queries import Aggregate, Query
 from host.query.tables import require_column
 from host.reference.arrivals import Side, UInt64s
 from host.reference.predicate import Bounds
@@ -188,7 +188,7 @@ class DeviceMatches:
     ----------
     left, right : pa.Table
         The rows.
-    query : JoinQuery
+    query : Query
         Which rows match; an inner join.
     device : Device
         An open device with a :class:`~host.protocol.manifest.JoinAggregateManifest`, which nobody
@@ -208,7 +208,7 @@ class DeviceMatches:
         self,
         left: pa.Table,
         right: pa.Table,
-        query: JoinQuery,
+        query: Query,
         device: Device,
         deadline: Deadline | None = None,
         work: Work | None = None,
@@ -371,7 +371,7 @@ def require_exact(join: EncodedJoin) -> None:
 def require_matches(
     left: pa.Schema,
     right: pa.Schema,
-    query: JoinQuery,
+    query: Query,
     aggregates: Mapping[str, Aggregate],
     manifest: JoinAggregateManifest,
 ) -> EncodedJoin:
@@ -383,7 +383,7 @@ def require_matches(
     ----------
     left, right : pa.Schema
         Columns of both tables.
-    query : JoinQuery
+    query : Query
         Which rows match.
     aggregates : mapping of str to Aggregate
         What is computed of the right columns.
@@ -421,7 +421,7 @@ _PIECE = 1 << 18
 def aggregate_matches(
     left: pa.Table,
     right: pa.Table,
-    query: JoinQuery,
+    query: Query,
     aggregates: Mapping[str, Aggregate | str | tuple[str, str]],
     device: Device,
     **options: Any,
@@ -436,7 +436,7 @@ def aggregate_matches(
     ----------
     left, right : pa.Table
         The rows.
-    query : JoinQuery
+    query : Query
         Which rows match, over which window. Its type of join, its ordering and its suffix do not
         matter.
     aggregates : mapping of str to Aggregate, str or (str, str)
@@ -472,8 +472,8 @@ def aggregate_matches(
     states = AggregateStates(right.schema, chosen)
     # Only columns that are compared travel to the device, and pairs come back as row numbers.
     sides = (
-        _numbered(left, [query.order[0], *(term.left for term in query.terms)]),
-        _numbered(right, [query.order[1], *(term.right for term in query.terms)]),
+        _numbered(left, [query.time[0], *(term.left for term in query.terms)]),
+        _numbered(right, [query.time[1], *(term.right for term in query.terms)]),
     )
     asked = replace(query, how=JoinType.INNER, ordering=Ordering.none(), suffix="_of_right")
     if isinstance(device.manifest, JoinAggregateManifest):

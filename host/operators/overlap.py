@@ -12,8 +12,8 @@ from host.columns.scale import require_same_kind, scale_of
 from host.columns.times import require_temporal
 from host.errors import UsageError
 from host.query.quantities import Duration
-from host.query.queries import JoinQuery, Term
-from host.reference.window import TimeWindow
+from host.query.queries import Query, Term
+from host.query.words import Equalities, Span
 
 __all__ = [
     "longest_interval",
@@ -86,10 +86,10 @@ def overlap_query(
     left: tuple[str, str],
     right: tuple[str, str],
     *,
-    by: Sequence[tuple[str, str]] = (),
+    on: Equalities = None,
     touching: bool = True,
     **options: Any,
-) -> JoinQuery:
+) -> Query:
     """Return the join of all pairs of rows whose intervals overlap.
 
     The meaning is that of :func:`host.reference.asof.reference_overlap`. The window is as wide
@@ -101,8 +101,8 @@ def overlap_query(
         The left and the right rows.
     left, right : (str, str)
         Columns with the start and the end of each interval.
-    by : sequence of (str, str)
-        Left and right columns that must be equal.
+    on : str or list, optional
+        Columns that must be equal: a name, or a list of names and (left, right) pairs.
     touching : bool
         Whether intervals of which one ends where the other one starts overlap.
     options
@@ -118,10 +118,11 @@ def overlap_query(
         longest_interval(table, interval, side)
         for table, interval, side in zip(tables, (left, right), ("left", "right"), strict=True)
     ]
-    return JoinQuery(
-        terms=(*(Term(*pair) for pair in by), *terms),
-        order=(left[0], right[0]),
-        window=_window(lengths),
+    return Query(
+        time=(left[0], right[0]),
+        on=on,
+        band=terms,
+        within=_longest(lengths),
         **options,
     )
 
@@ -160,19 +161,14 @@ def overlap_terms(
     return Term(left[0], right[1], None, -step), Term(left[1], right[0], step, None)
 
 
-def _window(lengths: Sequence[int | Duration]) -> TimeWindow | Duration:
-    """Return the window of the longest interval."""
-    if all(isinstance(length, Duration) for length in lengths):
-        return Duration(
-            max(length.nanoseconds for length in lengths if isinstance(length, Duration))
-        )
-    numbers = [length for length in lengths if isinstance(length, int)]
-    if len(numbers) != len(lengths):
+def _longest(lengths: Sequence[Span]) -> Span:
+    """Return the longest of the intervals of both sides."""
+    if len({isinstance(length, Duration) for length in lengths}) > 1:
         raise UsageError(
             "The intervals of one side are temporal and those of the other are not; cast one of "
             "them."
         )
-    return TimeWindow(max(numbers))
+    return max(lengths)
 
 
 def _step(kinds: set[Kind]) -> int | Duration:

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from host.operators.aggregate import Array, narrowed, whole_numbers
 from host.query.quantities import Duration
-from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery, Span
+from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
+from host.query.words import Span
 
 __all__ = [
     "Phases",
@@ -41,7 +42,7 @@ class Phases:
         pane = _pane(self.query)
         states = {self.state_column(state): state for state in self._states}
         return AggregateQuery(
-            time=self.query.time, window=pane, keys=self.query.keys, aggregates=states, parts=True
+            time=self.query.time, window=pane, on=self.query.on, aggregates=states, parts=True
         )
 
     @property
@@ -55,14 +56,14 @@ class Phases:
             time=BOUNDARIES[0],
             window=self.query.window,
             advance=self.query.advance,
-            keys=self.query.keys,
+            on=self.query.on,
             aggregates=again,
             parts=True,
         )
 
     def finished(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         """Return the results of the aggregation as a whole, from those of the second phase."""
-        kept = len(BOUNDARIES) + len(self.query.keys)
+        kept = len(BOUNDARIES) + len(self.query.on)
         columns = [*batch.columns[:kept]]
         for name, one in self.query.aggregates.items():
             column = batch.column(self.state_column(_state_of(one)))
@@ -85,7 +86,7 @@ class Phases:
             needs the sum and the count of its column.
         """
         name = f"state{self._states.index(state)}"
-        while name in self.query.keys:
+        while name in self.query.on:
             name = f"_{name}"
         return name
 

@@ -17,7 +17,7 @@ from host.columns.kinds import contiguous, integer_view
 from host.devices.software import SOFTWARE_MANIFEST
 from host.operators.aggregate import TimeColumn
 from host.protocol.manifest import Manifest
-from host.query.queries import Aggregate, AggregateQuery, JoinQuery
+from host.query.queries import Aggregate, AggregateQuery, Query
 from host.query.tables import without_views
 from host.reference.arrivals import Arrivals
 from host.reference.join import Matches, reference_join
@@ -54,7 +54,7 @@ class Verdict:
     text: str
 
 
-def reference_pairs(left: pa.Table, right: pa.Table, query: JoinQuery) -> tuple[Int64s, Int64s]:
+def reference_pairs(left: pa.Table, right: pa.Table, query: Query) -> tuple[Int64s, Int64s]:
     """Return the row numbers of all results of the reference join, in strict order.
 
     Columns are encoded for 64-bit fields, whatever fields a device has. If a result has no row of a
@@ -210,7 +210,7 @@ def _groups(window: WindowInstance, query: AggregateQuery) -> list[Any]:
     """
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for arrival in window.state:
-        key = tuple(_canonical(arrival.payload[name]) for name in query.keys)
+        key = tuple(_canonical(arrival.payload[name]) for name in query.on)
         groups.setdefault(key, []).append(arrival.payload)
     return [
         (key, {name: _value(rows, one) for name, one in query.aggregates.items()})
@@ -258,7 +258,7 @@ def _sum(values: Sequence[float], parts: int) -> float:
 
 
 def _place(row: Row, query: AggregateQuery) -> tuple[Any, ...]:
-    return row["window_start"], *(_canonical(row[name]) for name in query.keys)
+    return row["window_start"], *(_canonical(row[name]) for name in query.on)
 
 
 def _canonical(value: Any) -> Any:

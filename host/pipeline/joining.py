@@ -14,7 +14,7 @@ from host.pipeline.flags import Effect, Flag, Traits
 from host.pipeline.operations import Lazy, Place, Sorted, Stateful
 from host.pipeline.sorting import SortedMerge, SortedMergeParams, key_columns
 from host.query.ordering import Ordering
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.query.tables import output_schema
 from host.runtime import ExecStreamGraph, Stream
 from host.session.join import JoinStream, add_join
@@ -59,7 +59,7 @@ class Joined(Lazy):
     ----------
     right : Pipeline
         Pipeline of the right rows.
-    query : JoinQuery
+    query : Query
         The join. Inputs that are not known to be SORTED by their order columns are sorted.
     device : Device
         An open device, which nobody else uses meanwhile.
@@ -72,7 +72,7 @@ class Joined(Lazy):
     checks_order = True
 
     right: Feed
-    query: JoinQuery
+    query: Query
     device: Device
     options: JoinOptions = field(default_factory=JoinOptions)
     started: Callable[[JoinStream], None] | None = None
@@ -109,7 +109,7 @@ class BoundJoin(Stateful):
         return replace(traits.after(self.effect(traits)), ranges={})
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        for column, of_side in zip(self.join.query.order, (schema, self.right.schema), strict=True):
+        for column, of_side in zip(self.join.query.time, (schema, self.right.schema), strict=True):
             key_columns(of_side, [column])
         query = self.join.query
         return output_schema(schema, self.right.schema, query.suffix, query.how)
@@ -153,7 +153,7 @@ class BoundJoin(Stateful):
 
     @property
     def _orders(self) -> tuple[tuple[str], tuple[str]]:
-        left, right = self.join.query.order
+        left, right = self.join.query.time
         return (left,), (right,)
 
     def _distinct(self, place: Place) -> tuple[bool, bool]:

@@ -610,7 +610,7 @@ class Aggregated(Stateful):
     def traits(self, traits: Traits) -> Traits:
         start = BOUNDARIES[0]
         after = traits.after(
-            self.effect(traits), sorted_by=BOUNDARIES, distinct_by=(start, *self.query.keys)
+            self.effect(traits), sorted_by=BOUNDARIES, distinct_by=(start, *self.query.on)
         )
         return Traits(after.flags, None, after.sorted_by, after.distinct_by)
 

@@ -37,7 +37,7 @@ from host.pipeline.operations import (
 from host.pipeline.row_operators import CopyCounters
 from host.pipeline.source import BatchSource, ParquetSource, Source, TableSource
 from host.query.queries import Aggregate as MatchAggregate
-from host.query.queries import AggregateQuery, JoinQuery
+from host.query.queries import AggregateQuery, Query
 from host.runtime import Governor
 from host.session.join import JoinStream
 from host.session.params import JoinOptions
@@ -200,7 +200,7 @@ class Pipeline:
     def join(
         self,
         right: "Pipeline",
-        query: JoinQuery,
+        query: Query,
         device: Device,
         *,
         options: JoinOptions | None = None,
@@ -216,7 +216,7 @@ class Pipeline:
         ----------
         right : Pipeline
             Pipeline of the right rows.
-        query : JoinQuery
+        query : Query
             The join.
         device : Device
             An open device, which nobody else uses meanwhile; it stays open.
@@ -315,7 +315,7 @@ class Pipeline:
     def join_aggregate(
         self,
         right: "Pipeline",
-        query: JoinQuery,
+        query: Query,
         aggregates: Mapping[str, MatchAggregate | str | tuple[str, str]],
         device: Device,
     ) -> pa.Table:
@@ -327,7 +327,7 @@ class Pipeline:
         ----------
         right : Pipeline
             Pipeline of the right rows.
-        query : JoinQuery
+        query : Query
             Which rows match, over which window.
         aggregates, device
             As for :func:`~host.operators.matches.aggregate_matches`.

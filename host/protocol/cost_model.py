@@ -8,7 +8,7 @@ import math
 from host.protocol.equations import levels
 from host.protocol.manifest import JoinAggregateManifest, Manifest
 from host.query.ordering import Ordering
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.reference.window import CountWindow
 
 __all__ = [
@@ -704,7 +704,7 @@ def describe_latency(manifest: Manifest, windows: tuple[float, float]) -> str:
 # Which passes a join aggregate takes for the matches of left rows, before they run.
 
 
-def match_passes(query: JoinQuery, size: JoinSize) -> tuple[int, JoinSize]:
+def match_passes(query: Query, size: JoinSize) -> tuple[int, JoinSize]:
     """Return the passes over the rows for one aggregated column, and the size of each.
 
     A left row is sent behind all of its right rows, later ones included
@@ -713,7 +713,7 @@ def match_passes(query: JoinQuery, size: JoinSize) -> tuple[int, JoinSize]:
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         Which rows match.
     size : JoinSize
         Of the join; ``windows`` are the rows before a row.

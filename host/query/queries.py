@@ -3,18 +3,35 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from host.errors import UsageError
 from host.query.cores import Controller, controller_of
 from host.query.ordering import Ordering
-from host.query.quantities import Duration, as_duration
+from host.query.quantities import Duration, as_duration, parse_duration
+from host.query.words import (
+    PARTITIONS,
+    Bound,
+    Columns,
+    Equalities,
+    Length,
+    Limit,
+    Sortedness,
+    Span,
+    Within,
+    as_length,
+    as_span,
+    column_pair,
+    equal_columns,
+    is_pair,
+    takes_words,
+)
 from host.reference.asof import Direction
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, TimeWindow
@@ -22,16 +39,16 @@ from host.reference.window import CountWindow, TimeWindow
 __all__ = [
     "Aggregate",
     "AggregateQuery",
+    "Aggregates",
     "AsofQuery",
     "BOUNDARIES",
-    "Bound",
+    "Bands",
     "FUNCTIONS",
-    "JoinQuery",
     "OnFailure",
-    "Span",
+    "Query",
     "Term",
     "Width",
-    "one_sided",
+    "as_terms",
 ]
 
 # What a join does when a core of its accelerator fails.
@@ -65,14 +82,11 @@ class OnFailure(Enum):
             raise UsageError(f"Policy on_failure must be one of {names}, not {value!r}.") from None
 
 
-# The description of a join of two tables: terms, order, window and ordering.
+# The description of a join of two tables.
 
-#: Bound of a difference: a number for numeric columns, a duration for temporal ones, or None.
-Bound: TypeAlias = int | float | Decimal | Fraction | Duration | timedelta | None
-
-#: Width of the window: a count, or a distance of the order columns. ``TimeWindow`` is for numeric
-#: order columns, a duration for temporal ones.
-Width: TypeAlias = CountWindow | TimeWindow | Duration | timedelta
+#: Width of the window: a count, or a distance of the time columns. ``TimeWindow`` is for columns of
+#: integers, a duration for temporal ones.
+Width: TypeAlias = CountWindow | TimeWindow | Duration
 
 
 @dataclass(frozen=True)
@@ -123,85 +137,171 @@ class Term:
         return f"{low}left.{self.left} - right.{self.right}{high}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class JoinQuery:
+#: Bounds ``low <= left - right <= high``: by column or pair of columns, or as a list of
+#: ``(left, right, low, high)`` and terms.
+Bands: TypeAlias = (
+    Mapping[str | tuple[str, str], tuple[Limit, Limit]]
+    | Sequence[Term | tuple[str, str, Limit, Limit]]
+    | None
+)
+
+
+@dataclass(frozen=True, init=False)
+class Query:
     """The wanted pairs of rows, and the order in which rows arrive.
 
-    Rows arrive in the order of their order columns; on a tie left before right, then in the order
+    Rows arrive in the order of their time columns; on a tie left before right, then in the order
     of input. A row is paired with those rows of the other table that are in that table's window at
-    the moment and satisfy all terms. A null in a term's column matches nothing, as in SQL, but the
-    row still counts as one of the last rows of a count-based window.
+    the moment, are equal to it in all columns of ``on`` and differ from it by what ``band`` allows.
+    A null in a compared column matches nothing, as in SQL, but the row still counts as one of the
+    last rows of a count-based window.
 
     Parameters
     ----------
-    terms : sequence of Term
-        Terms that must all hold. Without terms, all pairs within the window match.
-    order : tuple of str
-        The left and the right column that give the order of arrival.
-    window : CountWindow, TimeWindow, Duration or timedelta
-        The last rows of each side, or the largest difference of the order columns.
-    ordering : Ordering
-        Ordering of the results. ``outer()`` and ``inner()`` order them by the arrival of the later
-        row of a pair and then by that of the earlier one, which only ``inner()`` promises; it costs
-        nothing extra. With ``none()``, ``relaxed(n)`` and ``adaptive(n, hold)``, pairs are handed
-        on as soon as they are known; ``docs/ordering.md`` says in which order they may be. A row
-        that comes alone comes when it leaves the window, before the pairs of the row that pushes it
-        out, or at the end; see :mod:`host.reference.types`.
-    sorted : bool
-        Whether both tables are declared sorted by their order columns; it is an error if they are
-        not. Otherwise they are sorted first.
-    per_partition : bool
-        Whether ``sorted`` is declared of each partition of an input by itself, which are then
-        merged. A table is one partition; the frames of Spark have several.
-    suffix : str
-        Text appended to the name of a right column if a left column has the same name.
+    time : str or (str, str)
+        The columns, left and right, that rows arrive by: integers, dates or timestamps.
+    on : str or list, optional
+        Columns that must be equal: a name, or a list of names and (left, right) pairs.
+    band : mapping or list, optional
+        Differences: ``{("l", "r"): (low, high)}`` or ``[("l", "r", low, high)]`` for
+        ``low <= l - r <= high``, or terms. None is an open bound. Temporal columns take durations,
+        also as text such as ``"-30min"``.
+    within : int, Duration, timedelta, str or (low, high), optional
+        Time-based window: pairs whose times differ by at most this, which is a whole number, a
+        duration such as ``"5s"`` or an interval as SQL writes it. Of two ends,
+        ``low <= left - right <= high``.
+    rows : int, optional
+        Count-based window: the last so many rows of the other side. Exactly one of ``within`` and
+        ``rows`` is given.
     how : JoinType or str
         Type of the join: whether pairs are wanted, and which rows besides or instead. A row with a
-        null in a term's column is unmatched.
+        null in a compared column is unmatched.
+    ordering : Ordering, optional
+        Ordering of the results; left out, ``Ordering.outer()``. ``outer()`` and ``inner()`` order
+        them by the arrival of the later row of a pair and then by that of the earlier one, which
+        only ``inner()`` promises; it costs nothing extra. With ``none()``, ``relaxed(n)`` and
+        ``adaptive(n, hold)``, pairs are handed on as soon as they are known; ``docs/ordering.md``
+        says in which order they may be. A row that comes alone comes when it leaves the window,
+        before the pairs of the row that pushes it out, or at the end; see
+        :mod:`host.reference.types`.
+    sorted : bool or "partitions"
+        Declares both inputs sorted by their time columns; it is an error if they are not.
+        ``"partitions"`` declares each partition of an input sorted by itself, and they are merged:
+        a table is one partition, the frames of Spark have several. Otherwise rows are sorted.
+    suffix : str
+        Text appended to the name of a right column if a left column has the same name.
     on_failure : OnFailure or str
         What to do when a core of the accelerator fails: ``"raise"``, ``"report"`` or ``"replay"``;
-        see :class:`OnFailure`. Only accelerators whose cores have gates
-        notice failures.
-    elastic : Controller or bool
+        see :class:`OnFailure`. Only accelerators whose cores have gates notice failures.
+    elastic : Controller or bool, optional
         What chooses how many cores of the accelerator store tuples while the join runs; True stands
         for :class:`~host.query.cores.ThresholdController`, and with None or False all cores
         store. The answer is the same whichever cores do.
+
+    Attributes
+    ----------
+    time : (str, str)
+        The left and the right column.
+    on : tuple of (str, str)
+        The pairs of columns that must be equal.
+    band : tuple of Term
+        The differences.
+
+    Raises
+    ------
+    UsageError
+        If a word is none of a query, or its value will not do.
     """
 
-    terms: tuple[Term, ...] = ()
-    order: tuple[str, str]
-    window: Width
-    ordering: Ordering = field(default_factory=Ordering.outer)
-    sorted: bool = False
-    per_partition: bool = False
-    suffix: str = "_right"
-    how: JoinType = JoinType.INNER
-    on_failure: OnFailure = OnFailure.RAISE
-    elastic: Controller | None = None
+    time: tuple[str, str]
+    on: tuple[tuple[str, str], ...]
+    band: tuple[Term, ...]
+    within: Span | tuple[Span, Span] | None
+    rows: int | None
+    how: JoinType
+    ordering: Ordering
+    sorted: Sortedness
+    suffix: str
+    on_failure: OnFailure
+    elastic: Controller | None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "how", JoinType.of(self.how))
-        object.__setattr__(self, "on_failure", OnFailure.of(self.on_failure))
-        object.__setattr__(self, "elastic", controller_of(self.elastic))
+    @takes_words
+    def __init__(
+        self,
+        *,
+        time: Columns,
+        on: Equalities = None,
+        band: Bands = None,
+        within: Within | None = None,
+        rows: int | None = None,
+        how: str | JoinType = JoinType.INNER,
+        ordering: Ordering | None = None,
+        sorted: Sortedness = False,
+        suffix: str = "_right",
+        on_failure: str | OnFailure = OnFailure.RAISE,
+        elastic: Controller | bool | None = None,
+    ) -> None:
+        if isinstance(sorted, str) and sorted != PARTITIONS:
+            raise UsageError(
+                f"sorted is True, False or {PARTITIONS!r}, which declares each partition of an "
+                f"input sorted by itself, not {sorted!r}."
+            )
+        _freeze(
+            self,
+            time=column_pair(time, "time"),
+            on=equal_columns(on, "on"),
+            band=as_terms(band),
+            within=_checked_within(within, rows),
+            rows=rows,
+            how=JoinType.of(how),
+            ordering=Ordering.outer() if ordering is None else ordering,
+            sorted=sorted if isinstance(sorted, str) else bool(sorted),
+            suffix=suffix,
+            on_failure=OnFailure.of(on_failure),
+            elastic=controller_of(elastic),
+        )
         self._check_failures()
         self._check_elastic()
-        object.__setattr__(self, "terms", tuple(self.terms))
-        object.__setattr__(self, "order", tuple(self.order))
-        if len(self.order) != 2:
-            raise UsageError(f"Order needs a left and a right column, not {self.order!r}.")
-        if isinstance(self.window, timedelta):
-            object.__setattr__(self, "window", as_duration(self.window))
-        if not isinstance(self.window, (CountWindow, TimeWindow, Duration)):
-            raise UsageError(
-                f"A window is a CountWindow, a TimeWindow or a duration, not {self.window!r}."
-            )
-        if isinstance(self.window, Duration) and self.window.nanoseconds < 0:
-            raise UsageError(f"A window must not be negative, but is {self.window}.")
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All comparisons: equal columns, bands, and a window that is not symmetric in time."""
+        ends: tuple[Term, ...] = ()
+        if isinstance(self.within, tuple) and self.within[0] != -self.within[1]:
+            ends = (Term(*self.time, *self.within),)
+        return (*(Term(left, right) for left, right in self.on), *self.band, *ends)
+
+    @property
+    def window(self) -> Width:
+        """The window of either side."""
+        if self.rows is not None:
+            return CountWindow(self.rows)
+        return TimeWindow(self.width) if isinstance(self.width, int) else self.width
+
+    @property
+    def width(self) -> Span:
+        """How far apart in time rows may be, in the direction in which they may be farther.
+
+        A count-based window has no width.
+        """
+        assert self.within is not None
+        if not isinstance(self.within, tuple):
+            return self.within
+        return max(max(-end, end) for end in self.within)
+
+    def with_terms(self, *terms: Term) -> "Query":
+        """Return the query with other comparisons, in the same window."""
+        return replace(self, on=(), band=terms, within=self.width if self.is_timed else None)
 
     @property
     def is_timed(self) -> bool:
         """Whether the window is time-based."""
-        return not isinstance(self.window, CountWindow)
+        return self.rows is None
+
+    @property
+    def per_partition(self) -> bool:
+        """Whether each partition of an input is declared sorted by itself."""
+        return self.sorted == PARTITIONS
 
     def _check_failures(self) -> None:
         """Raise unless the query can go on after a failure, if it is to."""
@@ -238,11 +338,10 @@ class JoinQuery:
 
     def __str__(self) -> str:
         terms = " and ".join(str(term) for term in self.terms) or "all rows"
-        if isinstance(self.window, CountWindow):
-            window = f"the last {self.window.size} rows"
+        if self.rows is not None:
+            window = f"the last {self.rows} rows"
         else:
-            width = getattr(self.window, "lifespan", self.window)
-            window = f"|left.{self.order[0]} - right.{self.order[1]}| <= {width}"
+            window = f"|left.{self.time[0]} - right.{self.time[1]}| <= {self.width}"
         kind = "" if self.how is JoinType.INNER else f"{self.how} join: "
         return f"{kind}{terms}, within {window}"
 
@@ -253,67 +352,105 @@ def _is_zero(bound: Bound) -> bool:
     )
 
 
-# Windows that reach less far on one side: the partner of a row is only earlier, or only later.
-#
-# A window of a join is symmetric: rows of either side meet if their times differ by at most its
-# width. Two ends ``low <= left - right <= high`` are such a window, as wide as the farther end,
-# and a term over the order columns.
+def _freeze(query: object, **fields: object) -> None:
+    for name, value in fields.items():
+        object.__setattr__(query, name, value)
 
 
-def one_sided(
-    low: int | Duration, high: int | Duration, order: tuple[str, str]
-) -> tuple[Width, tuple[Term, ...]]:
-    """Return the window, and the terms that cut it, for ``low <= left - right <= high``.
-
-    Parameters
-    ----------
-    low, high : int or Duration
-        Ends of the difference of the order columns, both inclusive.
-    order : (str, str)
-        The left and the right order column.
+def as_terms(band: Any) -> tuple[Term, ...]:
+    """Return the terms that ``band`` lists.
 
     Raises
     ------
     UsageError
-        If one end is a number and the other one a duration, or ``low`` is above ``high``.
+        If ``band`` is none of :data:`Bands`.
     """
-    if isinstance(low, Duration) and isinstance(high, Duration):
-        width: Width = max(-low, low, -high, high)
-        is_empty, is_symmetric = low > high, low == -high
-    elif isinstance(low, int) and isinstance(high, int):
-        width = TimeWindow(max(abs(low), abs(high)))
-        is_empty, is_symmetric = low > high, low == -high
+    if band is None:
+        return ()
+    if isinstance(band, Mapping):
+        listed: list[Any] = []
+        for columns, bounds in band.items():
+            pair = (columns, columns) if isinstance(columns, str) else columns
+            if not is_pair(pair) or not isinstance(bounds, Sequence) or len(bounds) != 2:
+                raise UsageError(
+                    f"band maps a column or a (left, right) pair to (low, high), "
+                    f"not {columns!r} to {bounds!r}."
+                )
+            listed.append((*pair, *bounds))
+    elif isinstance(band, Sequence) and not isinstance(band, str):
+        listed = list(band)
     else:
+        raise UsageError(f"band must be a mapping or a list of tuples, not {band!r}.")
+    return tuple(term if isinstance(term, Term) else _term(term) for term in listed)
+
+
+def _term(given: Any) -> Term:
+    if not isinstance(given, Sequence) or len(given) != 4 or not is_pair(given[:2]):
+        raise UsageError(f"band lists (left, right, low, high) tuples, not {given!r}.")
+    bounds = (
+        parse_duration(value, f"In band {(given[0], given[1])!r}, the {name} bound")
+        if isinstance(value, str)
+        else value
+        for name, value in zip(("low", "high"), given[2:], strict=True)
+    )
+    return Term(given[0], given[1], *bounds)
+
+
+# A window of a join is symmetric: rows of either side meet if their times differ by at most its
+# width. Two ends ``low <= left - right <= high`` are such a window, as wide as the farther end,
+# and a term over the time columns.
+
+
+def _checked_within(within: Any, rows: Any) -> Span | tuple[Span, Span] | None:
+    """Return the width of a time-based window, or its two ends; None if it is count-based."""
+    if (within is None) == (rows is None):
+        given = "neither" if rows is None else f"both within={within!r} and rows={rows!r}"
+        raise UsageError(
+            f"Give exactly one of within (a time-based window) and rows (a count-based one), "
+            f"not {given}."
+        )
+    if rows is not None:
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise UsageError(f"rows must be a whole number of at least 1, not {rows!r}.")
+        return None
+    if not isinstance(within, (tuple, list)):
+        return as_span(within, "within")
+    if len(within) != 2:
+        raise UsageError(
+            f"within is one length, or (low, high) for low <= left - right <= high, not {within!r}."
+        )
+    low, high = (as_length(end, "within", within) for end in within)
+    if isinstance(low, Duration) != isinstance(high, Duration):
         raise UsageError(
             f"The ends of a window are two numbers or two durations, not {low} and {high}."
         )
-    if is_empty:
+    if low > high:  # type: ignore[operator]  # both are of one type
         raise UsageError(
             f"The ends of a window are low <= left - right <= high, but low is {low} and high is "
             f"{high}; swap them."
         )
-    return width, () if is_symmetric else (Term(*order, low, high),)
+    return low, high
 
 
 # The description of an as-of join of two tables.
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, init=False)
 class AsofQuery:
     """Which right row each left row is joined with; :mod:`host.reference.asof` has the meaning.
 
-    A null in a ``by`` column equals nothing, as in SQL. A null in an ``on`` column is an error,
+    A null in an ``on`` column equals nothing, as in SQL. A null in a ``time`` column is an error,
     because such a row has no place in time.
 
     Parameters
     ----------
-    on : (str, str)
-        The left and the right column of time: integers, dates or timestamps.
-    by : sequence of (str, str)
-        The left and the right columns that must be equal; may be empty.
+    time : str or (str, str)
+        The columns, left and right, of time: integers, dates or timestamps.
+    on : str or list, optional
+        Columns that must be equal: a name, or a list of names and (left, right) pairs.
     direction : Direction or str
         Where the right row lies in time.
-    tolerance : int, Duration or timedelta, optional
+    within : int, Duration, timedelta or str, optional
         Largest distance in time: a duration for temporal columns, a whole number for others.
     allow_exact_matches : bool
         Whether a right row with the same time counts.
@@ -325,59 +462,71 @@ class AsofQuery:
         Otherwise rows are sorted.
     suffix : str
         Appended to the names of right columns that the left table also has.
+
+    Attributes
+    ----------
+    time : (str, str)
+        The left and the right column.
+    on : tuple of (str, str)
+        The pairs of columns that must be equal.
+
+    Raises
+    ------
+    UsageError
+        If a word is none of an as-of join, or its value will not do.
     """
 
-    on: tuple[str, str]
-    by: Sequence[tuple[str, str]] = ()
-    direction: Direction = Direction.BACKWARD
-    tolerance: int | Duration | timedelta | None = None
-    allow_exact_matches: bool = True
-    how: JoinType = JoinType.LEFT
-    sorted: bool = False
-    suffix: str = "_right"
+    time: tuple[str, str]
+    on: tuple[tuple[str, str], ...]
+    direction: Direction
+    within: Span | None
+    allow_exact_matches: bool
+    how: JoinType
+    sorted: bool
+    suffix: str
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "direction", Direction.of(self.direction))
-        object.__setattr__(self, "how", JoinType.of(self.how))
-        object.__setattr__(self, "on", tuple(self.on))
-        object.__setattr__(self, "by", tuple((left, right) for left, right in self.by))
+    @takes_words
+    def __init__(
+        self,
+        *,
+        time: Columns,
+        on: Equalities = None,
+        direction: str | Direction = Direction.BACKWARD,
+        within: Length | None = None,
+        allow_exact_matches: bool = True,
+        how: str | JoinType = JoinType.LEFT,
+        sorted: bool = False,
+        suffix: str = "_right",
+    ) -> None:
+        _freeze(
+            self,
+            time=column_pair(time, "time"),
+            on=equal_columns(on, "on"),
+            direction=Direction.of(direction),
+            within=None if within is None else as_span(within, "within"),
+            allow_exact_matches=bool(allow_exact_matches),
+            how=JoinType.of(how),
+            sorted=bool(sorted),
+            suffix=suffix,
+        )
         if self.how not in (JoinType.LEFT, JoinType.INNER):
             raise UsageError(
                 f"An as-of join is 'left' (every left row comes) or 'inner' (only those with a "
                 f"right row), not {self.how.value!r}."
             )
-        tolerance = self.tolerance
-        if isinstance(tolerance, timedelta):
-            tolerance = as_duration(tolerance)
-            object.__setattr__(self, "tolerance", tolerance)
-        number = tolerance.nanoseconds if isinstance(tolerance, Duration) else tolerance
-        if number is None:
-            return
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise UsageError(
-                f"A tolerance is a whole number, a duration or None, not {self.tolerance!r}."
-            )
-        if number < 0:
-            raise UsageError(f"A tolerance must not be negative, but is {self.tolerance}.")
 
     @property
-    def pairs(self) -> JoinQuery:
-        """The join whose pairs are the candidates: equal keys, and a window that is the tolerance.
+    def pairs(self) -> Query:
+        """The join whose pairs are the candidates: equal keys, and a window that is the distance.
 
-        Columns of an as-of join are encoded as those of this one. Without a tolerance no time is
-        too far away; the window then has no unit, and its size does not matter.
+        Columns of an as-of join are encoded as those of this one. Without a largest distance the
+        window has no unit, and its size does not matter.
         """
-        tolerance = self.tolerance
-        return JoinQuery(
-            terms=tuple(Term(left, right) for left, right in self.by),
-            order=self.on,
-            window=(
-                CountWindow(1)
-                if tolerance is None
-                else TimeWindow(tolerance)
-                if isinstance(tolerance, int)
-                else tolerance
-            ),
+        return Query(
+            time=self.time,
+            on=self.on,
+            within=self.within,
+            rows=1 if self.within is None else None,
             sorted=self.sorted,
             suffix=self.suffix,
             how=JoinType.LEFT,
@@ -388,15 +537,15 @@ class AsofQuery:
             Direction.BACKWARD: "the last right row with right.{1} {2}= left.{0}",
             Direction.FORWARD: "the first right row with right.{1} {3}= left.{0}",
             Direction.NEAREST: "the right row whose {1} is nearest to left.{0}",
-        }[self.direction].format(*self.on, "<", ">")
+        }[self.direction].format(*self.time, "<", ">")
         if not self.allow_exact_matches:
             found = (
                 f"{found}, the same time left out"
                 if self.direction is Direction.NEAREST
                 else found.replace("= left", " left")
             )
-        equal = "".join(f" and left.{left} = right.{right}" for left, right in self.by)
-        within = "" if self.tolerance is None else f", at most {self.tolerance} away"
+        equal = "".join(f" and left.{left} = right.{right}" for left, right in self.on)
+        within = "" if self.within is None else f", at most {self.within} away"
         return f"{self.how} as-of join: {found}{equal}{within}"
 
 
@@ -406,9 +555,6 @@ class AsofQuery:
 FUNCTIONS = ("count", "sum", "min", "max", "mean")
 #: Names of the columns of a result that hold the boundaries of its window.
 BOUNDARIES = ("window_start", "window_end")
-
-#: A length of time: a duration for temporal columns, a whole number for columns of integers.
-Span: TypeAlias = int | Duration
 
 
 @dataclass(frozen=True)
@@ -446,7 +592,11 @@ class Aggregate:
         return f"{self.function}({self.column or '*'})"
 
 
-@dataclass(frozen=True, kw_only=True)
+#: What is computed, by the name of its column in the result.
+Aggregates: TypeAlias = Mapping[str, Aggregate | str | tuple[str, str]]
+
+
+@dataclass(frozen=True, init=False)
 class AggregateQuery:
     """What is computed of the rows of each window and key.
 
@@ -458,40 +608,68 @@ class AggregateQuery:
     ----------
     time : str
         Column of time: integers, dates or timestamps.
-    window, advance : int, Duration or timedelta
+    window, advance : int, Duration, timedelta or str
         Length of a window, and how much later the next one begins; by default as long as a window.
-    keys : sequence of str
-        Columns that rows are grouped by.
+    on : str or sequence of str
+        Columns that are equal in the rows that are aggregated together: the keys.
     aggregates : mapping of str to Aggregate, str or (str, str)
-        What is computed, by the name of its column in the result.
+        What is computed, by the name of its column in the result: ``"count"``, ``"sum:price"``,
+        ``("max", "price")``.
     sorted : bool
         Whether rows are declared sorted by time; a time that decreases is then an error, and a
         result leaves as soon as its window has ended.
     parts : bool
         Whether results are parts of those of an aggregation of more rows. Sums of integers are then
         decimals of 38 digits, which hold them however large they are.
+
+    Attributes
+    ----------
+    on : tuple of str
+        The columns.
+
+    Raises
+    ------
+    UsageError
+        If a word is none of an aggregation, or its value will not do.
     """
 
     time: str
     window: Span
-    advance: Span | None = None
-    keys: Sequence[str] = ()
+    advance: Span
+    on: tuple[str, ...]
     aggregates: Mapping[str, Aggregate]
-    sorted: bool = False
-    parts: bool = False
+    sorted: bool
+    parts: bool
 
-    def __post_init__(self) -> None:
-        keys = (self.keys,) if isinstance(self.keys, str) else tuple(self.keys)
-        object.__setattr__(self, "keys", keys)
-        aggregates = {name: Aggregate.of(given) for name, given in self.aggregates.items()}
-        object.__setattr__(self, "aggregates", aggregates)
-        advance = self.window if self.advance is None else self.advance
-        for name, given in (("window", self.window), ("advance", advance)):
-            object.__setattr__(self, name, _span(name, given))
-        self._check()
-
-    def _check(self) -> None:
-        assert self.advance is not None
+    @takes_words
+    def __init__(
+        self,
+        *,
+        time: str,
+        window: Length,
+        advance: Length | None = None,
+        on: str | Sequence[str] = (),
+        aggregates: Aggregates,
+        sorted: bool = False,
+        parts: bool = False,
+    ) -> None:
+        if not isinstance(aggregates, Mapping):
+            raise UsageError(
+                f"aggregates must map names to aggregates, as in {{'n': 'count'}}, not "
+                f"{aggregates!r}."
+            )
+        if window is None:
+            raise UsageError("window must be given, such as window='5min'.")
+        _freeze(
+            self,
+            time=time,
+            window=as_span(window, "window", least=1),
+            advance=as_span(window if advance is None else advance, "advance", least=1),
+            on=(on,) if isinstance(on, str) else tuple(on),
+            aggregates={name: Aggregate.of(given) for name, given in aggregates.items()},
+            sorted=bool(sorted),
+            parts=parts,
+        )
         if isinstance(self.window, Duration) != isinstance(self.advance, Duration):
             raise UsageError(
                 f"Window {self.window} and advance {self.advance} must both be durations, or both "
@@ -504,7 +682,7 @@ class AggregateQuery:
             )
         if not self.aggregates:
             raise UsageError("An aggregation needs at least one aggregate, such as n=count.")
-        names = Counter([*BOUNDARIES, *self.keys, *self.aggregates])
+        names = Counter([*BOUNDARIES, *self.on, *self.aggregates])
         repeated = [name for name, count in names.items() if count > 1]
         if repeated:
             raise UsageError(
@@ -520,16 +698,5 @@ class AggregateQuery:
 
     def __str__(self) -> str:
         values = ", ".join(f"{name} = {one}" for name, one in self.aggregates.items())
-        by = f" by {', '.join(self.keys)}" if self.keys else ""
+        by = f" by {', '.join(self.on)}" if self.on else ""
         return f"{values}{by} over {self.window} of {self.time}, every {self.advance}"
-
-
-def _span(name: str, given: object) -> Span:
-    """Return a length of time, checked."""
-    span = as_duration(given) if isinstance(given, timedelta) else given
-    number = span.nanoseconds if isinstance(span, Duration) else span
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise UsageError(
-            f"The {name} must be a duration or a whole number of at least 1, not {given}."
-        )
-    return span if isinstance(span, Duration) else number

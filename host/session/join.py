@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from host.columns import EncodingPlan, Ranges
 from host.devices import Device
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.query.tables import Input, Supply, as_table, is_stream
 from host.reference.types import NO_ROW, JoinType
 from host.runtime import (
@@ -270,7 +270,7 @@ class Join:
         The rows. An iterable must hold at least one batch, because its schema is that of the
         first; if there may be none, give a reader or a table. Batches of unsorted inputs are
         gathered into a table.
-    query : JoinQuery
+    query : Query
         The join.
     device : Device
         An open device, which nobody else uses meanwhile; it stays open.
@@ -297,7 +297,7 @@ class Join:
         self,
         left: Input,
         right: Input,
-        query: JoinQuery,
+        query: Query,
         device: Device,
         *,
         ranges: tuple[Ranges, Ranges] = ({}, {}),
@@ -318,7 +318,7 @@ class Join:
         cls,
         batches: Input,
         layout: TaggedLayout,
-        query: JoinQuery,
+        query: Query,
         device: Device,
         *,
         ranges: tuple[Ranges, Ranges] = ({}, {}),
@@ -359,7 +359,7 @@ class Join:
         self._before: dict[str, int] = {}
 
     @property
-    def query(self) -> JoinQuery:
+    def query(self) -> Query:
         """The query."""
         return self.params.query
 
@@ -415,7 +415,7 @@ class Join:
 
 
 def join_tables(
-    left: Input, right: Input, query: JoinQuery, device: Device, **options: Any
+    left: Input, right: Input, query: Query, device: Device, **options: Any
 ) -> JoinResult:
     """Join two tables; see :class:`Join` for the parameters and errors."""
     return Join(left, right, query, device, **options).run()

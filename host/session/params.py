@@ -20,7 +20,7 @@ from host.protocol.manifest import Manifest
 from host.protocol.segments import largest_window, require_capacity, require_pairs, side_label
 from host.query.cores import Epochs, EpochSchedule, ListedEpochs, ListedSegments, SegmentSchedule
 from host.query.ordering import Ordering
-from host.query.queries import JoinQuery, OnFailure
+from host.query.queries import OnFailure, Query
 from host.query.tables import Supply, output_schema
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
@@ -137,7 +137,7 @@ class JoinParams(ConfluenceParams):
     ----------
     device : Device
         An open device, which nobody else uses meanwhile; it stays open.
-    query : JoinQuery
+    query : Query
         The query, which decides which results are wanted and in which order.
     plan : EncodingPlan
         Encoding of rows as tuples, with the bounds and the window.
@@ -152,7 +152,7 @@ class JoinParams(ConfluenceParams):
     """
 
     device: Device
-    query: JoinQuery
+    query: Query
     plan: EncodingPlan
     left: pa.Schema
     right: pa.Schema
@@ -283,7 +283,7 @@ class JoinParams(ConfluenceParams):
 def plan_join(
     left: pa.Schema,
     right: pa.Schema,
-    query: JoinQuery,
+    query: Query,
     device: Device,
     *,
     ranges: tuple[Ranges, Ranges] = ({}, {}),
@@ -296,7 +296,7 @@ def plan_join(
     ----------
     left, right : pa.Schema
         Schemas of the streams.
-    query : JoinQuery
+    query : Query
         The join. The streams must be sorted, whether or not the query declares it.
     device : Device
         An open device.
@@ -326,7 +326,7 @@ def plan_join(
 def plan_join_of_tables(
     left: pa.Table,
     right: pa.Table,
-    query: JoinQuery,
+    query: Query,
     device: Device,
     *,
     options: JoinOptions | None = None,
@@ -365,7 +365,7 @@ def plan_join_of_tables(
     return params, supplies
 
 
-def _chosen(options: JoinOptions | None, query: JoinQuery) -> JoinOptions:
+def _chosen(options: JoinOptions | None, query: Query) -> JoinOptions:
     """Return options that go with the query."""
     chosen = JoinOptions() if options is None else options
     if chosen.newest_of is not None and query.how is not JoinType.INNER:

@@ -9,9 +9,8 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.silence import longest_silence
 from host.devices.simulated import SimulatedDevice
 from host.protocol.manifest import Manifest
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.reference.arrivals import Side
-from host.reference.window import CountWindow, TimeWindow
 
 from .flips import flipping, memories_of
 from .trials import judged, tables
@@ -57,10 +56,10 @@ def run_flip(bundle, seed):
     storage, equal = manifest.storage, manifest.parameters["comparator"] == "equality"
     most = (storage.cores - 1) * storage.sub_window  # fits the cores that are left
     by_count = rng.random() < 0.5
-    window = CountWindow(int(rng.integers(1, most))) if by_count else TimeWindow(LIFESPAN)
+    window = {"rows": int(rng.integers(1, most))} if by_count else {"within": LIFESPAN}
     policy = ["report", "replay"][int(rng.integers(2))]
-    term = Term("x", "x") if equal else Term("x", "x", -1, 1)
-    query = JoinQuery(terms=(term,), order=("t", "t"), window=window, on_failure=policy)
+    asked = {"on": "x"} if equal else {"band": {"x": (-1, 1)}}
+    query = Query(time="t", **asked, **window, on_failure=policy)
     memories = stored_memories(bundle)
     number = int(rng.integers(len(memories)))
     memory = memories[number]

@@ -12,8 +12,7 @@ from host.devices.simulated import SimulatedDevice
 from host.devices.waiting import Deadline
 from host.operators.verification import reference_pairs
 from host.query.cores import ThresholdController
-from host.query.queries import JoinQuery, OnFailure, Term
-from host.reference.window import CountWindow, TimeWindow
+from host.query.queries import OnFailure, Query
 from host.session.join import Join
 
 from .expectation import arrivals, without_lost
@@ -82,7 +81,7 @@ def run_trial(bundle, seed):
     """
     rng = np.random.default_rng(seed)
     left, right = tables(rng)
-    window = CountWindow(int(rng.integers(1, 70))) if rng.random() < 0.5 else TimeWindow(20)
+    window = {"rows": int(rng.integers(1, 70))} if rng.random() < 0.5 else {"within": 20}
     policy = ["report", "replay"][int(rng.integers(2))]
     fault = list(CoreFault)[int(rng.integers(len(CoreFault)))]
     moment = int(rng.integers(CYCLES))
@@ -91,8 +90,8 @@ def run_trial(bundle, seed):
         cores = device.manifest.storage.cores
     core = int(rng.integers(cores))
     interval, is_elastic = int(rng.integers(50, 300)), rng.random() < 0.5
-    query = JoinQuery(
-        terms=(Term("x", "x", -1, 1),), order=("t", "t"), window=window, on_failure=policy,
+    query = Query(
+        band=[("x", "x", -1, 1)], time="t", **window, on_failure=policy,
         elastic=ThresholdController(interval=interval) if is_elastic else None,
     )  # fmt: skip
     text = f"seed {seed}: core {core}, {fault.name} from cycle {moment} on, {query}, {policy}"
@@ -107,7 +106,7 @@ def judged(both, query, device, core, text, parity=()):
     ----------
     both : tuple of Table
         The left and the right table.
-    query : JoinQuery
+    query : Query
         With the policy ``report`` or ``replay``.
     device : Device
         The device.

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Aggregates over windows of time, and aggregates of the matches of each row."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame
 
 from host import UsageError
-from host.query.queries import Aggregate
+from host.query.queries import Aggregate, AggregateQuery, Aggregates
+from host.query.words import Columns, Length, Within, takes_words
 from host.reference.types import JoinType
-from spark_offload.api.joins import plan_join
+from spark_offload.api.joins import BandsOrCondition, EqualitiesOrCondition, plan_words
 from spark_offload.errors import kit_errors
 from spark_offload.plan.aggregate import make_aggregate_plan
 from spark_offload.plan.matches import check_aggregates, check_matches, matches_plan, numbered
+from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan
-from spark_offload.plan.request import Length, build_aggregate_query
 from spark_offload.stream.aggregate_plan import make_aggregate_stream_plan
 from spark_offload.stream.checks import is_streaming
 
@@ -27,25 +28,21 @@ __all__ = [
 
 # The functions of windowed aggregates that a PySpark program calls.
 
-Aggregates: TypeAlias = Mapping[str, "Aggregate | str | tuple[str, str]"]
-"""What is computed, by its name: ``"count"``, ``"sum:price"``, ``("max", "price")``."""
 
-
+@takes_words
 def stream_aggregate(
     frame: DataFrame,
     *,
     time: str,
     window: Length,
-    advance: Length = None,
-    keys: str | Sequence[str] = (),
+    advance: Length | None = None,
+    on: str | Sequence[str] = (),
     aggregates: Aggregates,
-    device: str | None = None,
-    partitions: int | None = None,
-    strict: bool = False,
+    **options: Any,
 ) -> DataFrame:
     """Aggregate the rows of a frame over windows of time, by keys.
 
-    The meaning is that of Spark's ``groupBy(window(time, window, advance), *keys)``: rows whose
+    The meaning is that of Spark's ``groupBy(window(time, window, advance), *on)``: rows whose
     time is null are left out, nulls in keys are one group, null values do not count. The answer has
     the columns ``window_start`` and ``window_end``, the keys and the aggregates. Nothing is read
     before an action.
@@ -63,23 +60,20 @@ def stream_aggregate(
     window, advance : int, timedelta or str
         Length of a window, and how much later the next one begins: ``"1h"``, ``"5 minutes"`` for
         temporal columns, whole numbers for integers. By default windows do not overlap.
-    keys : str or sequence of str
-        Columns that rows are grouped by.
+    on : str or sequence of str
+        Columns that are equal in the rows of a group: the keys.
     aggregates : mapping of str to str, (str, str) or Aggregate
         What is computed, by the name of its column: ``"count"``, or one of count, sum, min, max and
         mean of a column, as ``"sum:price"``.
-    device : str, optional
+    options
+        ``device``, ``partitions`` and ``strict`` of :class:`~spark_offload.Options`. The device is
         ``"sim:BUNDLE"``, the bundle of an accelerator of aggregates: each task simulates one, which
         keeps the windows of its keys; of a stream, it reduces the rows of a micro-batch to panes.
-        By default, the host does. What the accelerator cannot compute is an error. Where it
-        has no room for keys, times or values of the rows, the task goes on on the host, and
-        :func:`explain` and :func:`metrics` say so.
-    partitions : int, optional
-        Number of partitions of the answer, if there are keys. Left out, one for each core. Of
-        streams, Spark's state has its own number.
-    strict : bool
-        Whether it is an error that Spark itself would have to answer, or that an accelerator has no
-        room for rows.
+        By default, the host does. What the accelerator cannot compute is an error. Where it has no
+        room for keys, times or values of the rows, the task goes on on the host, and
+        :func:`explain` and :func:`metrics` say so. Without keys there is one partition, and Spark's
+        state has its own number. Strict: it is an error that Spark itself would have to answer, or
+        that an accelerator has no room for rows.
 
     Returns
     -------
@@ -93,56 +87,54 @@ def stream_aggregate(
         If an argument, a column or a type will not do; before anything runs.
     """
     return plan_aggregate(
-        frame,
-        time=time,
-        window=window,
-        advance=advance,
-        keys=keys,
-        aggregates=aggregates,
-        device=device,
-        partitions=partitions,
-        strict=strict,
+        frame, time=time, window=window, advance=advance, on=on, aggregates=aggregates, **options
     ).dataframe()
 
 
+@takes_words
 def plan_aggregate(
     frame: DataFrame,
     *,
     time: str,
     window: Length,
-    advance: Length = None,
-    keys: str | Sequence[str] = (),
+    advance: Length | None = None,
+    on: str | Sequence[str] = (),
     aggregates: Aggregates,
-    device: str | None = None,
-    partitions: int | None = None,
-    strict: bool = False,
+    **options: Any,
 ) -> Plan:
     """Check an aggregation and decide where it runs, without running it.
 
     Takes what :func:`stream_aggregate` takes.
     """
-    query = build_aggregate_query(
-        time=time, window=window, advance=advance, keys=keys, aggregates=aggregates
-    )
+    run = Options.of("stream_aggregate", options, "device", "partitions", "strict")
+    if run.device is not None and not isinstance(run.device, str):
+        raise UsageError(f"An aggregation takes one device, not {run.device!r}.")
+    query = AggregateQuery(time=time, window=window, advance=advance, on=on, aggregates=aggregates)
     with kit_errors():
         if is_streaming(frame):
             return make_aggregate_stream_plan(
-                frame, query, device=device, partitions=partitions, strict=strict
+                frame, query, device=run.device, partitions=run.partitions, strict=run.strict
             )
         return make_aggregate_plan(
-            frame, query, device=device, partitions=partitions, strict=strict
+            frame, query, device=run.device, partitions=run.partitions, strict=run.strict
         )
 
 
 # The functions of aggregates of matches that a PySpark program calls.
 
 
+@takes_words
 def join_aggregate(
     left: DataFrame,
     right: DataFrame,
     *,
-    aggregates: Mapping[str, Aggregate | str | tuple[str, str]],
-    **join: Any,
+    time: Columns,
+    on: EqualitiesOrCondition = None,
+    band: BandsOrCondition = None,
+    within: Within | None = None,
+    rows: int | None = None,
+    aggregates: Aggregates,
+    **options: Any,
 ) -> DataFrame:
     """Give each left row with aggregates of the right rows that a join pairs it with.
 
@@ -158,9 +150,10 @@ def join_aggregate(
     aggregates : mapping of str to str, (str, str) or Aggregate
         What is computed of the right rows, by the name of its column: ``"count"``, or one of count,
         sum, min, max and mean of a right column, as ``"sum:price"``.
-    join
-        Which rows match, on which device, and so on: what :func:`stream_join` takes, but for
-        ``how``, ``suffix`` and ``ordering``.
+    time, on, band, within, rows
+        Which rows match, as for :func:`stream_join`.
+    options
+        The options of :func:`stream_join`, but for ``suffix`` and ``ordering``.
 
     Returns
     -------
@@ -172,15 +165,31 @@ def join_aggregate(
     UsageError
         If an argument, a column, a type or the device will not do; before anything runs.
     """
-    return plan_join_aggregate(left, right, aggregates=aggregates, **join).dataframe()
+    return plan_join_aggregate(
+        left,
+        right,
+        time=time,
+        on=on,
+        band=band,
+        within=within,
+        rows=rows,
+        aggregates=aggregates,
+        **options,
+    ).dataframe()
 
 
+@takes_words
 def plan_join_aggregate(
     left: DataFrame,
     right: DataFrame,
     *,
-    aggregates: Mapping[str, Aggregate | str | tuple[str, str]],
-    **join: Any,
+    time: Columns,
+    on: EqualitiesOrCondition = None,
+    band: BandsOrCondition = None,
+    within: Within | None = None,
+    rows: int | None = None,
+    aggregates: Aggregates,
+    **options: Any,
 ) -> Plan:
     """Check aggregates of matches and decide where the join runs, without running it.
 
@@ -193,15 +202,17 @@ def plan_join_aggregate(
                 f"aggregate matches of batch frames, for example inside foreachBatch."
             )
     for name in ("how", "suffix", "ordering"):
-        if name in join:
+        if name in options:
             raise UsageError(
                 f"{name} has no meaning for aggregates of matches, whose answer has every left row "
                 f"once and no right column; leave it out."
             )
     chosen = {name: Aggregate.of(given) for name, given in aggregates.items()}
     check_aggregates(left, right, chosen)
+    run = Options.of("join_aggregate", options)
+    words = {"time": time, "on": on, "band": band, "within": within, "rows": rows}
     with kit_errors():
-        plan = plan_join(
-            *numbered(left, right), how=JoinType.LEFT, check=check_matches(chosen), **join
+        plan = plan_words(
+            *numbered(left, right), words | {"how": JoinType.LEFT}, run, check_matches(chosen)
         )
-        return matches_plan(left, right, plan, chosen, strict=join.get("strict", False))
+        return matches_plan(left, right, plan, chosen, strict=run.strict)

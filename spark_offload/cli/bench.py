@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from host import UsageError
+from host.query.queries import Bands
 from spark_offload.api.aggregates import plan_aggregate
 from spark_offload.api.joins import plan_join
 from spark_offload.cli.benchmark import (
@@ -30,7 +31,6 @@ from spark_offload.cli.benchmark import (
 )
 from spark_offload.cluster.session import open_session
 from spark_offload.plan.plan import Plan, metrics
-from spark_offload.plan.request import Bands
 
 __all__ = [
     "AggregateBenchmark",
@@ -100,7 +100,7 @@ class AggregateBenchmark:
                 time="at",
                 window=f"{panes * self.pane}ms",
                 advance=f"{self.pane}ms",
-                keys="key",
+                on="key",
                 aggregates={"n": "count", "total": "sum:value", "most": "max:value"},
                 strict=True,
             )
@@ -173,7 +173,7 @@ def main(options: argparse.Namespace) -> int:
         plan = plan_join(
             *inputs,
             band=band,
-            order="t",
+            time="t",
             within=benchmark.within,
             device=options.device,
             strict=True,

@@ -135,7 +135,7 @@ class MatchesBenchmark:
                 left,
                 right,
                 band={"x": (-self.REACH, self.REACH)},
-                order="t",
+                time="t",
                 within=self.within,
                 aggregates=aggregates,
                 device=device,

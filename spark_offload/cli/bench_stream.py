@@ -130,7 +130,7 @@ class StreamBenchmark:
             frames[1],
             on="key",
             band={"x": (-REACH, REACH)},
-            order="t",
+            time="t",
             within=self.within,
             device=device,
             partitions=groups,

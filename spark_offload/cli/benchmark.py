@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from host import CountWindow, FailureError, TimeWindow
-from host.query.queries import JoinQuery, Term
+from host import FailureError
+from host.query.queries import Query
 
 __all__ = [
     "Answer",
@@ -259,13 +259,14 @@ class Benchmark:
         values = rng.normal(5_000, self.deviation, self.rows)
         return np.clip(np.rint(values), 1, 10_000).astype(np.int32)
 
-    def query(self, *, counted: bool = False) -> JoinQuery:
+    def query(self, *, counted: bool = False) -> Query:
         """Return the question: by time, or by the last ``window`` rows, which is the same here."""
         band = (-self.reach, self.reach)
-        return JoinQuery(
-            terms=(Term("x", "x", *band), Term("y", "y", *band)),
-            order=("t", "t"),
-            window=CountWindow(self.window) if counted else TimeWindow(self.within),
+        return Query(
+            band=[("x", "x", *band), ("y", "y", *band)],
+            time="t",
+            rows=self.window if counted else None,
+            within=None if counted else self.within,
         )
 
     def in_spark(self, left: DataFrame, right: DataFrame) -> DataFrame:

@@ -14,7 +14,7 @@ from host import FailureError, UsageError
 from host.cli.command import Status
 from host.files.reading import format_of
 from host.files.writing import require_outputs, write_table
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from spark_offload.api.joins import plan_query
 from spark_offload.cli.benchmark import Benchmark
 from spark_offload.cli.charts import Run, derive_figures, table
@@ -30,6 +30,7 @@ from spark_offload.cli.report import write_report
 from spark_offload.cluster.session import open_session, show_progress
 from spark_offload.errors import kit_errors
 from spark_offload.plan.accelerator import choose_device
+from spark_offload.plan.options import Options
 
 __all__ = [
     "add_parser",
@@ -168,13 +169,12 @@ def _make_folder(option: str, path: Path) -> None:
 
 
 def _in_spark(
-    spark: SparkSession, tables: tuple[pa.Table, pa.Table], query: JoinQuery, **options: Any
+    spark: SparkSession, tables: tuple[pa.Table, pa.Table], query: Query, **options: Any
 ) -> tuple[pa.Table, Joined]:
     """Join generated tables; return the answer, in the order of arrival, and what it took."""
     left, right = tables
-    plan = plan_query(
-        spark.createDataFrame(left), spark.createDataFrame(right), query, strict=True, **options
-    )
+    frames = spark.createDataFrame(left), spark.createDataFrame(right)
+    plan = plan_query(*frames, query, Options(strict=True, **options))
     began = time.perf_counter()
     with kit_errors():
         answer = plan.dataframe().toArrow()

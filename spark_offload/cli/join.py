@@ -23,13 +23,15 @@ from host.cli.arguments import add_query_arguments, query_from
 from host.cli.command import Status
 from host.files.writing import inputs_of
 from host.installation import command
-from host.query.queries import JoinQuery
+from host.query.queries import Query
+from host.query.words import PARTITIONS
 from spark_offload.api.joins import plan_query
 from spark_offload.cli.files import Source, Target, add_file_arguments, csv_options_from
 from spark_offload.cluster.session import open_session, running_stages, show_progress
 from spark_offload.errors import kit_errors
 from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import common_type
+from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan
 from spark_offload.verification.comparison import Verification
 
@@ -192,7 +194,7 @@ def join_files(
             frames.append(source.read(spark, csv_options))
     left, right = frames
     if query.sorted and any(len(source.files) > 1 for source in sources):
-        query = replace(query, per_partition=True)
+        query = replace(query, sorted=PARTITIONS)
         most = spark.conf.get("spark.sql.files.maxPartitionBytes") or "128m"
         spark.conf.set(_ONE_FILE_A_PARTITION, most)
     with show_progress(status, spark) as progress, kit_errors():
@@ -200,10 +202,7 @@ def join_files(
             left,
             right,
             query,
-            device=options.device,
-            build=options.build,
-            trace=trace,
-            progress=progress,
+            Options(device=options.device, build=options.build, trace=trace, progress=progress),
         )
         if options.explain:
             print(plan.estimated(count=True))
@@ -212,7 +211,7 @@ def join_files(
 
 def _written(
     plan: Plan,
-    query: JoinQuery,
+    query: Query,
     target: Target,
     options: argparse.Namespace,
     spark: SparkSession,
@@ -243,7 +242,7 @@ def _written(
 
 
 @contextmanager
-def _arranged(plan: Plan, query: JoinQuery, *, by_time: bool, single: bool) -> Iterator[DataFrame]:
+def _arranged(plan: Plan, query: Query, *, by_time: bool, single: bool) -> Iterator[DataFrame]:
     """Yield the answer in the order and in as many partitions as it is to be written in."""
     answer = plan.dataframe()
     places = [f"c{index}" for index in range(len(answer.columns))]  # no name can clash
@@ -269,15 +268,13 @@ def _arranged(plan: Plan, query: JoinQuery, *, by_time: bool, single: bool) -> I
         yield answer
 
 
-def _times(plan: Plan, query: JoinQuery, places: list[str]) -> list[Column]:
+def _times(plan: Plan, query: Query, places: list[str]) -> list[Column]:
     """Return the times of the later row of a result and of the earlier one."""
     schemas = [frame.schema for frame in plan.inputs]
-    columns = [
-        schema.names.index(order) for schema, order in zip(schemas, query.order, strict=True)
-    ]
+    columns = [schema.names.index(order) for schema, order in zip(schemas, query.time, strict=True)]
     if not query.how.has_pairs:
         return [F.col(places[columns[0]])]
-    kinds = (schema[order].dataType for schema, order in zip(schemas, query.order, strict=True))
+    kinds = (schema[order].dataType for schema, order in zip(schemas, query.time, strict=True))
     common = common_type(*kinds)
     both = columns[0], len(schemas[0]) + columns[1]
     times = [F.col(places[column]).cast(common) for column in both]

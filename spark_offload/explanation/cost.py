@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pyspark.sql import DataFrame
 
-from host import CountWindow, Manifest, Ordering
+from host import Manifest, Ordering
 from host.protocol.cost_model import (
     JoinSize,
     describe_latency,
@@ -17,7 +17,7 @@ from host.protocol.cost_model import (
 )
 from host.protocol.manifest import JoinAggregateManifest
 from host.protocol.segments import hardware_time
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from spark_offload.cluster.machines import is_connect
 from spark_offload.partitioning.placement import Placement
 from spark_offload.partitioning.ranges import OrderProfile
@@ -122,7 +122,7 @@ class Cost:
 def estimate_cost(
     left: DataFrame,
     right: DataFrame,
-    query: JoinQuery,
+    query: Query,
     manifest: Manifest | None,
     size: JoinSize | None,
     devices: int = 1,
@@ -156,7 +156,7 @@ def estimate_cost(
     return Cost(cycles, operator, pairs, hardware, latency)
 
 
-def join_size(query: JoinQuery, profile: OrderProfile, width: int | None) -> JoinSize | None:
+def join_size(query: Query, profile: OrderProfile, width: int | None) -> JoinSize | None:
     """Return the size of a join from how its rows lie in time.
 
     Parameters
@@ -167,8 +167,8 @@ def join_size(query: JoinQuery, profile: OrderProfile, width: int | None) -> Joi
     if not profile.total:
         return JoinSize((0, 0), (0, 0))
     rows = (float(profile.rows[0]), float(profile.rows[1]))
-    if isinstance(query.window, CountWindow):
-        windows = [mean_of_last(query.window.size, count) for count in rows]
+    if query.rows is not None:
+        windows = [mean_of_last(query.rows, count) for count in rows]
     elif width is not None:
         share = profile.mean_window(width)
         windows = [share * count for count in rows]

@@ -271,9 +271,9 @@ def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> pa.Sche
     UsageError
         If a column is not there, or the windows do not suit the column of time.
     """
-    for name in (query.time, *query.keys, *query.columns):
+    for name in (query.time, *query.on, *query.columns):
         find_column(frame.schema, name, side)
-    require_plain_keys(frame.schema, query.keys)
+    require_plain_keys(frame.schema, query.on)
     given = arrow_schema(read_schema(frame.schema, query), side)
     WindowAggregation(given, query)
     return given
@@ -281,7 +281,7 @@ def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> pa.Sche
 
 def read_schema(schema: StructType, query: AggregateQuery) -> StructType:
     """Return the columns that are read: the one of time, the keys, those that are aggregated."""
-    names = dict.fromkeys([query.time, *query.keys, *query.columns])
+    names = dict.fromkeys([query.time, *query.on, *query.columns])
     return StructType([schema[name] for name in names])
 
 
@@ -320,7 +320,7 @@ def answer_schema(schema: StructType, query: AggregateQuery) -> StructType:
     time = schema[query.time].dataType
     bound = LongType() if isinstance(time, IntegralType) else time
     fields = [StructField(name, bound, False) for name in BOUNDARIES]
-    fields += [schema[key] for key in query.keys]
+    fields += [schema[key] for key in query.on]
     for name, one in query.aggregates.items():
         fields.append(_field(name, one, schema))
     return StructType(fields)

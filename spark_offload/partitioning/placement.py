@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from host import UsageError
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from spark_offload.cluster.query_plans import NO_ESTIMATE
 from spark_offload.partitioning.ranges import PAYING_ROWS, OrderProfile, RangeRule
 
@@ -97,7 +97,7 @@ class Facts:
 
 
 def choose_placement(
-    query: JoinQuery, facts: Facts, *, partitions: int | None, partition_by: PartitionBy
+    query: Query, facts: Facts, *, partitions: int | None, partition_by: PartitionBy
 ) -> Placement:
     """Decide how many partitions there are and what rows are partitioned by.
 
@@ -115,7 +115,7 @@ def choose_placement(
 
 
 def _placement(
-    query: JoinQuery, facts: Facts, partitions: int | None, partition_by: PartitionBy
+    query: Query, facts: Facts, partitions: int | None, partition_by: PartitionBy
 ) -> Placement:
     equalities = [term for term in query.terms if term.is_equality] if query.is_timed else []
     if equalities and partition_by != "range":
@@ -142,7 +142,7 @@ def require_partitions(partitions: object) -> None:
 
 
 def check_placement(
-    query: JoinQuery, facts: Facts, *, partitions: int | None, partition_by: PartitionBy
+    query: Query, facts: Facts, *, partitions: int | None, partition_by: PartitionBy
 ) -> None:
     """Raise unless the query can be partitioned as asked for, by what is known without a row."""
     require_partitions(partitions)
@@ -164,7 +164,7 @@ def check_placement(
         )
 
 
-def _why_no_keys(query: JoinQuery, partition_by: PartitionBy) -> str:
+def _why_no_keys(query: Query, partition_by: PartitionBy) -> str:
     if any(term.is_equality for term in query.terms):
         if query.is_timed:
             return f"partition_by={partition_by!r} was asked for"
@@ -174,7 +174,7 @@ def _why_no_keys(query: JoinQuery, partition_by: PartitionBy) -> str:
     return "no column must be equal, and the last rows of a side are counted over all its rows"
 
 
-def _ranges(query: JoinQuery, facts: Facts, count: int, why: str, *, asked: bool) -> Placement:
+def _ranges(query: Query, facts: Facts, count: int, why: str, *, asked: bool) -> Placement:
     """Return ranges of time: to be cut when an action runs, unless the window counts rows.
 
     Which rows are the last ones before a range, and how many, nobody knows without counting them.
@@ -193,7 +193,7 @@ def _ranges(query: JoinQuery, facts: Facts, count: int, why: str, *, asked: bool
     return Placement(partitions, reason, starts=cut.starts, profile=profile)
 
 
-def _unasked(query: JoinQuery, facts: Facts, why: str) -> Placement:
+def _unasked(query: Query, facts: Facts, why: str) -> Placement:
     if facts.order_type is not None:
         because = f"order columns of type {facts.order_type} cannot be cut into ranges of time"
         return Placement(1, f"{why}; {because}")

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from host.reference.window import CountWindow
@@ -280,7 +280,7 @@ class RangeRule:
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         The join.
     width : int or None
         Of a time-based window in order numbers; None if it is count-based.
@@ -290,7 +290,7 @@ class RangeRule:
         Whether the user asked for that number.
     """
 
-    query: JoinQuery
+    query: Query
     width: int | None
     ranges: int
     asked: bool

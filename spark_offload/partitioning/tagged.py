@@ -16,9 +16,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from host.query.quantities import Duration, as_duration
-from host.query.queries import JoinQuery
-from host.reference.window import TimeWindow
+from host.query.quantities import Duration
+from host.query.queries import Query
 from spark_offload.partitioning.columns import partition_key, told_apart
 
 __all__ = [
@@ -118,7 +117,7 @@ def order_number(order: Column, kind: DataType) -> Column:
     return order.cast("long")
 
 
-def gauge_width(query: JoinQuery, kind: DataType) -> int | None:
+def gauge_width(query: Query, kind: DataType) -> int | None:
     """Return the width of a window as a difference of the numbers that tasks read.
 
     None for a window of rows, and for order columns that tasks do not read as numbers.
@@ -127,13 +126,10 @@ def gauge_width(query: JoinQuery, kind: DataType) -> int | None:
     return window_width(query, kind) if query.is_timed and is_number else None
 
 
-def window_width(query: JoinQuery, kind: DataType) -> int:
+def window_width(query: Query, kind: DataType) -> int:
     """Return the width of a time-based window as a difference of order numbers."""
-    width = query.window
-    if isinstance(width, TimeWindow):
-        return int(width.lifespan)
-    length = width if isinstance(width, Duration) else as_duration(width)  # type: ignore[arg-type]
-    return length.nanoseconds // _UNIT[type(kind)]
+    width = query.width
+    return width.nanoseconds // _UNIT[type(kind)] if isinstance(width, Duration) else width
 
 
 # Both inputs as one frame in the order of arrival, which is what an accelerator reads.

@@ -18,7 +18,7 @@ from host.errors import DeviceUriError
 from host.operators.device_aggregate import require_suitable
 from host.protocol.manifest import AggregateManifest, JoinAggregateManifest
 from host.protocol.segments import require_capacity, require_pairs
-from host.query.queries import AggregateQuery, JoinQuery
+from host.query.queries import AggregateQuery, Query
 from spark_offload.cluster.devices import Devices, DeviceSource, device_source, survey
 from spark_offload.explanation.explanations import TermExplanation
 
@@ -84,7 +84,7 @@ class Choice:
         """Whether there is a model of its cycles: it counts them."""
         return not self.uri.startswith(SOFTWARE)
 
-    def name(self, query: JoinQuery) -> str:
+    def name(self, query: Query) -> str:
         """Return what a join on it is called in Spark's plan."""
         cores = f"{_cores(self.manifest)} on " if self.has_limits else ""
         return f"splitjoin({query}; {cores}{self.short_uri})"
@@ -118,15 +118,13 @@ class Choice:
         )
 
 
-QueryCheck: TypeAlias = Callable[
-    [JoinQuery, Choice, pa.Schema, pa.Schema], tuple[TermExplanation, ...]
-]
+QueryCheck: TypeAlias = Callable[[Query, Choice, pa.Schema, pa.Schema], tuple[TermExplanation, ...]]
 """What :func:`check_query` does, or the same for something else than pairs."""
 
 
 def choose_device(
     devices: Devices,
-    query: JoinQuery,
+    query: Query,
     session: SparkSession,
     *,
     tuples: int = 0,
@@ -155,7 +153,7 @@ def choose_device(
 
 
 def check_query(
-    query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema
+    query: Query, choice: Choice, left: pa.Schema, right: pa.Schema
 ) -> tuple[TermExplanation, ...]:
     """Let the host plan the encoding, which meets every error but those of values.
 
@@ -183,7 +181,7 @@ def check_query(
     return tuple(explanations)
 
 
-def require_window(query: JoinQuery, choice: Choice) -> None:
+def require_window(query: Query, choice: Choice) -> None:
     """Raise unless the accelerator holds the window of a query, if that counts rows.
 
     Raises
@@ -195,7 +193,7 @@ def require_window(query: JoinQuery, choice: Choice) -> None:
         require_capacity(query.window, choice.manifest)
 
 
-def software_serves(query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema) -> bool:
+def software_serves(query: Query, choice: Choice, left: pa.Schema, right: pa.Schema) -> bool:
     """Whether the software engine gives the answer that ``choice`` gives."""
     if choice.manifest.predicate is not None:
         return False

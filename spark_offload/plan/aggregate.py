@@ -55,7 +55,7 @@ def _on_host(
     first, read_first = cluster.gather_tasks()
     task = AggregateTask(phases.panes, arrow, panes)
     parts = rows.mapInArrow(aggregate_function(task, f"{name}, panes", first), pane_columns)
-    keys = [pane_columns.names[panes.names.index(key)] for key in query.keys]
+    keys = [pane_columns.names[panes.names.index(key)] for key in query.on]
     placed = parts.repartition(partitions, *keys)
     second, read_second = cluster.gather_tasks()
     task = AggregateTask(
@@ -92,7 +92,7 @@ def _on_devices(
     ship_packages(cluster)
     rows = rows_with_a_time(frame, query)
     given = read_schema(frame.schema, query)
-    time, *keys = (rows.columns[given.names.index(column)] for column in (query.time, *query.keys))
+    time, *keys = (rows.columns[given.names.index(column)] for column in (query.time, *query.on))
     placed = rows.repartition(partitions, *keys).sortWithinPartitions(time)
     report, read = cluster.gather_tasks()
     task = AggregateTask(
@@ -125,10 +125,10 @@ def make_aggregate_plan(
     """
     check_batch_frame(frame, "given")
     require_partitions(partitions)
-    if not query.keys and partitions not in (None, 1):
+    if not query.on and partitions not in (None, 1):
         raise UsageError(
-            f"partitions={partitions} needs keys: without any, each window has one result; leave "
-            f"partitions out."
+            f"partitions={partitions} needs keys (on): without any, each window has one result; "
+            "leave partitions out."
         )
     try:
         given = check_columns(frame, query, "given")
@@ -172,7 +172,7 @@ def aggregate_plan(
         explanation=explanation,
         strategy=by_spark_itself(own) if strategy is None else strategy,
         own=own,
-        keys=len(BOUNDARIES) + len(query.keys),
+        keys=len(BOUNDARIES) + len(query.on),
     )
 
 
@@ -195,8 +195,8 @@ def _explanation(
     device: str,
     cause: Cause | None = None,
 ) -> Explanation:
-    count = partitions or (cluster_of(frame.sparkSession).cores if query.keys else 1)
-    where = f"by the keys {', '.join(query.keys)}" if query.keys else "there are no keys"
+    count = partitions or (cluster_of(frame.sparkSession).cores if query.on else 1)
+    where = f"by the keys {', '.join(query.on)}" if query.on else "there are no keys"
     what = "of panes of all rows at hand" if device == HOST else "all rows, sorted by time"
     return Explanation(
         device=device,

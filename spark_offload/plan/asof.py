@@ -79,16 +79,16 @@ def make_asof_plan(
     UsageError
         If an input, a column, a type or the tolerance will not do.
     """
-    for frame, side, on in ((left, "left", query.on[0]), (right, "right", query.on[1])):
+    for frame, side, on in ((left, "left", query.time[0]), (right, "right", query.time[1])):
         check_batch_frame(frame, side)
         find_column(frame.schema, on, side)
-    for own, other in query.by:
+    for own, other in query.on:
         find_column(left.schema, own, "left")
         find_column(right.schema, other, "right")
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     placement = _placement(left, right, query, partitions)
     try:
-        require_equal_bytes(left.schema, right.schema, query.by)
+        require_equal_bytes(left.schema, right.schema, query.on)
         AsofStream(arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right"), query)
     except (UnsupportedTypeError, AcceleratorLimitError) as error:
         if strict or not _can_fall_back(left, right, query, error):
@@ -98,7 +98,7 @@ def make_asof_plan(
         cause = (
             Cause(
                 f"a time of type {error.type_name} has no place in the host's order",
-                query.on,
+                query.time,
                 f"cast it to one of: {error.supported}",
             )
             if isinstance(error, UnsupportedTypeError)
@@ -130,7 +130,7 @@ def key_terms(query: AsofQuery) -> tuple[TermExplanation, ...]:
     """Return how the columns that must be equal are compared, on the host and by Spark itself."""
     return tuple(
         TermExplanation(f"left.{own} = right.{other}", "a key", "a null equals nothing")
-        for own, other in query.by
+        for own, other in query.on
     )
 
 
@@ -140,7 +140,7 @@ def _can_fall_back(left: DataFrame, right: DataFrame, query: AsofQuery, error: J
         return True
     kinds = {
         column_type(arrow_schema(frame.schema, side), on, side).kind
-        for frame, side, on in zip((left, right), ("left", "right"), query.on, strict=True)
+        for frame, side, on in zip((left, right), ("left", "right"), query.time, strict=True)
     }
     return len(kinds) == 1 and kinds <= {Kind.FLOAT, Kind.DECIMAL}
 
@@ -150,8 +150,8 @@ def _placement(
 ) -> Placement:
     """Decide how many partitions there are and what rows are partitioned by."""
     require_partitions(partitions)
-    if query.by:
-        lefts, rights = zip(*query.by, strict=True)
+    if query.on:
+        lefts, rights = zip(*query.on, strict=True)
         by = f"by the equal columns {', '.join(lefts)}"
         if partitions is not None:
             return Placement(partitions, f"{by}; the number as asked for", (lefts, rights))
@@ -159,7 +159,7 @@ def _placement(
         return Placement(cores, f"{by}; one for each core that Spark has", (lefts, rights))
     if partitions not in (None, 1):
         raise UsageError(
-            f"partitions={partitions} needs an equal column in by: without one, any right row can "
+            f"partitions={partitions} needs an equal column in on: without one, any right row can "
             f"be the closest, so all rows go to one task; leave partitions out."
         )
     why = "no column must be equal, so any right row can be the closest"
@@ -171,7 +171,7 @@ def _placement(
 def _explanation(
     query: AsofQuery, schema: StructType, placement: Placement, cause: Cause | None = None
 ) -> Explanation:
-    left, right = query.on
+    left, right = query.time
     by_time = f"by the time of the left row, {left!r}"
     return Explanation(
         device="none: Spark's own windows" if cause else "none: the software engine",
@@ -187,8 +187,8 @@ def _explanation(
         terms=key_terms(query),
         window=(
             "no limit to the distance in time"
-            if query.tolerance is None
-            else f"at most {query.tolerance} away in time"
+            if query.within is None
+            else f"at most {query.within} away in time"
         ),
         arrival=f"by left {left!r} and right {right!r}; on a tie in input order",
         ordering=(

@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType
 from host import CountWindow, UsageError
 from host.columns.kinds import DAY, Kind
 from host.query.quantities import Duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from spark_offload.cluster.machines import cluster_of, ship_packages
@@ -78,18 +78,18 @@ class JoinInputs:
     ----------
     left, right : DataFrame
         The frames, checked to have the columns of the query.
-    query : JoinQuery
+    query : Query
         What is joined.
     """
 
     left: DataFrame
     right: DataFrame
-    query: JoinQuery
+    query: Query
 
     @property
     def order_type(self) -> DataType:
         """Common type of the order columns."""
-        left, right = self.query.order
+        left, right = self.query.time
         return common_type(self.left.schema[left].dataType, self.right.schema[right].dataType)
 
     def facts(self) -> Facts:
@@ -180,7 +180,7 @@ class JoinInputs:
         left, right = (
             TaggedInput(
                 frame,
-                self.query.order[side],
+                self.query.time[side],
                 keys[side],
                 self.query.how.tracks(side) and not self.query.how.wants_matched,
             )
@@ -285,7 +285,7 @@ def _columns(frame: DataFrame, names: tuple[str, str]) -> tuple[DataFrame, tuple
 
 
 def checked_by_rules(
-    answer: DataFrame, left: DataFrame, right: DataFrame, query: JoinQuery
+    answer: DataFrame, left: DataFrame, right: DataFrame, query: Query
 ) -> DataFrame:
     """Return ``answer``, an answer of Spark itself, which fails where a task of this kit would.
 
@@ -298,7 +298,7 @@ def checked_by_rules(
 
 
 def checked_for_nulls(
-    answer: DataFrame, left: DataFrame, right: DataFrame, query: JoinQuery
+    answer: DataFrame, left: DataFrame, right: DataFrame, query: Query
 ) -> DataFrame:
     """Return ``answer``, which fails if a row of an input has no place in time.
 
@@ -312,7 +312,7 @@ def checked_for_nulls(
     left, right : DataFrame
         The inputs. Each is read once more, except for the parts that have no null by Parquet's
         statistics.
-    query : JoinQuery
+    query : Query
         Names the order columns.
     """
     checks = []
@@ -326,7 +326,7 @@ def checked_for_nulls(
 
 
 def checked_for_disorder(
-    answer: DataFrame, left: DataFrame, right: DataFrame, query: JoinQuery
+    answer: DataFrame, left: DataFrame, right: DataFrame, query: Query
 ) -> DataFrame:
     """Return ``answer``, which fails if a row of an input goes back in time.
 
@@ -339,7 +339,7 @@ def checked_for_disorder(
         The join of the inputs.
     left, right : DataFrame
         The inputs. The order column of each is read once more.
-    query : JoinQuery
+    query : Query
         Names the order columns, and tells whether each partition of an input is sorted by itself.
     """
     checks = [
@@ -354,10 +354,10 @@ def checked_for_disorder(
 
 
 def _inputs(
-    left: DataFrame, right: DataFrame, query: JoinQuery
+    left: DataFrame, right: DataFrame, query: Query
 ) -> Iterator[tuple[DataFrame, str, str]]:
     """Yield each input with the name of its side and its order column."""
-    yield from zip((left, right), ("left", "right"), query.order, strict=True)
+    yield from zip((left, right), ("left", "right"), query.time, strict=True)
 
 
 def _null_row(frame: DataFrame, order: str) -> DataFrame:

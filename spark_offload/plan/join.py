@@ -13,7 +13,7 @@ from host.columns import plan_streams
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import AcceleratorLimitError, BuildError, MissingToolError
 from host.installation import command
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.reference.types import JoinType
 from spark_offload.cluster.devices import Devices
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
@@ -61,7 +61,7 @@ class OnDevices:
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         What is joined.
     schema : StructType
         Columns of the answer.
@@ -81,7 +81,7 @@ class OnDevices:
         Whether a task goes on in software from the first row that its device cannot hold.
     """
 
-    query: JoinQuery
+    query: Query
     schema: StructType
     name: str
     choice: Choice
@@ -130,7 +130,7 @@ class OnDevices:
 
 def _sized(
     explanation: Explanation,
-    query: JoinQuery,
+    query: Query,
     left: DataFrame,
     right: DataFrame,
     devices: OnDevices | None,
@@ -160,7 +160,7 @@ def _sized(
 def make_plan(
     left: DataFrame,
     right: DataFrame,
-    query: JoinQuery,
+    query: Query,
     *,
     device: Devices = None,
     partitions: int | None = None,
@@ -189,8 +189,8 @@ def make_plan(
         If an input, a column, a type, the window or the device will not do.
     """
     for frame, side, order in (
-        (left, "left", query.order[0]),
-        (right, "right", query.order[1]),
+        (left, "left", query.time[0]),
+        (right, "right", query.time[1]),
     ):
         check_batch_frame(frame, side)
         find_column(frame.schema, order, side)
@@ -225,7 +225,7 @@ def make_plan(
         terms=terms,
         window=_window_text(query, goes_on=goes_on),
         arrival=(
-            f"by left {query.order[0]!r} and right {query.order[1]!r}; "
+            f"by left {query.time[0]!r} and right {query.time[1]!r}; "
             "on a tie left before right, then input order"
         ),
         ordering=(
@@ -269,14 +269,13 @@ def _by_arrival(placement: Placement, how: JoinType) -> str:
     return f"in each partition {by_arrival}"
 
 
-def _window_text(query: JoinQuery, *, goes_on: bool) -> str:
+def _window_text(query: Query, *, goes_on: bool) -> str:
     if not query.is_timed:
-        return f"the last {getattr(query.window, 'size', 0):,} rows of the other side"
-    width = getattr(query.window, "lifespan", query.window)
+        return f"the last {query.rows:,} rows of the other side"
     beyond = "; from what the device cannot hold, the task goes on in software" if goes_on else ""
     return (
-        f"rows of the other side with |left.{query.order[0]} - right.{query.order[1]}| <= {width}"
-        f"{beyond}"
+        f"rows of the other side with |left.{query.time[0]} - right.{query.time[1]}| <= "
+        f"{query.width}{beyond}"
     )
 
 
@@ -285,7 +284,7 @@ def _window_text(query: JoinQuery, *, goes_on: bool) -> str:
 _LOG = logging.getLogger("spark_offload")
 
 
-def can_fall_back(error: JoinError, query: JoinQuery) -> bool:
+def can_fall_back(error: JoinError, query: Query) -> bool:
     """Whether Spark can answer a query that an accelerator could not serve for this reason.
 
     It can if the query makes sense and its window is time-based; mistakes in it stay mistakes.
@@ -297,7 +296,7 @@ def can_fall_back(error: JoinError, query: JoinQuery) -> bool:
 def own_join_plan(
     left: DataFrame,
     right: DataFrame,
-    query: JoinQuery,
+    query: Query,
     error: JoinError,
     *,
     device: Devices,
@@ -324,7 +323,6 @@ def own_join_plan(
     _LOG.warning("The join is done by Spark itself: %s", error)
     causes = _causes(left, right, query, error, device, check)
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
-    width = getattr(query.window, "lifespan", query.window)
     equal = any(term.is_equality for term in query.terms)
     explanation = Explanation(
         device="none: Spark's own join",
@@ -340,7 +338,7 @@ def own_join_plan(
         terms=tuple(
             TermExplanation(str(term), "a condition", "evaluated by Spark") for term in query.terms
         ),
-        window=f"|left.{query.order[0]} - right.{query.order[1]}| <= {width}, as a condition",
+        window=f"|left.{query.time[0]} - right.{query.time[1]}| <= {query.width}, as a condition",
         arrival="does not matter to the rows of the answer",
         ordering="in no order",
         columns=tuple(schema.names),
@@ -362,19 +360,19 @@ def own_join_plan(
     )
 
 
-def _check_rules(left: DataFrame, right: DataFrame, query: JoinQuery) -> None:
+def _check_rules(left: DataFrame, right: DataFrame, query: Query) -> None:
     """Raise for columns that cannot be compared or ordered by, whatever the device."""
     manifest = Manifest.load(SOFTWARE_MANIFEST)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     # Each term alone: how many there can be is up to a device.
     for terms in ((), *((term,) for term in query.terms)):
-        plan_streams(*schemas, replace(query, terms=terms), manifest)
+        plan_streams(*schemas, query.with_terms(*terms), manifest)
 
 
 def _causes(
     left: DataFrame,
     right: DataFrame,
-    query: JoinQuery,
+    query: Query,
     error: JoinError,
     device: Devices,
     check: QueryCheck,
@@ -386,12 +384,12 @@ def _causes(
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     causes = []
     try:
-        check(replace(query, terms=()), choice, *schemas)
+        check(query.with_terms(), choice, *schemas)
     except AcceleratorLimitError:
         return (_cause(error),)  # no term is to blame
     for term in query.terms:
         try:
-            check(replace(query, terms=(term,)), choice, *schemas)
+            check(query.with_terms(term), choice, *schemas)
         except AcceleratorLimitError as found:
             causes.append(_cause(found, (term.left, term.right)))
     return tuple(causes) or (_cause(error),)

@@ -14,7 +14,7 @@ from host import UsageError
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.matches import require_matches
 from host.protocol.manifest import JoinAggregateManifest
-from host.query.queries import Aggregate, JoinQuery
+from host.query.queries import Aggregate, Query
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.explanation.explanations import Explanation, TermExplanation
 from spark_offload.partitioning.columns import arrow_schema, find_column
@@ -118,7 +118,7 @@ def matches_plan(
             )
         over = ", over all partitions" if join.follows_time else ""
         where = "" if join.follows_time else "in each partition "
-        ordering = f"{where}by left {reducing.query.order[0]!r}{over}"
+        ordering = f"{where}by left {reducing.query.time[0]!r}{over}"
 
     def own(*_: DataFrame) -> DataFrame:
         return _reduced(join.own_answer(), join, aggregates)
@@ -259,7 +259,7 @@ def check_matches(aggregates: Mapping[str, Aggregate]) -> QueryCheck:
     """
 
     def check(
-        query: JoinQuery, choice: Choice, left: pa.Schema, right: pa.Schema
+        query: Query, choice: Choice, left: pa.Schema, right: pa.Schema
     ) -> tuple[TermExplanation, ...]:
         manifest = choice.manifest
         if not isinstance(manifest, JoinAggregateManifest):

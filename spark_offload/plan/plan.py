@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from host import FailureError, Manifest, UsageError
-from host.query.queries import AggregateQuery, AsofQuery, JoinQuery
+from host.query.queries import AggregateQuery, AsofQuery, Query
 from spark_offload.errors import kit_errors
 from spark_offload.explanation.explanations import Explanation
 from spark_offload.measures import JoinMetrics
@@ -43,7 +43,7 @@ class Plan:
 
     Parameters
     ----------
-    query : JoinQuery, AsofQuery or AggregateQuery
+    query : Query, AsofQuery or AggregateQuery
         What is asked.
     inputs : tuple of DataFrame
         The left and the right rows of a join; the rows of an aggregation.
@@ -67,7 +67,7 @@ class Plan:
         What describes the accelerators of the tasks.
     """
 
-    query: JoinQuery | AsofQuery | AggregateQuery
+    query: Query | AsofQuery | AggregateQuery
     inputs: tuple[DataFrame, ...]
     schema: StructType
     explanation: Explanation

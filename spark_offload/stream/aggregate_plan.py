@@ -116,10 +116,10 @@ def _of_panes(
             ]
         ),
     ).observe(name, *observed_panes())
-    second = replace(phases.windows, keys=(*renamed.keys, QUESTION))
+    second = replace(phases.windows, on=(*renamed.on, QUESTION))
     values = {result: _combined(one, phases) for result, one in renamed.aggregates.items()}
     windows = own_windows(panes, second, values)
-    names = [*BOUNDARIES, *renamed.keys, *renamed.aggregates]
+    names = [*BOUNDARIES, *renamed.on, *renamed.aggregates]
     columns = [
         _of_type(windows[given_name], windows.schema[given_name], field)
         for given_name, field in zip(names, answer, strict=True)
@@ -184,7 +184,7 @@ def make_aggregate_stream_plan(
 
 def _renamed(frame: DataFrame, query: AggregateQuery) -> tuple[AggregateQuery, DataFrame]:
     """Return the query and its rows, those with a time, with other names of columns."""
-    keys = {name: f"key{at}" for at, name in enumerate(query.keys)}
+    keys = {name: f"key{at}" for at, name in enumerate(query.on)}
     values = {name: f"value{at}" for at, name in enumerate(query.columns)}
     given, called = told_apart(frame)
     time = F.col(called[query.time])
@@ -195,7 +195,7 @@ def _renamed(frame: DataFrame, query: AggregateQuery) -> tuple[AggregateQuery, D
         f"result{at}": Aggregate(one.function, None if one.column is None else values[one.column])
         for at, one in enumerate(query.aggregates.values())
     }
-    renamed = replace(query, time="time", keys=tuple(keys.values()), aggregates=aggregates)
+    renamed = replace(query, time="time", on=tuple(keys.values()), aggregates=aggregates)
     return renamed, rows
 
 

@@ -7,7 +7,7 @@ from pyspark.sql.types import StructField, StructType, TimestampType
 from host import Ordering
 from host.errors import UsageError
 from host.query.quantities import Duration
-from host.query.queries import JoinQuery, OnFailure
+from host.query.queries import OnFailure, Query
 from host.reference.types import JoinType
 from spark_offload.cluster.machines import cluster_of, is_connect
 from spark_offload.cluster.query_plans import delaying_operator
@@ -43,7 +43,7 @@ def is_streaming(frame: object) -> bool:
 def check_streams(
     left: DataFrame,
     right: DataFrame,
-    query: JoinQuery,
+    query: Query,
     *,
     trace: bool = False,
     progress: str | None = None,
@@ -82,7 +82,7 @@ def check_streams(
             "Latencies and progress of single tuples are taken of batch frames only; leave out "
             "trace and progress, and read spark_offload.stream_metrics(query)."
         )
-    require_watermarks(left, right, query.order)
+    require_watermarks(left, right, query.time)
 
 
 def require_streams(left: DataFrame, right: DataFrame) -> None:
@@ -169,9 +169,9 @@ def without_watermarks(schema: StructType) -> StructType:
     return StructType(fields)
 
 
-def width(query: JoinQuery) -> int:
+def width(query: Query) -> int:
     """Return the width of a time-based window of timestamps, in whole microseconds."""
-    return query.window.nanoseconds // 1000 if isinstance(query.window, Duration) else 0
+    return query.width.nanoseconds // 1000 if isinstance(query.width, Duration) else 0
 
 
 # Where a streaming join runs and why.
@@ -182,16 +182,16 @@ _UNCHECKED = (
 )
 
 
-def window_text(query: JoinQuery, *, goes_on: bool) -> str:
+def window_text(query: Query, *, goes_on: bool) -> str:
     """Say which rows a row meets; ``goes_on``: whether software joins what the device cannot."""
-    left, right = query.order
+    left, right = query.time
     beyond = "; what the device cannot hold, software joins" if goes_on else ""
-    return f"pairs of rows with |left.{left} - right.{right}| <= {query.window}{beyond}"
+    return f"pairs of rows with |left.{left} - right.{right}| <= {query.width}{beyond}"
 
 
-def arrival_text(query: JoinQuery) -> str:
+def arrival_text(query: Query) -> str:
     """Say in which order rows count as arriving, and when results come."""
-    left, right = query.order
+    left, right = query.time
     alone = ", a row alone when the watermark has passed its window"
     return (
         f"by left {left!r} and right {right!r}, sorted in every micro-batch; a pair comes in the "
@@ -199,11 +199,11 @@ def arrival_text(query: JoinQuery) -> str:
     )
 
 
-def watermark_text(query: JoinQuery, left: DataFrame, right: DataFrame) -> str:
+def watermark_text(query: Query, left: DataFrame, right: DataFrame) -> str:
     """Say which rows are late, and when rows are forgotten."""
     return (
-        f"{late_text(query.order, left, right)}; a row is forgotten when the watermark is "
-        f"{query.window} past it{_UNCHECKED if is_connect(left) else ''}"
+        f"{late_text(query.time, left, right)}; a row is forgotten when the watermark is "
+        f"{query.width} past it{_UNCHECKED if is_connect(left) else ''}"
     )
 
 

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from host import Ordering, UsageError
 from host.operators.asof import AsofStream
 from host.query.quantities import Duration
-from host.query.queries import AsofQuery, JoinQuery
+from host.query.queries import AsofQuery, Query
 from host.reference.arrivals import Side
 from spark_offload.cluster.devices import Devices
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
@@ -109,7 +109,7 @@ class Setting:
         cls,
         left: DataFrame,
         right: DataFrame,
-        query: JoinQuery,
+        query: Query,
         partitions: int | None,
         how: str = "",
     ) -> "Setting":
@@ -161,7 +161,7 @@ def _over_windows(
     left: DataFrame,
     right: DataFrame,
     *,
-    query: JoinQuery,
+    query: Query,
     schema: StructType,
     setting: Setting,
     choice: Choice,
@@ -171,7 +171,7 @@ def _over_windows(
     """Join group by group on devices; ``goes_on``: software joins what a device cannot hold."""
     cluster = cluster_of(left.sparkSession, streaming=True)
     ship_packages(cluster)
-    delays = delay(left.schema, query.order[0]), delay(right.schema, query.order[1])
+    delays = delay(left.schema, query.time[0]), delay(right.schema, query.time[1])
     task = StreamTask(
         # Devices of the pool are what may come and go, not cores of a device.
         query=replace(query, ordering=Ordering.none(), elastic=None),
@@ -205,7 +205,7 @@ def _over_windows(
 def make_stream_plan(
     left: DataFrame,
     right: DataFrame,
-    query: JoinQuery,
+    query: Query,
     *,
     device: Devices = None,
     partitions: int | None = None,
@@ -269,7 +269,7 @@ def make_stream_plan(
     )
 
 
-def grouping_of(query: JoinQuery, wanted: int | None) -> tuple[tuple[int, ...], str]:
+def grouping_of(query: Query, wanted: int | None) -> tuple[tuple[int, ...], str]:
     """Return the keys of the groups, none if the state says how many, and the reason."""
     equalities = [term for term in query.terms if term.is_equality]
     if not equalities:
@@ -305,11 +305,11 @@ def _closest(
         tolerance=tolerance,
         **setting.shared(left, right, schema),
     )
-    lefts, rights = ([pair[side] for pair in query.by] for side in (0, 1))
+    lefts, rights = ([pair[side] for pair in query.on] for side in (0, 1))
     frame = stream_frame(
         # A left row with a null key comes with no right row.
         (StreamInput(left, lefts, ()), StreamInput(right, rights, rights)),
-        key_types(left.schema, right.schema, query.by),
+        key_types(left.schema, right.schema, query.on),
         task,
         StreamNames(_ASOF_JOIN, setting.name, title),
         schema,
@@ -334,16 +334,16 @@ def make_asof_stream_plan(
             "sorted=True cannot be kept by streams, whose rows come in the order in which their "
             "sources are read; leave it out."
         )
-    if query.tolerance is None and query.direction.looks_ahead:
+    if query.within is None and query.direction.looks_ahead:
         raise UsageError(
             f"An as-of join of streams with direction={query.direction.value!r} needs "
-            f"tolerance=…: without one, a left row could wait for ever for a later right row."
+            f"within=…: without it, a left row could wait for ever for a later right row."
         )
-    for own, other in query.by:
+    for own, other in query.on:
         find_column(left.schema, own, "left")
         find_column(right.schema, other, "right")
-    require_equal_bytes(left.schema, right.schema, query.by)
-    require_watermarks(left, right, query.on)
+    require_equal_bytes(left.schema, right.schema, query.on)
+    require_watermarks(left, right, query.time)
     schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
     # Raises if the columns or the tolerance do not suit.
     AsofStream(arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right"), query)
@@ -356,16 +356,16 @@ def make_asof_stream_plan(
         terms=key_terms(query),
         window=(
             "no limit to the distance in time; the newest right row of each key is kept for ever"
-            if query.tolerance is None
-            else f"at most {query.tolerance} away in time"
+            if query.within is None
+            else f"at most {query.within} away in time"
         ),
         arrival=(
-            f"by left {query.on[0]!r} and right {query.on[1]!r}; a left row comes when the "
+            f"by left {query.time[0]!r} and right {query.time[1]!r}; a left row comes when the "
             f"watermark has passed every right row that could be closer"
         ),
         columns=tuple(schema.names),
         name=f"splitjoin as-of: {query}",
-        watermark=late_text(query.on, left, right),
+        watermark=late_text(query.time, left, right),
     )
     return Plan(
         query=query,
@@ -381,6 +381,6 @@ def make_asof_stream_plan(
 
 def _microseconds(query: AsofQuery) -> int | None:
     """Return the tolerance in whole microseconds."""
-    if isinstance(query.tolerance, Duration):
-        return query.tolerance.nanoseconds // 1000
-    return None if query.tolerance is None else 0  # the only number that timestamps take
+    if isinstance(query.within, Duration):
+        return query.within.nanoseconds // 1000
+    return None if query.within is None else 0  # the only number that timestamps take

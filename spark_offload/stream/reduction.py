@@ -15,7 +15,7 @@ import pyarrow as pa
 from host.columns.fields import TermTypes, bounds_of
 from host.columns.kinds import column_type, contiguous, integer_view, validity
 from host.columns.scale import common_tick
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 
 __all__ = [
     "Cells",
@@ -92,13 +92,13 @@ class Reduction:
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         The join.
     left, right : Schema
         Columns of both sides.
     """
 
-    def __init__(self, query: JoinQuery, left: pa.Schema, right: pa.Schema) -> None:
+    def __init__(self, query: Query, left: pa.Schema, right: pa.Schema) -> None:
         fields = []
         for term in query.terms:
             types = TermTypes.of(

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from host import UsageError
 from host.errors import MissingToolError
-from host.query.queries import AggregateQuery, AsofQuery, JoinQuery
+from host.query.queries import AggregateQuery, AsofQuery, Query
 from host.reference.types import JoinType
 from spark_offload.cluster.devices import DeviceSource
 from spark_offload.cluster.session import PROVIDER, ROCKSDB
@@ -96,12 +96,16 @@ _REMEDY = (
 )
 
 
-def question_of(query: JoinQuery, left: str, right: str) -> dict[str, str]:
+#: What the names that stand in checkpoints are called now.
+_WORDS = {"order": "time", "keys": "on", "terms": "on and band"}
+
+
+def question_of(query: Query, left: str, right: str) -> dict[str, str]:
     """Return what must stay the same, by the names of the arguments of ``stream_join``.
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         What is joined.
     left, right : str
         Columns and types of the inputs.
@@ -110,8 +114,8 @@ def question_of(query: JoinQuery, left: str, right: str) -> dict[str, str]:
         "format": FORMAT,
         "how": query.how.value,
         "terms": " and ".join(sorted(map(str, query.terms))) or "none",
-        "order": ", ".join(query.order),
-        "within": str(getattr(query.window, "lifespan", query.window)),
+        "order": ", ".join(query.time),
+        "within": str(query.width),
         "left": left,
         "right": right,
     }
@@ -131,7 +135,7 @@ def question_of_aggregation(query: AggregateQuery, given: str) -> dict[str, str]
         "window": str(query.window),
         "advance": str(query.advance),
         "time": query.time,
-        "keys": ", ".join(query.keys),
+        "keys": ", ".join(query.on),
         "aggregates": ", ".join(map(str, query.aggregates.values())),
         "columns": given,
     }
@@ -158,8 +162,8 @@ def require_question(store: "ValueStore", question: Mapping[str, str]) -> None:
     for name, now in question.items():
         if begun.get(name) != now:
             raise UsageError(
-                f"The checkpoint of this query was begun with {name} = {begun.get(name)}, but now "
-                f"{name} is {now}; the kept rows do not fit: {_REMEDY}."
+                f"The checkpoint of this query was begun with {_WORDS.get(name, name)} = "
+                f"{begun.get(name)}, but now it is {now}; the kept rows do not fit: {_REMEDY}."
             )
 
 
@@ -301,7 +305,7 @@ class StreamTask(GroupedTask):
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         What to join.
     devices : DeviceSource
         Where to get a device, shipped.
@@ -314,14 +318,14 @@ class StreamTask(GroupedTask):
         an error.
     """
 
-    query: JoinQuery
+    query: Query
     devices: DeviceSource
     width: int
     slice_length: int
     software: str | None = None
 
     def order(self, side: int) -> str:
-        return self.query.order[side]
+        return self.query.time[side]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,7 +347,7 @@ class AsofStreamTask(GroupedTask):
     tolerance: int | None
 
     def order(self, side: int) -> str:
-        return self.query.on[side]
+        return self.query.time[side]
 
 
 # Rows as bytes: an Arrow stream with its schema, in which every type comes back as it was.

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from host import Device, JoinError, UsageError, open_device
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.session.intake import TaggedLayout
 from host.session.join import Join
 from spark_offload.cluster.devices import DeviceSource, take_device
@@ -72,7 +72,7 @@ class JoinTask:
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         What to join.
     devices : DeviceSource
         Where to get a device, shipped.
@@ -92,7 +92,7 @@ class JoinTask:
         row is an error.
     """
 
-    query: JoinQuery
+    query: Query
     devices: DeviceSource
     left: pa.Schema
     right: pa.Schema

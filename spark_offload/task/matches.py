@@ -13,7 +13,7 @@ from host import CountWindow, Device, JoinError, open_device
 from host.devices.software import on_device_or_software
 from host.devices.waiting import Work
 from host.operators.matches import aggregate_matches
-from host.query.queries import Aggregate, JoinQuery
+from host.query.queries import Aggregate, Query
 from host.session.intake import TaggedLayout
 from host.session.rows import joined
 from spark_offload.cluster.devices import DeviceSource, take_device
@@ -71,7 +71,7 @@ class MatchPieces:
     ----------
     layout : TaggedLayout
         Of the rows.
-    query : JoinQuery
+    query : Query
         Which rows match.
     width : int or None
         Of a window of time, as a difference of order numbers; None if times are no such numbers,
@@ -81,9 +81,7 @@ class MatchPieces:
         again costs no more than the piece itself.
     """
 
-    def __init__(
-        self, layout: TaggedLayout, query: JoinQuery, width: int | None, *, rows: int
-    ) -> None:
+    def __init__(self, layout: TaggedLayout, query: Query, width: int | None, *, rows: int) -> None:
         self._layout = layout
         self._size = query.window.size if isinstance(query.window, CountWindow) else None
         self._width = width
@@ -163,7 +161,7 @@ class MatchTask:
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         Which rows match.
     aggregates : mapping of str to Aggregate
         What is computed of the right rows.
@@ -182,7 +180,7 @@ class MatchTask:
         such a piece is an error.
     """
 
-    query: JoinQuery
+    query: Query
     aggregates: Mapping[str, Aggregate]
     devices: DeviceSource
     left: pa.Schema
@@ -268,7 +266,7 @@ class _Answering:
         self._task = task
         self._device = device
         self._before = device.counters()
-        self._query = replace(task.query, sorted=True, per_partition=False)  # Spark has sorted
+        self._query = replace(task.query, sorted=True)  # Spark has sorted
         self.work = Work()
         self.software_rows = 0
         self.handed_over = ""

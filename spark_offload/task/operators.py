@@ -94,7 +94,7 @@ def _join_partition(
 def _joined(rows: PartitionRows, query: AsofQuery) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the answer, in the order of the left rows' times."""
     layout = rows.layout
-    if query.direction.looks_ahead and query.tolerance is None:
+    if query.direction.looks_ahead and query.within is None:
         yield from _joined_backwards(rows, query)
         return
     stream = AsofStream(layout.left, layout.right, query)
@@ -164,9 +164,9 @@ def _joined_backwards(rows: PartitionRows, query: AsofQuery) -> Iterator[pa.Reco
 def _nearer(batch: pa.RecordBatch, layout: TaggedLayout, query: AsofQuery) -> pa.RecordBatch:
     """Return left rows with the nearer one of the earlier and the later rows behind them."""
     first, count = len(layout.left), len(layout.right)
-    right = layout.right.get_field_index(query.on[1])
+    right = layout.right.get_field_index(query.time[1])
     earlier, later = (batch.columns[at : at + count] for at in (first, first + count))
-    time = batch.column(layout.left.get_field_index(query.on[0]))
+    time = batch.column(layout.left.get_field_index(query.time[0]))
     times = [integer_view(at).astype(np.int64) for at in (time, earlier[right], later[right])]
     # No distance is negative, so it is right without a sign, however large it is.
     distances = [(b - a).view(np.uint64) for a, b in pairwise((times[1], times[0], times[2]))]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from host import CountWindow, FailureError
 from host.errors import DisorderError, NullOrderError
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.reference.types import JoinType
 from host.session.intake import TaggedLayout
 from host.session.rows import joined
@@ -354,13 +354,13 @@ class PartitionChecks:
 
     Parameters
     ----------
-    query : JoinQuery
+    query : Query
         Names the order columns, the type of the join, and whether the inputs were declared sorted.
     halos : HaloCounts, optional
         How large the halos of a count-based window are.
     """
 
-    query: JoinQuery
+    query: Query
     halos: HaloCounts | None = None
 
 
@@ -420,13 +420,13 @@ class PartitionRows:
             SideCheck(
                 side,
                 order,
-                query.sorted,
+                bool(query.sorted),
                 columns.names,
                 len(TAG_COLUMNS) + first,
                 per_partition=query.per_partition,
             )
             for side, order, columns, first in zip(
-                ("left", "right"), query.order, (left, right), (0, middle), strict=True
+                ("left", "right"), query.time, (left, right), (0, middle), strict=True
             )
         ]
         self._halo = HALO_COLUMNS[1] if HALO_COLUMNS[1] in self._schema.names else None

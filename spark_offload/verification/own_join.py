@@ -30,7 +30,7 @@ from host import CountWindow, UsageError
 from host.columns.fields import TermTypes
 from host.columns.kinds import Kind, column_type
 from host.columns.scale import bound_in_ticks, common_tick
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from spark_offload.partitioning.columns import arrow_schema, output_schema
 
@@ -361,7 +361,7 @@ _CELLS = "l_cell", "r_cell"
 """Columns with the keys of the cells, beside the numbered columns of the inputs."""
 
 
-def own_join(left: DataFrame, right: DataFrame, query: JoinQuery) -> DataFrame:
+def own_join(left: DataFrame, right: DataFrame, query: Query) -> DataFrame:
     """Return the answer to a join over a time-based window, joined by Spark, in no order.
 
     A pair within a window is a pair whose times differ by no more than its width, whatever came
@@ -386,7 +386,7 @@ def own_join(left: DataFrame, right: DataFrame, query: JoinQuery) -> DataFrame:
     """
     if isinstance(query.window, CountWindow):
         raise UsageError(
-            f"The last {query.window.size} rows of a side are no condition on two rows, so Spark "
+            f"The last {query.rows} rows of a side are no condition on two rows, so Spark "
             f"cannot join them by itself; give a window by time (within=...)."
         )
     grid = _GridJoin.of(left, right, query)
@@ -416,10 +416,9 @@ class _GridJoin:
     differences: tuple[tuple[Difference, tuple[str, str]], ...]
 
     @classmethod
-    def of(cls, left: DataFrame, right: DataFrame, query: JoinQuery) -> "_GridJoin":
+    def of(cls, left: DataFrame, right: DataFrame, query: Query) -> "_GridJoin":
         """Prepare a query."""
-        width: Any = getattr(query.window, "lifespan", query.window)
-        window = Term(*query.order, -width, width)
+        window = Term(*query.time, -query.width, query.width)
         schemas = left.schema, right.schema
         arrow = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
         numbered = [

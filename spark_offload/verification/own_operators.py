@@ -11,7 +11,8 @@ from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, Timestam
 from host import UsageError
 from host.columns.kinds import DAY
 from host.query.quantities import Duration
-from host.query.queries import BOUNDARIES, AggregateQuery, AsofQuery, Span, Term
+from host.query.queries import BOUNDARIES, AggregateQuery, AsofQuery, Term
+from host.query.words import Span
 from host.reference.asof import Direction
 from host.reference.types import JoinType
 from spark_offload.partitioning.columns import (
@@ -48,8 +49,8 @@ def own_asof(left: DataFrame, right: DataFrame, query: AsofQuery) -> DataFrame:
         If the columns or the tolerance cannot be compared.
     """
     arrow = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-    width = query.tolerance
-    distance = difference_of(Term(*query.on, None, width), (left.schema, right.schema), arrow)
+    width = query.within
+    distance = difference_of(Term(*query.time, None, width), (left.schema, right.schema), arrow)
     rows = _side(left, right, query, distance, 0).unionByName(
         _side(right, left, query, distance, 1), allowMissingColumns=True
     )
@@ -86,13 +87,13 @@ def _side(
     names = {name: f"c{at}" for at, name in enumerate(frame.columns)}
     rows = frame.toDF(*names.values())
     keys = []
-    for at, pair in enumerate(query.by):
+    for at, pair in enumerate(query.on):
         kinds = frame.schema[pair[side]].dataType, other.schema[pair[1 - side]].dataType
         kind = common_type(*(kinds if side == 0 else kinds[::-1]))
         keys.append(partition_key(F.col(names[pair[side]]), kind).alias(f"k{at}"))
     rows = rows.select(
         F.lit(side).alias("side"),
-        distance.number(F.col(names[query.on[side]]), side).alias("time"),
+        distance.number(F.col(names[query.time[side]]), side).alias("time"),
         F.monotonically_increasing_id().alias("number"),
         *keys,
         F.struct(*names.values()).alias(_ROWS[side]),
@@ -110,7 +111,7 @@ def _last_right(query: AsofQuery, *, ahead: bool) -> Column:
     turn = F.col("side").desc() if query.allow_exact_matches else F.col("side").asc()
     order = [F.col("time"), F.col("number")]
     time, number = (column.desc() if ahead else column.asc() for column in order)
-    keys = [F.col(f"k{at}") for at in range(len(query.by))] or [F.lit(0)]
+    keys = [F.col(f"k{at}") for at in range(len(query.on))] or [F.lit(0)]
     window = (
         Window.partitionBy(*keys)
         .orderBy(time, turn, number)
@@ -198,14 +199,14 @@ def own_windows(
             f"Column {query.time!r} of type {kind.simpleString()} is no column of time; cast it to "
             f"a timestamp, a date or an integer."
         )
-    keys = {f"k{number}": F.col(called[name]) for number, name in enumerate(query.keys)}
+    keys = {f"k{number}": F.col(called[name]) for number, name in enumerate(query.on)}
     results = {f"v{number}": value for number, value in enumerate(values.values())}
     # A row has several windows, which a grouping cannot make by itself out of an array.
     windowed = rows.select("*", window.alias(_WINDOW))
     grouped = windowed.groupBy(at, *(key.alias(name) for name, key in keys.items())).agg(
         *(value.alias(name) for name, value in results.items())
     )
-    return grouped.select(*bounds, *keys, *results).toDF(*BOUNDARIES, *query.keys, *values)
+    return grouped.select(*bounds, *keys, *results).toDF(*BOUNDARIES, *query.on, *values)
 
 
 def _starts(time: Column, size: int, advance: int) -> Column:

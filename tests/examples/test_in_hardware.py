@@ -26,9 +26,9 @@ from hdl.aggregate.words import AggregateControl, AggregateKind, aggregate_word
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from hdl.windowed.description import OperatorDescription
-from host import TimeWindow, open_device
+from host import open_device
 from host.operators.meaning import reference_results
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.reference.operator import Arrival
 from host.session.join import Join
 from sim.verilated.library import build_library
@@ -161,10 +161,10 @@ def test_scalejoin_in_join_cores_is_the_reference(tmp_path):
         )
         for side in (0, 1)
     )
-    asked = JoinQuery(
-        terms=[Term("x", "x", -10, 10), Term("y", "y", -10, 10)],
-        order=("t", "t"),
-        window=TimeWindow(operator.size - 1),
+    asked = Query(
+        band=[("x", "x", -10, 10), ("y", "y", -10, 10)],
+        time="t",
+        within=operator.size - 1,
     )
     with open_device(f"sim:{tmp_path}") as device:
         join = Join(left, right, asked, device)

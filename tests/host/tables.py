@@ -40,7 +40,7 @@ def naive_join(left, right, query):
     """Return (left row, right row) of all results, in order, with Python's own arithmetic."""
     sides = [left.to_pylist(), right.to_pylist()]
     arrivals = sorted(
-        (row[query.order[side]], side, index)
+        (row[query.time[side]], side, index)
         for side, rows in enumerate(sides)
         for index, row in enumerate(rows)
     )
@@ -70,7 +70,7 @@ def naive_results(left, right, query):
     pairs = naive_join(left, right, query)
     matched = [{pair[side] for pair in pairs} for side in (0, 1)]
     arrivals = sorted(
-        (row[query.order[side]], side, index)
+        (row[query.time[side]], side, index)
         for side, table in enumerate((left, right))
         for index, row in enumerate(table.to_pylist())
     )

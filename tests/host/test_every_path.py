@@ -210,7 +210,7 @@ def test_uuids_are_keys(tmp_path, right_type):
     left, right = (table["k"].cast(pa.binary(16)).to_pylist() for table in (tables[0], tables[1]))
     files = ["--left", str(tmp_path / "l.parquet"), "--right", str(tmp_path / "r.parquet")]
     out = ["--output", str(tmp_path / "o.parquet"), "--verify"]
-    how = ["--order", "t", "--equal", "k", "--within", "3", "--device", "software:"]
+    how = ["--time", "t", "--on", "k", "--within", "3", "--device", "software:"]
     assert main(["join", *files, *out, *how]) == 0
     found = pq.read_table(tmp_path / "o.parquet")
     assert sorted(zip(found["t"].to_pylist(), found["t_right"].to_pylist(), strict=True)) == [
@@ -219,7 +219,7 @@ def test_uuids_are_keys(tmp_path, right_type):
         for other in range(20)
         if abs(one - other) <= 3 and left[one] is not None and left[one] == right[other]
     ]
-    assert main(["asof", *files, *out, "--on", "t", "--by", "k"]) == 0
+    assert main(["asof", *files, *out, "--time", "t", "--on", "k"]) == 0
     found = pq.read_table(tmp_path / "o.parquet")
     assert found["t_right"].to_pylist() == [
         max(
@@ -229,7 +229,7 @@ def test_uuids_are_keys(tmp_path, right_type):
         for one in range(20)
     ]
     grouped = ["--input", str(tmp_path / "l.parquet"), "--time", "t", "--window", "20"]
-    assert main(["aggregate", *grouped, *out, "--by", "k", "--aggregate", "n=count"]) == 0
+    assert main(["aggregate", *grouped, *out, "--on", "k", "--aggregate", "n=count"]) == 0
     found = pq.read_table(tmp_path / "o.parquet")
     numbers = zip(found["k"].cast(pa.binary(16)).to_pylist(), found["n"].to_pylist(), strict=True)
     assert dict(numbers) == Counter(left)

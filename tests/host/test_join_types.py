@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, Ordering, TimeWindow, UsageError, open_device
+from host import Ordering, UsageError, open_device
 from host.operators.verification import compare_pairs, reference_pairs
 from host.pipeline import Pipeline
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.query.tables import output_schema
 from host.reference.types import JoinType
 from host.session.join import Join, join_tables
@@ -22,11 +22,11 @@ from tests.host.tables import bundle, naive_results
 
 OTHERS = [kind for kind in JoinType if kind is not JoinType.INNER]
 QUERIES = [
-    JoinQuery(terms=[Term("x", "x", 0, 1)], order=("t", "t"), window=CountWindow(3)),
-    JoinQuery(terms=[Term("name", "name")], order=("t", "t"), window=CountWindow(8)),
-    JoinQuery(terms=[Term("x", "x"), Term("name", "name")], order=("t", "t"), window=TimeWindow(6)),
-    JoinQuery(terms=[Term("x", "x", 9, None)], order=("t", "t"), window=TimeWindow(3)),
-    JoinQuery(order=("t", "t"), window=TimeWindow(0)),
+    Query(band=[("x", "x", 0, 1)], time="t", rows=3),
+    Query(on="name", time="t", rows=8),
+    Query(on=["x", "name"], time="t", within=6),
+    Query(band=[("x", "x", 9, None)], time="t", within=3),
+    Query(time="t", within=0),
 ]
 
 
@@ -165,7 +165,7 @@ def test_columns_of_every_type_can_be_null_for_want_of_a_row():
             "date": pa.array([1, 2], pa.int32()).cast(pa.date32()),
         }
     )
-    query = JoinQuery(order=("t", "t"), window=TimeWindow(3), how="full")
+    query = Query(time="t", within=3, how="full")
     with open_device("software:") as device:
         result = join_tables(table.slice(0, 1), table, query, device).table
         lonely = join_tables(table.slice(0, 0), table, query, device).table
@@ -199,7 +199,7 @@ def test_types_have_the_spellings_of_spark(spelling, kind):
 @pytest.mark.parametrize("how", ["cross", "", None, 3])
 def test_another_type_is_refused(how):
     with pytest.raises(UsageError, match=r"how must be one of 'inner', 'left'.*, not"):
-        JoinQuery(order=("t", "t"), window=CountWindow(1), how=how)
+        Query(time="t", rows=1, how=how)
 
 
 def nothing_but_nulls(rows, batch):
@@ -213,9 +213,7 @@ def nothing_but_nulls(rows, batch):
 def test_rows_that_match_nothing_pass_as_the_window_does(bundles, how):
     rows, batch = 60_000, 500
     schema = next(nothing_but_nulls(batch, batch)).schema
-    query = JoinQuery(
-        terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(2000), sorted=True, how=how
-    )
+    query = Query(on="x", time="t", within=2000, sorted=True, how=how)
     kept, results = [], 0
     with open_device(f"software:{bundles['groups']}") as device:
         readers = [

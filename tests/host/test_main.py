@@ -21,7 +21,7 @@ from host.files.reading import read_table
 from host.files.writing import write_table
 from host.pipeline.merging import read_input
 from host.query.quantities import parse_duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.reference.types import JoinType
 from host.session.join import Join
 from tests.host.tables import bundle, naive_join, naive_results
@@ -48,16 +48,16 @@ def files(tmp_path):
 def arguments(folder, *more, output="out.parquet", device="software:", order="at"):
     return [
         "join", "--left", str(folder / "left.parquet"), "--right", str(folder / "right.parquet"),
-        "--output", str(folder / output), "--device", device, "--order", order, *more,
+        "--output", str(folder / output), "--device", device, "--time", order, *more,
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("output", ["out.parquet", "out.csv", "out.json"])
 def test_join_writes_the_answer_in_order(files, capsys, output):
     folder, left, right = files
-    more = ("--equal", "k", "--within", "10min", "--verify", "--explain")
+    more = ("--on", "k", "--within", "10min", "--verify", "--explain")
     assert main(arguments(folder, *more, output=output)) == 0
-    query = JoinQuery(terms=[Term("k", "k")], order=("at", "at"), window=parse_duration("10min"))
+    query = Query(on="k", time="at", within="10min")
     result = read_table(folder / output)
     pairs = zip(result["n"].to_pylist(), result["n_right"].to_pylist(), strict=True)
     assert list(pairs) == naive_join(left, right, query)
@@ -74,11 +74,11 @@ def test_a_join_of_any_type_is_written(files, capsys, more):
     for name, table in (("left", left), ("right", right)):
         tables.append(table.sort_by("at"))
         write_table(tables[-1].to_batches(), left.schema, folder / f"{name}.parquet")
-    query = {"terms": [Term("k", "k")], "order": ("at", "at"), "window": parse_duration("1min")}
+    query = {"on": "k", "time": "at", "within": "1min"}
     for how in ("full_outer", "anti"):
-        named = ["--equal", "k", "--within", "1min", "--explain", "--how", how, *more]
+        named = ["--on", "k", "--within", "1min", "--explain", "--how", how, *more]
         assert main(arguments(folder, *named)) == 0
-        expected = naive_results(*tables, JoinQuery(**query, how=how))
+        expected = naive_results(*tables, Query(**query, how=how))
         result = read_table(folder / "out.parquet")
         for column, table, rows in zip(
             ["n", "n_right"], tables, zip(*expected, strict=True), strict=True
@@ -101,7 +101,7 @@ def test_a_device_that_processes_share_is_joined_on_in_turns(files, capsys, monk
         "def open_device(place):\n    return _open('software:')\n"
     )
     monkeypatch.syspath_prepend(folder)
-    more = ("--equal", "k", "--within", "10min")
+    more = ("--on", "k", "--within", "10min")
     join = arguments(folder, *more, "--device-wait", "100ms", device="cards.link:3")
     with claim_device(["cards.link:3"], holder="another join", seconds=0):
         assert main(join) == 1
@@ -129,9 +129,9 @@ def test_a_device_that_processes_share_is_joined_on_in_turns(files, capsys, monk
 )
 def test_the_ordering_is_explained_and_the_answer_is_the_same_set(files, capsys, ordering, meaning):
     folder, left, right = files
-    more = ("--equal", "k", "--within", "10min", "--verify", "--explain", "--ordering", ordering)
+    more = ("--on", "k", "--within", "10min", "--verify", "--explain", "--ordering", ordering)
     assert main(arguments(folder, *more)) == 0
-    query = JoinQuery(terms=[Term("k", "k")], order=("at", "at"), window=parse_duration("10min"))
+    query = Query(on="k", time="at", within="10min")
     result = read_table(folder / "out.parquet")
     pairs = list(zip(result["n"].to_pylist(), result["n_right"].to_pylist(), strict=True))
     expected = naive_join(left, right, query)
@@ -146,7 +146,7 @@ def test_sorted_parquet_is_streamed(files, capsys):
     for name, table in (("left", left), ("right", right)):
         ordered = table.sort_by("at")
         write_table(ordered.to_batches(), ordered.schema, folder / f"{name}.parquet")
-    more = ("--equal", "k", "--within", "10min", "--explain")
+    more = ("--on", "k", "--within", "10min", "--explain")
     assert main(arguments(folder, *more, output="whole.parquet")) == 0
     assert "source" not in capsys.readouterr().out
     assert main(arguments(folder, *more, "--sorted")) == 0
@@ -157,18 +157,14 @@ def test_sorted_parquet_is_streamed(files, capsys):
 
 
 def test_the_options_make_the_query():
-    base = ["join", "--left", "l.csv", "--right", "r.csv", "--output", "o.csv", "--order", "a:b"]
-    more = ["--equal", "x:y", "--equal", "z", "--band", "p:q:-2:", "--band", "u:v:-30s:1h",
+    base = ["join", "--left", "l.csv", "--right", "r.csv", "--output", "o.csv", "--time", "a:b"]
+    more = ["--on", "x:y", "--on", "z", "--band", "p:q:-2:", "--band", "u:v:-30s:1h",
             "--within", "2h", "--sorted", "--suffix", "_2"]  # fmt: skip
-    assert query_from(parser().parse_args(base + more)) == JoinQuery(
-        terms=[
-            Term("x", "y"),
-            Term("z", "z"),
-            Term("p", "q", -2, None),
-            Term("u", "v", parse_duration("-30s"), parse_duration("1h")),
-        ],
-        order=("a", "b"),
-        window=parse_duration("2h"),
+    assert query_from(parser().parse_args(base + more)) == Query(
+        on=[("x", "y"), "z"],
+        band=[("p", "q", -2, None), ("u", "v", parse_duration("-30s"), parse_duration("1h"))],
+        time=("a", "b"),
+        within="2h",
         sorted=True,
         suffix="_2",
     )
@@ -181,14 +177,14 @@ def test_the_options_make_the_query():
     "more",
     [
         ["--rows", "0"], ["--rows", "x"], ["--within", "-1"], ["--within=-5s"],
-        ["--within", "soon"], ["--rows", "1", "--equal", "a:b:c"], ["--rows", "1", "--equal", ""],
+        ["--within", "soon"], ["--rows", "1", "--on", "a:b:c"], ["--rows", "1", "--on", ""],
         ["--rows", "1", "--band", "a:b:1"], ["--rows", "1", "--band", ":b:1:2"],
         ["--rows", "1", "--band", "a:b:x:2"], ["--rows", "1", "--how", "cross"],
         ["--rows", "1", "--ordering", "adaptive:4:rate=none"],
     ],
 )  # fmt: skip
 def test_options_that_cannot_be_read_are_errors(more):
-    base = ["join", "--left", "l.csv", "--right", "r.csv", "--output", "o.csv", "--order", "a"]
+    base = ["join", "--left", "l.csv", "--right", "r.csv", "--output", "o.csv", "--time", "a"]
     with pytest.raises(UsageError):
         query_from(parser().parse_args(base + more))
 
@@ -201,7 +197,7 @@ def test_options_that_cannot_be_read_are_errors(more):
         (["--rows", "5"], {"order": "missing"}, 2, "no column 'missing'"),
         (["--rows", "5"], {"device": "fpga:"}, 2, "unknown scheme"),
         (["--rows", "5"], {"device": "sim:/nowhere"}, 2, "no readable manifest"),
-        (["--rows", "5", "--equal", "k:zz"], {}, 2, "no column 'zz'"),
+        (["--rows", "5", "--on", "k:zz"], {}, 2, "no column 'zz'"),
         (["--within", "5"], {}, 2, "write a duration"),
         (["--rows", "5", "--sorted"], {}, 2, "backwards"),
     ],
@@ -220,7 +216,7 @@ def test_bad_input_is_a_message_and_a_code_and_no_file(files, capsys, more, opti
     [
         (b"at,k\n", ["--rows", "5"], ["'left.at' has no type", "no row has a value", "Parquet"]),
         (b"at,k\n1,a\n,b\n", ["--rows", "5"], ["'left.at'", "row 1", "at=null, k='b'"]),
-        (b"at,k\n1,a\n", ["--rows", "5", "--equal", "K"], ["'K'", "write 'k'"]),
+        (b"at,k\n1,a\n", ["--rows", "5", "--on", "K"], ["'K'", "write 'k'"]),
         (b"at,k\n1,a\n", ["--rows", "5", "--band", "at:at:x:2"],
          ["--band 'at:at:x:2'", "LO 'x' is not a duration", "plain number"]),
         (b"at,k\n1,a\n", ["--within", "soon"], ["--within 'soon' is not a duration"]),
@@ -229,7 +225,7 @@ def test_bad_input_is_a_message_and_a_code_and_no_file(files, capsys, more, opti
         (b"at,k\n2024-01-01,a\n", ["--rows", "5", "--band", "at:at:-30min:1d"],
          ["bound -30min", "not a whole number of days"]),
         (b"at,k\n2024-01-01,a\n", ["--within", "3"], ["write a duration, like 1d"]),
-        ("at,k\n1,Z\u00fcrich\n".encode("latin-1"), ["--rows", "5", "--equal", "k"],
+        ("at,k\n1,Z\u00fcrich\n".encode("latin-1"), ["--rows", "5", "--on", "k"],
          ["is not UTF-8: line 2", r"b'1,Z\xfcrich'", "`iconv -f LATIN1"]),
     ],
 )  # fmt: skip
@@ -318,7 +314,7 @@ def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatc
     original = Join.batches
     monkeypatch.setattr("host.cli.join.read_input", slow_read)
     monkeypatch.setattr(Join, "batches", slow_batches)
-    assert main(arguments(folder, "--within", "10min", "--equal", "k")) == 0
+    assert main(arguments(folder, "--within", "10min", "--on", "k")) == 0
     *lines, last = capsys.readouterr().err.splitlines()
     stages = list(dict.fromkeys(line.split(",")[0] for line in lines))
     assert stages[0] == f"join: reading {folder / 'left.parquet'}"
@@ -333,8 +329,8 @@ BEYOND = {
     "rows": (["--rows", "151"], "151 tuples", 2),
     "window": (["--within", "2h"], "outgrew the capacity of 120", 1),
     "sorted": (["--within", "2h", "--sorted"], "outgrew the capacity of 120", 1),
-    "times": (["--within", "3s", "--equal", "k"], "bits of timestamp", 2),
-    "sorted times": (["--within", "3s", "--equal", "k", "--sorted"], "bits of timestamp", 2),
+    "times": (["--within", "3s", "--on", "k"], "bits of timestamp", 2),
+    "sorted times": (["--within", "3s", "--on", "k", "--sorted"], "bits of timestamp", 2),
 }
 
 

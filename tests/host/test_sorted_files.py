@@ -110,12 +110,12 @@ def joins(draw):
     bounds = ["" if at is None else key.bound(at) for at in (low, high)]
     term = ["--band", f"k:k:{bounds[0]}:{bounds[1]}"]
     if draw(st.booleans()):
-        term, low, high = ["--equal", "k"], 0, 0
+        term, low, high = ["--on", "k"], 0, 0
     tables = [
         pa.table({"t": time.array(times, t), "k": key.array(keys, k), "row": range(len(times))})
         for times, t, keys, k in sides
     ]
-    options = ["--order", "t", "--within", time.bound(within), *term]
+    options = ["--time", "t", "--within", time.bound(within), *term]
     ends = [at for times, *_ in sides for at in times]
     units = (max(ends) - min(ends)) // min(time.types[kind][0] for _, kind, *_ in sides)
     return tables, options, pairs(sides, within, low, high), units < 1 << 64
@@ -185,8 +185,8 @@ def test_times_beyond_the_calendar_of_python_are_joined(tmp_path, capsys, kind, 
     table = pa.table({"t": times, "k": times, "row": range(4)})
     for name in "lr":
         pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=1)
-    term = ["--band", "k:k:-1d:1d"] if is_band else ["--equal", "k"]
-    options = ["--order", "t", "--within", "1d", *term]
+    term = ["--band", "k:k:-1d:1d"] if is_band else ["--on", "k"]
+    options = ["--time", "t", "--within", "1d", *term]
     found = [answer(tmp_path, [*options, *more], "software:") for more in ([], ["--sorted"])]
     near = {(1, 2), (2, 1)} if is_band else set()
     assert [(code, set(pairs)) for code, pairs in found] == [

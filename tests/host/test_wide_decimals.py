@@ -12,9 +12,8 @@ import pytest
 from host import UsageError, open_device
 from host.operators.aggregate import WindowAggregation
 from host.operators.asof_tables import AsofJoin
-from host.query.queries import AggregateQuery, AsofQuery, JoinQuery, Term
+from host.query.queries import AggregateQuery, AsofQuery, Query, Term
 from host.reference.types import JoinType
-from host.reference.window import TimeWindow
 from host.session.join import join_tables
 from tests.host.small_bundles import BUNDLES, write_manifest
 
@@ -95,8 +94,8 @@ def test_joins_of_tables_and_of_streams(devices, sides, also, device):
         (left, right, False),
         (left.to_reader(max_chunksize=5), right.to_reader(max_chunksize=5), True),
     ):
-        query = JoinQuery(
-            terms=terms, order=("t", "t"), window=TimeWindow(4), sorted=is_sorted,
+        query = Query(
+            band=terms, time="t", within=4, sorted=is_sorted,
             how=JoinType.INNER,
         )  # fmt: skip
         found = join_tables(given_left, given_right, query, devices[device]).table
@@ -109,7 +108,7 @@ def test_joins_of_tables_and_of_streams(devices, sides, also, device):
 @given(tables())
 def test_asof_joins_and_keys_of_aggregates(sides):
     left, right = sides
-    found = AsofJoin(left, right, AsofQuery(on=("t", "t"), by=(("p", "p"),))).table()
+    found = AsofJoin(left, right, AsofQuery(time="t", on=(("p", "p"),))).table()
     assert found.num_rows == left.num_rows
     met = pairs(left, right, within=10)
     for row in found.to_pylist():
@@ -119,7 +118,7 @@ def test_asof_joins_and_keys_of_aggregates(sides):
         ]  # fmt: skip
         assert row["row_right"] == max(earlier, default=None)
 
-    query = AggregateQuery(time="t", window=100, keys=["p"], aggregates={"n": "count"})
+    query = AggregateQuery(time="t", window=100, on=["p"], aggregates={"n": "count"})
     aggregation = WindowAggregation(left.schema, query)
     for batch in left.to_batches():
         aggregation.more_rows(batch)
@@ -132,7 +131,7 @@ def test_asof_joins_and_keys_of_aggregates(sides):
 def test_types_without_a_common_one_are_refused_by_name():
     one = pa.table({"t": [1], "p": pa.array([Decimal(1)], pa.decimal256(76, 0))})
     other = pa.table({"t": [1], "p": pa.array([Decimal("0.5")], pa.decimal256(76, 76))})
-    query = JoinQuery(terms=(Term("p", "p"),), order=("t", "t"), window=TimeWindow(4))
+    query = Query(on="p", time="t", within=4)
     with (
         open_device("software:") as device,
         pytest.raises(UsageError, match=r"'left.p'.*'right.p'.*152 digits.*cast one of them"),

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pyarrow.parquet as pq
 
 from host import CountWindow
-from host.query.queries import AsofQuery, JoinQuery
+from host.query.queries import AsofQuery, Query
 from tests.paths.asof_cases import AsofCase
 from tests.paths.cases import Case
 from tests.paths.overlap_cases import OverlapCase
@@ -24,10 +24,10 @@ def command_options(case: Case, folder, *, device: str) -> list[str]:
     """Write the tables of a case into ``folder``; return the options of a command that joins."""
     query = case.query
     options = _files(case, folder)
-    options += ["--order", ":".join(query.order), "--how", query.how.value, "--device", device]
+    options += ["--time", ":".join(query.time), "--how", query.how.value, "--device", device]
     for term in query.terms:
         if term.is_equality:
-            options += ["--equal", f"{term.left}:{term.right}"]
+            options += ["--on", f"{term.left}:{term.right}"]
         else:
             bounds = ":".join(map(_length, (term.low, term.high)))
             options += ["--band", f"{term.left}:{term.right}:{bounds}"]
@@ -42,11 +42,11 @@ def asof_options(case: AsofCase, folder) -> list[str]:
     """Write the tables of a case into ``folder``; return the options of a command that joins."""
     query = case.query
     options = _files(case, folder)
-    options += ["--on", ":".join(query.on), "--direction", query.direction.value]
+    options += ["--time", ":".join(query.time), "--direction", query.direction.value]
     options += ["--how", query.how.value]
-    options += [word for pair in query.by for word in ("--by", ":".join(pair))]
-    if query.tolerance is not None:
-        options.append(f"--tolerance={query.tolerance}")
+    options += [word for pair in query.on for word in ("--on", ":".join(pair))]
+    if query.within is not None:
+        options.append(f"--within={query.within}")
     if not query.allow_exact_matches:
         options.append("--no-allow-exact-matches")
     return options + ["--sorted"] * query.sorted
@@ -55,10 +55,10 @@ def asof_options(case: AsofCase, folder) -> list[str]:
 def asof_arguments(query: AsofQuery) -> dict[str, object]:
     """Return what ``asof_join`` takes for a query, besides the inputs."""
     return {
-        "on": query.on,
-        "by": list(query.by),
+        "time": query.time,
+        "on": list(query.on),
         "direction": query.direction.value,
-        "tolerance": query.tolerance,
+        "within": query.within,
         "allow_exact_matches": query.allow_exact_matches,
         "how": query.how.value,
         "sorted": query.sorted,
@@ -79,7 +79,7 @@ def overlap_arguments(overlap: OverlapCase) -> dict[str, object]:
     }
 
 
-def spark_arguments(query: JoinQuery) -> dict[str, object]:
+def spark_arguments(query: Query) -> dict[str, object]:
     """Return what ``stream_join`` takes for a query, besides the inputs and the device."""
     counted = isinstance(query.window, CountWindow)
     return {
@@ -89,7 +89,7 @@ def spark_arguments(query: JoinQuery) -> dict[str, object]:
             for term in query.terms
             if not term.is_equality
         ],
-        "order": query.order,
+        "time": query.time,
         "rows": query.window.size if counted else None,
         "within": None if counted else _width(query),
         "how": query.how.value,
@@ -109,7 +109,7 @@ def _files(case, folder):
 
 
 def _width(query):
-    return getattr(query.window, "lifespan", query.window)
+    return query.width
 
 
 def _length(value):

@@ -43,8 +43,8 @@ class AsofCase:
         return self.name
 
 
-def _query(on=("t", "t"), **options):
-    return AsofQuery(on=on, **options)
+def _query(time="t", **options):
+    return AsofQuery(time=time, **options)
 
 
 _LEFT = pa.table({"t": [5, 1, 9, 5], "k": ["b", "a", None, "a"], "x": [1, 2, 3, 4]})
@@ -60,33 +60,31 @@ def _chosen():
                 f"ties and nulls in keys, {direction.value}, exact {exact}",
                 _LEFT,
                 _RIGHT,
-                _query(by=_KEY, direction=direction, allow_exact_matches=exact),
+                _query(on=_KEY, direction=direction, allow_exact_matches=exact),
             )
         yield AsofCase(
             f"no keys, {direction.value}",
             _LEFT,
             _RIGHT,
-            _query(direction=direction, how="inner", tolerance=1),
+            _query(direction=direction, how="inner", within=1),
         )
         ends = pa.table({"t": pa.array([*INT64, 0], pa.int64()), "n": [0, 1, 2]})
         yield AsofCase(
             f"times as far apart as can be, {direction.value}",
             ends,
             pa.table({"t": pa.array([INT64[1], -1, INT64[0]], pa.int64())}),
-            _query(direction=direction, allow_exact_matches=False, tolerance=(1 << 63) - 1),
+            _query(direction=direction, allow_exact_matches=False, within=(1 << 63) - 1),
         )
         yield AsofCase(
-            f"empty right, {direction.value}", _LEFT, _EMPTY, _query(by=_KEY, direction=direction)
+            f"empty right, {direction.value}", _LEFT, _EMPTY, _query(on=_KEY, direction=direction)
         )
-    yield AsofCase("empty left", _LEFT.slice(0, 0), _RIGHT, _query(by=_KEY))
-    yield AsofCase(
-        "tolerance zero", _LEFT, _RIGHT, _query(by=_KEY, direction="nearest", tolerance=0)
-    )
+    yield AsofCase("empty left", _LEFT.slice(0, 0), _RIGHT, _query(on=_KEY))
+    yield AsofCase("tolerance zero", _LEFT, _RIGHT, _query(on=_KEY, direction="nearest", within=0))
     yield AsofCase(
         "sorted and declared so",
         _LEFT.sort_by("t"),
         _RIGHT.sort_by("t"),
-        _query(by=_KEY, sorted=True, direction="forward"),
+        _query(on=_KEY, sorted=True, direction="forward"),
     )
     names = ["a`b", "a.b", "a b", "`"]
     odd = pa.table([pa.array([3, 1, 2])] * 4, names=names)
@@ -94,13 +92,13 @@ def _chosen():
         "backticks, dots and blanks in names",
         odd,
         odd,
-        _query(("a`b", "a b"), by=[("a.b", "`"), ("`", "a.b")], suffix=".r"),
+        _query(("a`b", "a b"), on=[("a.b", "`"), ("`", "a.b")], suffix=".r"),
     )
     yield AsofCase(
         "integers of different widths",
         pa.table({"t": pa.array([-128, 0, 127], pa.int8()), "k": pa.array([1, 2, 1], pa.int16())}),
         pa.table({"t": pa.array([-129, 0, 128]), "k": pa.array([1, 2, 1], pa.int32())}),
-        _query(by=_KEY, direction="nearest", tolerance=1),
+        _query(on=_KEY, direction="nearest", within=1),
     )
     moments = [datetime(1969, 12, 31, 23, 59, 59, 999999, UTC), datetime(1970, 1, 1, tzinfo=UTC)]
     stamps = pa.table({"t": pa.array(moments, pa.timestamp("us", "UTC")), "n": [1, 2]})
@@ -108,14 +106,12 @@ def _chosen():
         "moments before and after 1970",
         stamps,
         stamps,
-        _query(allow_exact_matches=False, tolerance=parse_duration("1us")),
+        _query(allow_exact_matches=False, within=parse_duration("1us")),
     )
     days = pa.table({"t": pa.array([date(1, 1, 1), date(1970, 1, 1), date(9999, 12, 31)])})
-    yield AsofCase(
-        "dates", days, days, _query(direction="nearest", tolerance=parse_duration("24h"))
-    )
+    yield AsofCase("dates", days, days, _query(direction="nearest", within=parse_duration("24h")))
     reals = pa.table({"t": [1, 2, 3, 4], "k": [0.0, -0.0, float("nan"), None], "n": [1, 2, 3, 4]})
-    yield AsofCase("NaN and zeros as keys", reals, reals, _query(by=_KEY, direction="forward"))
+    yield AsofCase("NaN and zeros as keys", reals, reals, _query(on=_KEY, direction="forward"))
 
 
 #: As-of joins with an answer.
@@ -129,7 +125,7 @@ def _spark_times():
                 pa.table({"t": pa.array(map(value, times), kind), "n": list(range(len(times)))})
                 for times in (("1.5", "-2", "7"), ("1.5", "1.25", "1.75", "6"))
             )
-            query = _query(direction=direction, allow_exact_matches=False, tolerance=1)
+            query = _query(direction=direction, allow_exact_matches=False, within=1)
             yield AsofCase(f"times of type {kind}, {direction.value}", left, right, query)
 
 
@@ -140,21 +136,21 @@ SPARK_TIMES = tuple(_spark_times())
 def _refused():
     missing = pa.table({"t": pa.array([1, None], pa.int64()), "k": ["a", "b"]})
     null = ("is null in", "drop it, or fill the column")
-    yield AsofCase("a null time on the left", missing, _RIGHT, _query(by=_KEY), null)
+    yield AsofCase("a null time on the left", missing, _RIGHT, _query(on=_KEY), null)
     yield AsofCase("a null time on the right", _LEFT, missing, _query(direction="forward"), null)
     disorder = ("Time goes backwards", "sort the input")
-    yield AsofCase("disorder", _LEFT, _RIGHT, _query(by=_KEY, sorted=True), disorder)
+    yield AsofCase("disorder", _LEFT, _RIGHT, _query(on=_KEY, sorted=True), disorder)
     yield AsofCase("no such column", _LEFT, _RIGHT, _query(("t", "z")), ("'z'", "right"))
     yield AsofCase("texts as times", _LEFT, _RIGHT, _query(("k", "k")), ("left.k", "string"))
     yield AsofCase(
-        "a text with a number", _LEFT, _RIGHT, _query(by=[("k", "y")]), ("left.k", "cast")
+        "a text with a number", _LEFT, _RIGHT, _query(on=[("k", "y")]), ("left.k", "cast")
     )
     yield AsofCase(
         "a duration of numbers",
         _LEFT,
         _RIGHT,
-        _query(tolerance=parse_duration("5s")),
-        ("The tolerance 5s is a duration",),
+        _query(within=parse_duration("5s")),
+        ("The distance 5s is a duration",),
     )
 
 
@@ -189,15 +185,15 @@ def random_asof_case(seed: int, *, streams: bool = False) -> AsofCase:
         width = 4
     unit = timedelta(days=1) if order == "date" else timedelta(seconds=1)
     query = AsofQuery(
-        on=(chosen[0][0], chosen[1][0]),
-        by=[(chosen[0][place], chosen[1][place]) for place in range(1, len(kinds))],
+        time=(chosen[0][0], chosen[1][0]),
+        on=[(chosen[0][place], chosen[1][place]) for place in range(1, len(kinds))],
         direction=direction,
-        tolerance=width if width is None or order.startswith("int") else width * unit,
+        within=width if width is None or order.startswith("int") else width * unit,
         allow_exact_matches=rng.random() < 0.5,
         how=rng.choice(["left", "inner"]),
         sorted=not streams and rng.random() < 0.3,
         suffix=rng.choice(["_2", ".r", "`", "_right of it"]),
     )
     if query.sorted:
-        tables = [table.sort_by(name) for table, name in zip(tables, query.on, strict=True)]
+        tables = [table.sort_by(name) for table, name in zip(tables, query.time, strict=True)]
     return AsofCase(f"random {seed}", tables[0], tables[1], query)

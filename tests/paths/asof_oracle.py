@@ -22,7 +22,7 @@ def _expected_rows(case: AsofCase) -> list[str]:
     lefts, rights = (table.to_pylist() for table in (case.left, case.right))
     nobody = (None,) * case.right.num_columns
     rows = []
-    for left in sorted(lefts, key=lambda row: row[query.on[0]]):
+    for left in sorted(lefts, key=lambda row: row[query.time[0]]):
         partner = _partner(left, rights, query)
         if partner is not None:
             rows.append(row_of((*left.values(), *partner.values())))
@@ -33,13 +33,13 @@ def _expected_rows(case: AsofCase) -> list[str]:
 
 def _partner(left, rights, query):
     """Return the right row of a left row, if there is one."""
-    width = query.tolerance
+    width = query.within
     if isinstance(width, Duration):
         width = width.nanoseconds
     found = None
     for number, right in enumerate(rights):
-        away = exact_difference(right[query.on[1]], left[query.on[0]])
-        if not all(_equal(left[own], right[other]) for own, other in query.by):
+        away = exact_difference(right[query.time[1]], left[query.time[0]])
+        if not all(_equal(left[own], right[other]) for own, other in query.on):
             continue
         is_later, distance = away > 0, abs(away)
         if not away and not query.allow_exact_matches:

@@ -40,7 +40,7 @@ def _by_reference(case):
 
 def _by_pieces(case, *, ordered):
     """Join rows that come in pieces, each of two moments of left rows."""
-    on = case.query.on
+    on = case.query.time
     sides = [
         (table.sort_by(name) if ordered else table, name)
         for table, name in zip((case.left, case.right), on, strict=True)

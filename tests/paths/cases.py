@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from host import CountWindow, TimeWindow
 from host.query.quantities import Duration, parse_duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.reference.types import JoinType
+from tests.windows import over
 
 __all__ = ["CASES", "INT64", "REFUSED", "Case"]
 
@@ -27,7 +28,7 @@ class Case:
         What is special about it.
     left, right : pa.Table
         The inputs.
-    query : JoinQuery
+    query : Query
         What is joined.
     words : tuple of str
         What the error says, if the join is one that must be refused.
@@ -36,7 +37,7 @@ class Case:
     name: str
     left: pa.Table
     right: pa.Table
-    query: JoinQuery
+    query: Query
     words: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -47,9 +48,9 @@ def _table(**columns):
     return pa.table(columns)
 
 
-def _query(*terms, order=("t", "t"), window=None, **options):
+def _query(*terms, time=("t", "t"), window=None, **options):
     window = TimeWindow(3) if window is None else window
-    return JoinQuery(terms=terms, order=order, window=window, **options)
+    return Query(band=terms, time=time, **over(window), **options)
 
 
 _LEFT = _table(t=[1, 5, 5, 9], k=["a", None, "b", "a"], x=[1, 2, None, 4])
@@ -82,20 +83,20 @@ def _adversarial():
         "backticks, dots and spaces in names",
         odd,
         odd,
-        _query(Term("a.b", "a b"), Term("`", "`", -1, 1), order=("a`b", "ä"), how="full"),
+        _query(Term("a.b", "a b"), Term("`", "`", -1, 1), time=("a`b", "ä"), how="full"),
     )
     cased = pa.table({"t": [1, 2, 3], "T": [3, 2, 1], "n": [0, 1, 2]})
     yield Case(
         "names of one input that differ in case",
         cased,
         cased.rename_columns(["n", "N", "T"]),
-        _query(Term("T", "n"), order=("t", "N"), how="left"),
+        _query(Term("T", "n"), time=("t", "N"), how="left"),
     )
     yield Case(
         "names of both inputs that differ in case",
         _LEFT,
         _RIGHT.rename_columns(["T", "K", "X"]),
-        _query(Term("k", "K"), order=("t", "T"), suffix="_2"),
+        _query(Term("k", "K"), time=("t", "T"), suffix="_2"),
     )
     yield Case(
         "a name with the suffix already",
@@ -192,7 +193,7 @@ def _refused():
     yield Case(
         "a name in another case", _LEFT, _RIGHT, _query(Term("K", "k")), ("no column 'K'", "'k'")
     )
-    yield Case("no such column", _LEFT, _RIGHT, _query(order=("t", "z")), ("'z'", "right"))
+    yield Case("no such column", _LEFT, _RIGHT, _query(time=("t", "z")), ("'z'", "right"))
     taken = _table(t=[1], T_RIGHT=[2])
     yield Case("a suffix that clashes", taken, _RIGHT, _query(), ("'t_right'", "which is taken"))
     twice = pa.table([pa.array([1]), pa.array([2]), pa.array([3])], names=["t", "x", "x"])

@@ -50,7 +50,7 @@ class OverlapCase:
     def __post_init__(self) -> None:
         tables = (self.left, self.right)
         query = overlap_query(
-            tables, *self.intervals, by=self.by, touching=self.touching, how=self.how
+            tables, *self.intervals, on=self.by, touching=self.touching, how=self.how
         )
         object.__setattr__(self, "case", Case(f"overlap: {self.name}", *tables, query))
 

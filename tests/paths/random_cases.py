@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from host import CountWindow, TimeWindow
 from host.query.quantities import Duration, parse_duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from tests.paths.cases import INT64, Case
+from tests.windows import over
 
 __all__ = ["random_case"]
 
@@ -120,16 +121,16 @@ def random_case(seed: int, *, streams: bool = False) -> Case:
             # Dates lie whole days apart, so their windows are whole days.
             seconds = width * 86_400 if order == "date" else width and width + 0.5
             window = Duration(int(seconds * 1_000_000_000))
-    query = JoinQuery(
-        terms=tuple(
+    query = Query(
+        band=tuple(
             Term(names[0][place], names[1][place], *bounds) for place, bounds in enumerate(terms, 1)
         ),
-        order=(names[0][0], names[1][0]),
-        window=window,
+        time=(names[0][0], names[1][0]),
+        **over(window),
         sorted=not streams and rng.random() < 0.3,
         suffix=rng.choice(["_2", ".r", "`", "_right of it"]),
         how=rng.choice(list(JoinType)),
     )
     if query.sorted:
-        tables = [table.sort_by(name) for table, name in zip(tables, query.order, strict=True)]
+        tables = [table.sort_by(name) for table, name in zip(tables, query.time, strict=True)]
     return Case(f"random {seed}", tables[0], tables[1], query)

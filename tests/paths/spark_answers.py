@@ -51,18 +51,18 @@ def declared_whole(table, order):
 def joined(spark, case, **options):
     """Return the answer to a case as a frame."""
     query = case.query
-    return stream_join(*frames(spark, case, query.order), **(spark_arguments(query) | options))
+    return stream_join(*frames(spark, case, query.time), **(spark_arguments(query) | options))
 
 
 def asof_joined(spark, case, **options):
     """Return the answer to an as-of join as a frame."""
     query = case.query
-    return asof_join(*frames(spark, case, query.on), **(asof_arguments(query) | options))
+    return asof_join(*frames(spark, case, query.time), **(asof_arguments(query) | options))
 
 
 def own_asof_joined(spark, case):
     """Return the answer to an as-of join by Spark itself."""
-    return own_asof(*frames(spark, case, case.query.on), case.query)
+    return own_asof(*frames(spark, case, case.query.time), case.query)
 
 
 def overlapped(spark, overlap, **options):

@@ -23,7 +23,7 @@ def main(folder, first, second):
     left = spark.range(0, 160, 2).selectExpr("id as t", "id % 11 as k")
     right = spark.range(1, 160, 2).selectExpr("id as t", "id % 11 as k")
     pairs = stream_join(
-        left, right, on="k", order="t", rows=30, device="resource:card", partitions=2
+        left, right, on="k", time="t", rows=30, device="resource:card", partitions=2
     )
     answer = {
         "pairs": sorted(tuple(row) for row in pairs.collect()),

@@ -33,9 +33,9 @@ def main(device):
     left = spark.range(0, 400, 2).selectExpr("id as t", "id % 7 as k", "cast(id % 10 as int) as x")
     right = spark.range(1, 400, 2).selectExpr("id as t", "id % 7 as k", "cast(id % 9 as int) as x")
     timed = stream_join(
-        left, right, on="k", band={"x": (-2, 2)}, order="t", within=30, device=device, partitions=4
+        left, right, on="k", band={"x": (-2, 2)}, time="t", within=30, device=device, partitions=4
     )
-    counted = stream_join(left, right, on="k", order="t", rows=9, device=device)
+    counted = stream_join(left, right, on="k", time="t", rows=9, device=device)
     answer = {
         "timed": sorted(tuple(row) for row in timed.collect()),
         "counted": [tuple(row) for row in counted.collect()],

@@ -52,9 +52,9 @@ def batch_joins(spark, device):
     left = spark.range(0, 400, 2).selectExpr("id as t", "id % 7 as k", "cast(id % 10 as int) as x")
     right = spark.range(1, 400, 2).selectExpr("id as t", "id % 7 as k", "cast(id % 9 as int) as x")
     band = {"x": (-2, 2)}
-    timed = stream_join(left, right, on="k", band=band, order="t", within=30, device=device)
-    counted = stream_join(left, right, on="k", order="t", rows=9, device=device)
-    ranges = stream_join(left, right, band=band, order="t", within=30, device=device, partitions=3)
+    timed = stream_join(left, right, on="k", band=band, time="t", within=30, device=device)
+    counted = stream_join(left, right, on="k", time="t", rows=9, device=device)
+    ranges = stream_join(left, right, band=band, time="t", within=30, device=device, partitions=3)
     answer = {
         "timed": sorted(tuple(row) for row in timed.collect()),
         "counted": [tuple(row) for row in counted.collect()],
@@ -66,7 +66,7 @@ def batch_joins(spark, device):
         "files": [row.file for row in spark.range(2).mapInArrow(found_in, "file string").collect()],
     }
     late = left.selectExpr("nullif(t, 6) as t", "k", "x")
-    broken = stream_join(late, right, on="k", order="t", within=30, device=device)
+    broken = stream_join(late, right, on="k", time="t", within=30, device=device)
     try:
         broken.collect()
     except Exception as error:
@@ -115,7 +115,7 @@ def written(spark, joined, folder):
 
 def stream(spark, device, frames, folder):
     """Join two streams over a window."""
-    joined = stream_join(*frames, on="k", order="t", within="7s", device=device, partitions=2)
+    joined = stream_join(*frames, on="k", time="t", within="7s", device=device, partitions=2)
     query, pairs = written(spark, joined, folder)
     return {
         "pairs": pairs,
@@ -127,7 +127,7 @@ def stream(spark, device, frames, folder):
 
 def asof_stream(spark, frames, folder):
     """Join each row of a stream with the one before it of another stream."""
-    joined = asof_join(*frames, on="t", by="k", allow_exact_matches=False, partitions=2)
+    joined = asof_join(*frames, time="t", on="k", allow_exact_matches=False, partitions=2)
     query, pairs = written(spark, joined, folder)
     batches = stream_metrics(query)
     return {

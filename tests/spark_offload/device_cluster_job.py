@@ -36,7 +36,7 @@ def main(folder):
     pool = [card("breaks", place / "a"), card("hangs", place / "b"), card("sound", place / "c")]
     answer = {}
     for name, device in (("own", "software:"), ("resource", "resource:card"), ("pool", pool)):
-        pairs = stream_join(left, right, on="k", order="t", within=999, device=device, partitions=4)
+        pairs = stream_join(left, right, on="k", time="t", within=999, device=device, partitions=4)
         answer[name] = {
             "pairs": sorted(tuple(row) for row in pairs.collect()),
             "chosen": explain(pairs).chosen,

@@ -17,16 +17,16 @@ def run_operations(spark, device):
     right = spark.range(1, 200, 2).selectExpr("id as t", f"id + {LENGTH} as u", "id % 7 as k")
     ends = ("t", "u")
     frames = {
-        "asof": asof_join(left, right, on="t", by="k").select("t", "t_right"),
+        "asof": asof_join(left, right, time="t", on="k").select("t", "t_right"),
         "overlap": overlap_join(
             left, right, left_interval=ends, on="k", longest=LENGTH, device=device
         ).select("t", "t_right"),
         "aggregate": stream_aggregate(
-            left, time="t", window=WINDOW, advance=ADVANCE, keys="k",
+            left, time="t", window=WINDOW, advance=ADVANCE, on="k",
             aggregates={"n": "count", "total": "sum:u"},
         ),
         "matches": join_aggregate(
-            left, right, on="k", order="t", within=WITHIN, device=device,
+            left, right, on="k", time="t", within=WITHIN, device=device,
             aggregates={"n": "count", "last": "max:u"},
         ).select("t", "n", "last"),
     }  # fmt: skip

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from host import TimeWindow
 from host.query.quantities import Duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
+from tests.windows import over
 
 __all__ = ["random_case"]
 
@@ -92,10 +93,10 @@ def random_case(seed):
         terms.append(_term(rng, columns[-1][0], left, right))
     width = rng.choice([0, 2, 5, 9])
     window = KINDS[order][3](width)
-    query = JoinQuery(
-        terms=tuple(terms),
-        order=("t.`x", "t.`x"),
-        window=TimeWindow(window) if isinstance(window, int) else window,
+    query = Query(
+        band=tuple(terms),
+        time="t.`x",
+        **over(TimeWindow(window) if isinstance(window, int) else window),
     )
     tables = [
         pa.table(

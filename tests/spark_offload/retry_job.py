@@ -69,7 +69,7 @@ def main(seed, joins):
             frame = frame.repartition(rng.randrange(1, 5)).orderBy(F.rand())
             frames.append(frame.mapInArrow(failing(number + side), frame.schema))
         query = random_query(rng)
-        pairs = stream_join(*frames, order="t", device="software:", **query)
+        pairs = stream_join(*frames, time="t", device="software:", **query)
         found = [tuple(row) for row in pairs.mapInArrow(failing(number), pairs.schema).collect()]
         attempts = [task.attempt for task in metrics(pairs).tasks]
         answers.append({"query": query, "sides": sides, "rows": found, "attempts": attempts})

@@ -78,7 +78,7 @@ def main(device, folder, lose="0"):
         stream = spark.readStream.schema("t timestamp, k int").option("maxFilesPerTrigger", 1)
         frames.append(stream.parquet(str(place)).withWatermark("t", "1 second"))
     # A pool of one: the tasks of both groups take turns, in every micro-batch.
-    joined = stream_join(*frames, on="k", order="t", within="7s", device=[device], partitions=2)
+    joined = stream_join(*frames, on="k", time="t", within="7s", device=[device], partitions=2)
     joined = joined.mapInArrow(killing(str(losses)), joined.schema)
     query = (
         joined.writeStream.format("parquet")

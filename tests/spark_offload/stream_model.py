@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from host import Ordering
 from host.query.quantities import as_duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.query.tables import output_schema
 from spark_offload.stream.groups import group_keys
 from spark_offload.stream.packing import pack_function, unpack_function
@@ -44,10 +44,11 @@ def stream_task(
 ):
     """Return a task that joins rows of ``t, k, x, id``."""
     terms = [Term("x", "x", -band, band)] if band is not None else []
-    query = JoinQuery(
-        terms=(*([Term("k", "k")] if equal else []), *terms),
-        order=("t", "t"),
-        window=as_duration(within),
+    query = Query(
+        time="t",
+        on="k" if equal else None,
+        band=terms,
+        within=as_duration(within),
         ordering=Ordering.none(),
         how=how,
     )

@@ -90,7 +90,7 @@ def test_the_answer_is_that_of_spark(frame, keys, window, advance):
         .drop("window")
     )  # fmt: skip
     answer = stream_aggregate(
-        frame, time="at", window=window, advance=advance, keys=keys, aggregates=VALUES
+        frame, time="at", window=window, advance=advance, on=keys, aggregates=VALUES
     )
     rows = answer.collect()
     assert as_set(rows) == as_set(expected.collect())
@@ -105,7 +105,7 @@ def test_the_answer_is_that_of_spark(frame, keys, window, advance):
 )
 def test_integers_and_dates_have_windows_too(frame, time, window, advance):
     answer = stream_aggregate(
-        frame, time=time, window=window, advance=advance, keys="item", aggregates=VALUES
+        frame, time=time, window=window, advance=advance, on="item", aggregates=VALUES
     )
     found = verify(answer)
     assert found.rows > 0
@@ -115,7 +115,7 @@ def test_integers_and_dates_have_windows_too(frame, time, window, advance):
         rows = [dict(zip(names, row, strict=True)) for row in ROWS if row[2] is not None]
         parts = [given.split(":") if isinstance(given, str) else given for given in VALUES.values()]
         wanted = expected_rows(
-            rows, time="t", window=window, advance=advance, keys=["item"],
+            rows, time="t", window=window, advance=advance, on=["item"],
             aggregates=[(part[0], part[1] if len(part) > 1 else None) for part in parts],
         )  # fmt: skip
         assert as_set(answer.collect()) == as_set(wanted)
@@ -126,7 +126,7 @@ def test_integers_and_dates_have_windows_too(frame, time, window, advance):
 
 def test_each_partition_comes_in_the_order_of_windows_and_keys(frame):
     answer = stream_aggregate(
-        frame, time="t", window=9, advance=3, keys=["item"], aggregates={"n": "count"}, partitions=2
+        frame, time="t", window=9, advance=3, on=["item"], aggregates={"n": "count"}, partitions=2
     )
     parts = answer.select(F.spark_partition_id().alias("part"), "*").collect()
     for part in (0, 1):
@@ -141,7 +141,7 @@ def test_each_partition_comes_in_the_order_of_windows_and_keys(frame):
 
 def test_explain_says_how_it_is_run(frame, capsys):
     answer = stream_aggregate(
-        frame, time="at", window="1min", keys=["item"], aggregates={"n": "count"}, partitions=3
+        frame, time="at", window="1min", on=["item"], aggregates={"n": "count"}, partitions=3
     )
     said = explain(answer)
     assert said.offloaded
@@ -218,18 +218,22 @@ def without_the_first(task, name, report):
     ("changes", "kind", "message"),
     [
         ({"time": "when"}, UnknownColumnError, "There is no column 'when' in the given input"),
-        ({"keys": ["what"]}, UnknownColumnError, "There is no column 'what'"),
+        ({"on": ["what"]}, UnknownColumnError, "There is no column 'what'"),
         ({"aggregates": {"n": "sum:what"}}, UnknownColumnError, "There is no column 'what'"),
         ({"aggregates": ["count"]}, UsageError, "aggregates must map names to aggregates"),
         ({"aggregates": {"n": "first:t"}}, UsageError, "one of count, sum, min, max, mean"),
-        ({"window": None}, UsageError, "The window must be given, such as window='5min'."),
+        ({"window": None}, UsageError, "window must be given, such as window='5min'."),
         ({"window": "soon"}, UsageError, "window 'soon' is not a duration"),
-        ({"window": 1.5}, UsageError, "window must be a whole number of at least 0 or a duration"),
+        ({"window": 1.5}, UsageError, "window must be a duration or a whole number of at least 1"),
         ({"window": 5}, UsageError, "must be a duration, such as 5min, not 5"),
         ({"advance": "2h"}, UsageError, "must advance by at most that"),
         ({"time": "item"}, UsageError, "is no column of time; cast it to a timestamp"),
-        ({"partitions": 2}, UsageError, "partitions=2 needs keys: without any, each window has"),
-        ({"partitions": 0, "keys": "item"}, UsageError, "partitions"),
+        (
+            {"partitions": 2},
+            UsageError,
+            "partitions=2 needs keys .on.: without any, each window",
+        ),
+        ({"partitions": 0, "on": "item"}, UsageError, "partitions"),
     ],
 )
 def test_wrong_arguments_are_named_before_anything_runs(frame, changes, kind, message):

@@ -30,7 +30,7 @@ ASKED = {
     "time": "t",
     "window": "12s",
     "advance": "4s",
-    "keys": ["k"],
+    "on": ["k"],
     "aggregates": {
         "n": "count",
         "total": "sum:y",
@@ -118,7 +118,7 @@ def test_batch_frames_have_the_answer_of_spark(folders, device):
     folders.drop([row for number in range(4) for row in random_batch(rng, number, 100)], [])
     frame = small(folders.batch("left"))
     for keys, partitions in ((["k"], 2), ([], None)):
-        asked = {**ASKED, "keys": keys, "partitions": partitions}
+        asked = {**ASKED, "on": keys, "partitions": partitions}
         answer = stream_aggregate(frame, device=device, **asked)
         assert verify(answer).rows > 10
         tasks = metrics(answer).tasks
@@ -126,11 +126,11 @@ def test_batch_frames_have_the_answer_of_spark(folders, device):
         assert all(task.cycles > 0 for task in tasks if task.left_rows)
         assert {task.device for task in tasks} == {device}
     many = frame.selectExpr("*", "tag[0].id as id")
-    crowded = stream_aggregate(many, device=device, **{**ASKED, "keys": "id"})
+    crowded = stream_aggregate(many, device=device, **{**ASKED, "on": "id"})
     assert "for what it has no room, the host goes on" in str(explain(crowded))
     assert verify(crowded).rows > 100
     assert "on the host: The input has at least" in str(metrics(crowded))
-    crowded = stream_aggregate(many, device=device, strict=True, **{**ASKED, "keys": "id"})
+    crowded = stream_aggregate(many, device=device, strict=True, **{**ASKED, "on": "id"})
     with pytest.raises(PySparkException) as caught:
         crowded.collect()
     error = task_error(caught.value)

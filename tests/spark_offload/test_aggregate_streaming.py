@@ -31,7 +31,7 @@ ASKED = {
     "time": "t",
     "window": "8s",
     "advance": "3 seconds",
-    "keys": ["a key"],
+    "on": ["a key"],
     "aggregates": VALUES,
 }
 
@@ -103,7 +103,7 @@ def test_micro_batches_have_the_answer_of_spark_late_rows_and_nulls_too(folders)
 
 def test_sums_and_means_are_exact_however_large_the_parts_are(folders):
     most = (1 << 63) - 1
-    asked = {"time": "t", "window": "8s", "keys": ["k"]}
+    asked = {"time": "t", "window": "8s", "on": ["k"]}
     for number, names in ((most, "aa"), (-most + 6, "a"), (-most, "a"), (7, "b"), (1, "b")):
         folders.drop([{**row(1), "x": number, "k": name} for name in names], [])
     folders.drop([row(100)], [])
@@ -197,7 +197,7 @@ def test_explain_tells_what_a_stream_does(folders):
 
 def test_spark_itself_answers_what_the_host_cannot(folders, caplog):
     frame = stream(folders)
-    asked = {**ASKED, "aggregates": {"last": "max:a key"}, "keys": ()}
+    asked = {**ASKED, "aggregates": {"last": "max:a key"}, "on": ()}
     said = explain(stream_aggregate(frame, **asked))
     assert not said.offloaded
     assert "values of type string are not aggregated on the host" in str(said)
@@ -212,7 +212,7 @@ def test_spark_itself_answers_what_the_host_cannot(folders, caplog):
         ({"partitions": 3}, "partitions=3 is for batch frames; the windows of a stream lie in"),
         ({"time": "y"}, "Column 'y', by which rows of the streaming frame input arrive, is int"),
         ({"window": 5, "advance": None}, "must be a duration"),
-        ({"keys": ["what"]}, "There is no column 'what' in the frame input"),
+        ({"on": ["what"]}, "There is no column 'what' in the frame input"),
     ],
 )
 def test_what_streams_cannot_do_is_named_before_a_query_starts(folders, change, said):

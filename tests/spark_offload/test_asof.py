@@ -76,10 +76,10 @@ CASES = [
 def test_the_answer_is_that_of_the_reference(frames, direction, tolerance, exact, how, by, keys):
     plan = plan_asof_join(
         *frames,
-        on="t",
-        by=by,
+        time="t",
+        on=by,
         direction=direction,
-        tolerance=tolerance,
+        within=tolerance,
         allow_exact_matches=exact,
         how=how,
     )
@@ -103,10 +103,10 @@ def test_the_answer_is_that_of_the_reference(frames, direction, tolerance, exact
 def test_spark_itself_gives_the_same_rows(frames, given, keys):
     wanted = expected(LEFT, RIGHT, keys, **{**given, "direction": Direction.of(given["direction"])})
     query = AsofQuery(
-        on=("t", "t"),
-        by=[("k", "k")] if keys else [],
+        time="t",
+        on=[("k", "k")] if keys else [],
         direction=given["direction"],
-        tolerance=given.get("tolerance"),
+        within=given.get("tolerance"),
         allow_exact_matches=given["exact"],
         how=given.get("how", "left"),
     )
@@ -124,7 +124,7 @@ def test_times_are_verified_and_explained(spark):
         "time timestamp, symbol string, bid int",
     )
     joined = asof_join(
-        trades, quotes, on=("at", "time"), by=[("s", "symbol")], tolerance="3 seconds", partitions=1
+        trades, quotes, time=("at", "time"), on=[("s", "symbol")], within="3 seconds", partitions=1
     )
     assert joined.columns == ["at", "s", "time", "symbol", "bid"]
     said = verify(joined)
@@ -142,44 +142,44 @@ def test_other_numbers_are_left_to_spark_visibly(spark, kind):
     value = float if kind == "double" else Decimal
     left = spark.createDataFrame([(value("1.5"),), (value("9"),)], f"t {kind}")
     right = spark.createDataFrame([(value("1"), 1), (value("1.25"), 2)], f"t {kind}, y int")
-    joined = asof_join(left, right, on="t", tolerance=1)
+    joined = asof_join(left, right, time="t", within=1)
     assert sorted(joined.collect()) == [(value("1.5"), value("1.25"), 2), (value("9"), None, None)]
     said = explain(joined)
     assert not said.offloaded
     assert f"type {kind}" in str(said).replace("decimal128(6, 2)", kind)
     with pytest.raises(UnsupportedTypeError, match="left.t"):
-        asof_join(left, right, on="t", strict=True)
+        asof_join(left, right, time="t", strict=True)
 
 
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"on": "time"}, UnknownColumnError, "no column 'time' in the left input"),
-        ({"on": ("t", "u")}, UnknownColumnError, "no column 'u' in the right input"),
-        ({"on": ["t", "t", "t"]}, UsageError, "on must be a column or a"),
-        ({"by": "q"}, UnknownColumnError, "no column 'q' in the left input"),
-        ({"by": ("k", "k")}, UsageError, "by=.* could mean one pair or two columns"),
-        ({"by": [("k", "n")]}, UsageError, "left.k.*cannot be compared with.*right.n"),
-        ({"on": "k"}, UnsupportedTypeError, "left.k.*string"),
-        ({"tolerance": "5s"}, UsageError, "The tolerance 5s is a duration"),
-        ({"tolerance": "near"}, UsageError, "tolerance 'near' is not a duration"),
-        ({"tolerance": -1}, UsageError, "must not be negative"),
+        ({"time": "time"}, UnknownColumnError, "no column 'time' in the left input"),
+        ({"time": ("t", "u")}, UnknownColumnError, "no column 'u' in the right input"),
+        ({"time": ["t", "t", "t"]}, UsageError, "time must be a column or a"),
+        ({"on": "q"}, UnknownColumnError, "no column 'q' in the left input"),
+        ({"on": ("k", "k")}, UsageError, "on=.* could mean one pair or two columns"),
+        ({"on": [("k", "n")]}, UsageError, "left.k.*cannot be compared with.*right.n"),
+        ({"time": "k"}, UnsupportedTypeError, "left.k.*string"),
+        ({"within": "5s"}, UsageError, "The distance 5s is a duration"),
+        ({"within": "near"}, UsageError, "within 'near' is not a duration"),
+        ({"within": -1}, UsageError, "of at least 0.*not -1"),
         ({"direction": "up"}, UsageError, "direction must be one of"),
         ({"how": "right"}, UsageError, "not 'right'"),
-        ({"partitions": 2}, UsageError, "partitions=2 needs an equal column in by"),
+        ({"partitions": 2}, UsageError, "partitions=2 needs an equal column in on"),
     ],
 )
 def test_what_will_not_do_is_named_before_anything_runs(frames, given, error, said):
     with pytest.raises(error, match=said):
-        asof_join(*frames, **{"on": "t", **given})
+        asof_join(*frames, **{"time": "t", **given})
 
 
 def test_a_row_without_a_place_in_time_is_shown(spark, frames):
     left = spark.createDataFrame([(1, "a", 0.0, 1), (None, "b", 0.0, 2)], SCHEMA)
     with pytest.raises(NullOrderError, match="left.t.*null in the row with t=null, k='b'"):
-        act(asof_join(left, frames[1], on="t"))
+        act(asof_join(left, frames[1], time="t"))
 
 
 def test_a_false_claim_of_order_is_found_out(frames):
     with pytest.raises(DisorderError, match=r"Time goes backwards in column '\w+\.t'"):
-        act(asof_join(*frames, on="t", by="k", sorted=True))
+        act(asof_join(*frames, time="t", on="k", sorted=True))

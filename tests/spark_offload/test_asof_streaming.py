@@ -11,7 +11,7 @@ from tests.spark_offload.stream_folders import at, random_batch, row, rows_of
 
 pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
 
-ASKED = {"on": "t", "by": "k", "direction": "nearest", "tolerance": "2 seconds", "partitions": 2}
+ASKED = {"time": "t", "on": "k", "direction": "nearest", "within": "2 seconds", "partitions": 2}
 
 
 def test_micro_batches_together_are_the_batch_answer(folders):
@@ -35,7 +35,7 @@ def test_micro_batches_together_are_the_batch_answer(folders):
 
 def test_the_explanation_says_what_is_kept(folders):
     streams = folders.stream("left"), folders.stream("right")
-    said = explain(asof_join(*streams, on="t", by="k"))
+    said = explain(asof_join(*streams, time="t", on="k"))
     assert "the newest right row of each key is kept for ever" in said.window
     assert "by a hash of the equal columns k" in said.partitioning
     assert "4,000 ms behind left 't'" in said.watermark
@@ -44,9 +44,9 @@ def test_the_explanation_says_what_is_kept(folders):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"direction": "forward", "tolerance": None}, "direction='forward' needs tolerance=…"),
+        ({"direction": "forward", "within": None}, "direction='forward' needs within=…"),
         ({"sorted": True}, "sorted=True cannot be kept by streams"),
-        ({"tolerance": 5}, "The tolerance 5 is a plain number"),
+        ({"within": 5}, "The distance 5 is a plain number"),
         ({"partitions": 0}, "partitions must be a whole number of at least 1"),
     ],
 )

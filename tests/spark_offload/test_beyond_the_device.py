@@ -51,7 +51,7 @@ def test_a_task_goes_on_in_software_from_the_first_time_that_is_too_late(spark, 
     time, within = ORDERS[order]
     frame = spark.sql(YEARS).selectExpr(time, "k", "s").coalesce(1)
     for options in ({}, {"on": "s", "how": "full"}):
-        pairs = stream_join(frame, frame, order="t", within=within, device=device, **options)
+        pairs = stream_join(frame, frame, time="t", within=within, device=device, **options)
         assert "goes on in software" in explain(pairs).window
         assert verify(pairs).agrees
         assert pairs.count() >= 32
@@ -62,9 +62,7 @@ def test_a_task_goes_on_in_software_from_the_first_time_that_is_too_late(spark, 
 
 def test_the_log_says_it_once(spark, device, caplog):
     frame = spark.sql(YEARS)
-    pairs = stream_join(
-        frame, frame, on="s", order="t", within="10min", device=device, partitions=2
-    )
+    pairs = stream_join(frame, frame, on="s", time="t", within="10min", device=device, partitions=2)
     with caplog.at_level(logging.WARNING, "spark_offload"):
         pairs.count()
     (said,) = [record.getMessage() for record in caplog.records]
@@ -73,7 +71,7 @@ def test_the_log_says_it_once(spark, device, caplog):
 
 def test_strict_makes_it_an_error_that_names_the_column(spark, device):
     frame = spark.sql(YEARS)
-    pairs = stream_join(frame, frame, order="t", within="10min", device=device, strict=True)
+    pairs = stream_join(frame, frame, time="t", within="10min", device=device, strict=True)
     with pytest.raises(PySparkException) as failed:
         pairs.count()
     error = task_error(failed.value)
@@ -85,7 +83,7 @@ def test_strict_makes_it_an_error_that_names_the_column(spark, device):
 @pytest.mark.parametrize("terms", [{"on": "s"}, {"on": ["s", "k"]}, {"band": {("k", "k"): (0, 1)}}])
 def test_values_that_the_fields_do_not_hold(spark, device, terms):
     frame = spark.sql(YEARS).selectExpr("t", "k * 1000000007 div 2 as k", "uuid() as s").cache()
-    pairs = stream_join(frame, frame, order="t", within="1000 days", device=device, **terms)
+    pairs = stream_join(frame, frame, time="t", within="1000 days", device=device, **terms)
     assert verify(pairs).agrees
     assert pairs.count() >= 32
 
@@ -93,7 +91,7 @@ def test_values_that_the_fields_do_not_hold(spark, device, terms):
 def test_aggregates_of_matches_and_overlaps(spark, device):
     frame = spark.sql(YEARS)
     found = join_aggregate(
-        frame, frame, on="s", order="t", within="10min", device=device,
+        frame, frame, on="s", time="t", within="10min", device=device,
         aggregates={"n": "count", "last": ("max", "k")},
     )  # fmt: skip
     assert verify(found).agrees
@@ -111,7 +109,7 @@ def test_streams(spark, device, tmp_path, on):
     batch = spark.read.parquet(str(tmp_path / "rows"))
     stream = spark.readStream.schema(batch.schema).parquet(str(tmp_path / "rows"))
     stream = stream.withWatermark("t", "1 minute")
-    asked = {"on": on, "order": "t", "within": "10min", "device": device, "partitions": 1}
+    asked = {"on": on, "time": "t", "within": "10min", "device": device, "partitions": 1}
     joined = stream_join(stream, stream, **asked)
     assert "software joins" in explain(joined).window
     with all_of_stream(joined) as streamed:
@@ -122,5 +120,5 @@ def test_the_default_device_joins_times_of_a_lifetime(spark):
     frame = spark.range(16).selectExpr(
         "make_timestamp(cast(2008 + id as int), 1, 1, 0, 0, 0) as at", "id as k"
     )
-    pairs = stream_join(frame, frame, on="k", order="at", within="1d", partitions=1)
+    pairs = stream_join(frame, frame, on="k", time="at", within="1d", partitions=1)
     assert Counter(row.k for row in pairs.collect()) == Counter(range(16))

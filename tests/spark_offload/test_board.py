@@ -77,9 +77,9 @@ def serve(bundle, tmp_path):
 def test_a_join_of_spark_runs_on_a_board(spark, serve, kind):
     address = serve(kind)
     joined = stream_join(
-        *frames(spark, LEFT, RIGHT), on="k", order="t", rows=33, device=address, partitions=1
+        *frames(spark, LEFT, RIGHT), on="k", time="t", rows=33, device=address, partitions=1
     )
-    assert collected(joined) == join_rows(LEFT, RIGHT, matches, order="t", rows=33)
+    assert collected(joined) == join_rows(LEFT, RIGHT, matches, time="t", rows=33)
     assert {task.device for task in metrics(joined).tasks} == {address}
     assert metrics(joined).counters()["tuples_r"] == len(LEFT)
 
@@ -92,7 +92,7 @@ def test_tasks_join_on_the_boards_that_spark_assigns(serve, tmp_path):
     answer = run_job(empty, str(data), *boards, job="board_cluster_job.py", seconds=800)
     left = [{"t": t, "k": t % 11} for t in range(0, 160, 2)]
     right = [{"t": t, "k": t % 11} for t in range(1, 160, 2)]
-    expected = sorted(join_rows(left, right, matches, order="t", rows=30))
+    expected = sorted(join_rows(left, right, matches, time="t", rows=30))
     assert list(map(tuple, answer["pairs"])) == expected
     assert set(answer["devices"]) <= set(boards)
     assert answer["tuples_r"] >= len(left), "the boards have counted the tuples"

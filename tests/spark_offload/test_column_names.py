@@ -39,22 +39,22 @@ def sources(spark, folder):
 
 
 def joined(left, right, **changes):
-    asked = {"on": KEY, "band": {(VALUE, VALUE): (-9, 9)}, "order": TIME, "device": "software:"}
+    asked = {"on": KEY, "band": {(VALUE, VALUE): (-9, 9)}, "time": TIME, "device": "software:"}
     return stream_join(left, right, **asked, **changes)
 
 
 BATCH = {
     "stream_join": lambda f: joined(f, f, within=20, how="left"),
-    "asof_join": lambda f: asof_join(f, f, on=TIME, by=KEY, allow_exact_matches=False),
+    "asof_join": lambda f: asof_join(f, f, time=TIME, on=KEY, allow_exact_matches=False),
     "overlap_join": lambda f: overlap_join(
         f, f, left_interval=(TIME, END), on=KEY, device="software:"
     ),
     "join_aggregate": lambda f: join_aggregate(
-        f, f, on=KEY, order=TIME, within=20, device="software:",
+        f, f, on=KEY, time=TIME, within=20, device="software:",
         aggregates={"`n.n`": "count", "sum.`v": ("sum", VALUE)},
     ),
     "stream_aggregate": lambda f: stream_aggregate(
-        f, time=TIME, window=10, keys=[KEY, END],
+        f, time=TIME, window=10, on=[KEY, END],
         aggregates={"`n.n`": "count", "sum.`v": ("sum", VALUE), "mean": ("mean", VALUE)},
     ),
     "stream_aggregate without keys": lambda f: stream_aggregate(
@@ -62,18 +62,18 @@ BATCH = {
     ),
     "stream_aggregate by Spark": lambda f: stream_aggregate(
         f.withColumn("d", f[f"`{VALUE}`"].cast("decimal(10,2)")).withColumnRenamed("d", "d.`x"),
-        time=TIME, window=10, keys=KEY, aggregates={"x.y": ("sum", "d.`x")},
+        time=TIME, window=10, on=KEY, aggregates={"x.y": ("sum", "d.`x")},
     ),
 }  # fmt: skip
 
 STREAMS = {
     "stream_join": lambda f, g: joined(f, g, within="20s", how="left"),
-    "asof_join": lambda f, g: asof_join(f, g, on=TIME, by=KEY, tolerance="5s"),
+    "asof_join": lambda f, g: asof_join(f, g, time=TIME, on=KEY, within="5s"),
     "overlap_join": lambda f, g: overlap_join(
         f, g, left_interval=(TIME, END), on=KEY, longest="10s", device="software:"
     ),
     "stream_aggregate": lambda f, _: stream_aggregate(
-        f, time=TIME, window="10s", keys=[KEY],
+        f, time=TIME, window="10s", on=[KEY],
         aggregates={"`n.n`": "count", "sum.`v": ("sum", VALUE), "mean": ("mean", VALUE)},
     ),
 }  # fmt: skip

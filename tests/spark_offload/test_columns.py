@@ -38,7 +38,7 @@ def twins(spark):
 def test_names_that_differ_in_case_only_are_names_of_different_columns(twins):
     near = {"on": "k", "device": "software:", "partitions": 2}
     told = {"n": "count", "s": "sum:v", "S": "sum:V", "m": "mean:V"}
-    matches = join_aggregate(twins, twins, order="t", within=2, aggregates=told, **near)
+    matches = join_aggregate(twins, twins, time="t", within=2, aggregates=told, **near)
     assert sorted(map(tuple, matches.collect())) == [
         (*ROWS[0], 2, 4, 16, 8.0), (*ROWS[1], 1, 2, 8, 8.0), (*ROWS[2], 2, 4, 16, 8.0),
         (*ROWS[3], 1, 4, 6, 6.0),
@@ -50,7 +50,7 @@ def test_names_that_differ_in_case_only_are_names_of_different_columns(twins):
     assert pairs == {(1, 1), (2, 2), (3, 3), (4, 4)}
     # Spark itself has the greatest text.
     told = {"n": "max:K", "N": "max:k", "m": "sum:v"}
-    windows = stream_aggregate(twins, time="t", window=5, keys=["K", "k"], aggregates=told)
+    windows = stream_aggregate(twins, time="t", window=5, on=["K", "k"], aggregates=told)
     assert windows.columns == ["window_start", "window_end", "K", "k", "n", "N", "m"]
     assert sorted(map(tuple, windows.collect())) == [
         (0, 5, "x", "a", "x", "a", 1), (0, 5, "x", "b", "x", "b", 2),
@@ -67,7 +67,7 @@ def test_names_of_streams_may_differ_in_case_only(folders):
         for side in ("left", "right")
     )
     told = {"v": "sum:v", "V": "sum:V"}
-    windows = stream_aggregate(left, time="t", window="5s", keys=["K", "k"], aggregates=told)
+    windows = stream_aggregate(left, time="t", window="5s", on=["K", "k"], aggregates=told)
     with all_of_stream(windows) as answer:
         assert [tuple(found)[2:] for found in answer.toDF(*"abcdef").orderBy("a").collect()] == [
             ("A", "a", -3, 3), ("A", "a", -100, 100)
@@ -96,7 +96,7 @@ def collated(spark, collation, first=0):
 
 @pytest.mark.parametrize("collation", RULES)
 def test_texts_are_equal_where_spark_finds_them_equal(spark, collation):
-    rows, near = collated(spark, collation), {"on": "k", "order": "t", "within": 9}
+    rows, near = collated(spark, collation), {"on": "k", "time": "t", "within": 9}
     keys = [None if text is None else RULES[collation](text) for text in TEXTS * 2]
     pairs = [
         (at, other)
@@ -110,7 +110,7 @@ def test_texts_are_equal_where_spark_finds_them_equal(spark, collation):
     assert f"has collation {collation}" in str(explain(joined))
     matches = join_aggregate(rows, rows, aggregates={"n": "count"}, **near)
     assert sum(row.n for row in matches.collect()) == len(pairs)
-    earlier = asof_join(rows, rows, on="t", by="k", allow_exact_matches=False)
+    earlier = asof_join(rows, rows, time="t", on="k", allow_exact_matches=False)
     found = {row.t: row.t_right for row in earlier.collect() if row.t_right is not None}
     assert found == {
         at: max(other for other in range(at) if keys[other] == key)
@@ -118,7 +118,7 @@ def test_texts_are_equal_where_spark_finds_them_equal(spark, collation):
         if key is not None and key in keys[:at]
     }
     groups = stream_aggregate(
-        rows, time="t", window=100, keys="k", aggregates={"n": "count", "last": "max:k"}
+        rows, time="t", window=100, on="k", aggregates={"n": "count", "last": "max:k"}
     )
     assert sorted(row.n for row in groups.collect()) == sorted(Counter(keys).values())
     for answer in (joined, earlier, groups):
@@ -127,22 +127,22 @@ def test_texts_are_equal_where_spark_finds_them_equal(spark, collation):
 
 def test_what_cannot_be_left_to_spark_is_refused_by_name(spark, folders):
     rows, other = collated(spark, "UTF8_LCASE"), collated(spark, "UNICODE_CI")
-    near = {"on": "k", "order": "t", "within": 9}
+    near = {"on": "k", "time": "t", "within": 9}
     folders.drop([row(1)], [row(1)])
     streams = [
         folders.stream(side).select("t", "x", F.collate("k", "UTF8_LCASE").alias("k"))
         for side in ("left", "right")
     ]
-    within = {"on": "k", "order": "t", "within": "9s", "device": "software:"}
+    within = {"on": "k", "time": "t", "within": "9s", "device": "software:"}
     for refused in (
         lambda: stream_join(rows, rows, **near, strict=True),
         lambda: stream_join(rows, rows, **{**near, "within": None, "rows": 5}),
-        lambda: asof_join(rows, rows, on="t", by="k", strict=True),
+        lambda: asof_join(rows, rows, time="t", on="k", strict=True),
         lambda: stream_aggregate(
-            rows, time="t", window=9, keys="k", aggregates={"n": "count"}, strict=True
+            rows, time="t", window=9, on="k", aggregates={"n": "count"}, strict=True
         ),
         lambda: stream_join(*streams, **within),
-        lambda: asof_join(*streams, on="t", by="k"),
+        lambda: asof_join(*streams, time="t", on="k"),
         lambda: overlap_join(*streams, left_interval=("t", "t"), longest="1s", on="k"),
     ):
         with pytest.raises(AcceleratorLimitError) as caught:
@@ -151,7 +151,7 @@ def test_what_cannot_be_left_to_spark_is_refused_by_name(spark, folders):
         assert "such as collate(lower(k), 'UTF8_BINARY')" in str(caught.value)
     for refused in (
         lambda: stream_join(rows, other, **near),
-        lambda: asof_join(rows, other, on="t", by="k"),
+        lambda: asof_join(rows, other, time="t", on="k"),
     ):
         with pytest.raises(UsageError, match=r"'left\.k' has collation UTF8_LCASE and 'right\.k'"):
             refused()
@@ -159,13 +159,13 @@ def test_what_cannot_be_left_to_spark_is_refused_by_name(spark, folders):
 
 def test_collations_of_other_columns_are_kept_and_do_not_matter(spark):
     rows = collated(spark, "UNICODE_CI").withColumn("key", F.col("t") % 3)
-    near = {"on": "key", "order": "t", "within": 9, "device": "software:"}
+    near = {"on": "key", "time": "t", "within": 9, "device": "software:"}
     joined = stream_join(rows, rows, **near)
     assert explain(joined).offloaded
     assert (
         joined.where("k = 'AB'").count() > joined.where("collate(k, 'UTF8_BINARY') = 'AB'").count()
     )
-    assert asof_join(rows, rows, on="t", by="key").schema == joined.schema
+    assert asof_join(rows, rows, time="t", on="key").schema == joined.schema
 
 
 def test_padded_texts_of_other_lengths_are_refused(spark):
@@ -173,10 +173,10 @@ def test_padded_texts_of_other_lengths_are_refused(spark):
         kind = {"__CHAR_VARCHAR_TYPE_STRING": f"char({length})"}
         return collated(spark, "UTF8_BINARY").withMetadata("k", kind)
 
-    near = {"order": "t", "within": 9, "device": "software:"}
+    near = {"time": "t", "within": 9, "device": "software:"}
     said = r"'left\.k' is char\(5\) and 'right\.k' char\(3\): .* rtrim\(k\)"
     with pytest.raises(UsageError, match=said):
         stream_join(padded(5), padded(3), on="k", **near)
     with pytest.raises(UsageError, match=said):
-        asof_join(padded(5), padded(3), on="t", by="k")
+        asof_join(padded(5), padded(3), time="t", on="k")
     assert explain(stream_join(padded(5), padded(5), on="k", **near)).offloaded

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TRADES = {"t": [4, 1, 9, 4], "k": ["b", "a", "a", None], "x": pa.array([7, 5, 3, 1], pa.uint32())}
 QUOTES = {"time": [2, 4, 11], "k": ["a", "b", "a"], "y": [1.5, 2.5, 3.5]}
 FLAGS = [
-    *("--order", "t:time", "--equal", "k:k", "--within", "8", "--sort-by-time"),
+    *("--time", "t:time", "--on", "k:k", "--within", "8", "--sort-by-time"),
     *("--device", "software:"),
 ]
 EXPECTED = [
@@ -88,9 +88,9 @@ def test_join_writes_one_file_in_the_order_of_time(spark, files, tmp_path, capsy
 @pytest.mark.parametrize(
     ("change", "code", "words"),
     [
-        (["--order", "t:when"], 2, ["'when'", "right"]),
-        (["--equal", "x:k"], 2, ["'left.x'", "'right.k'"]),
-        (["--equal", "k:y"], 2, ["'right.y'", "double"]),
+        (["--time", "t:when"], 2, ["'when'", "right"]),
+        (["--on", "x:k"], 2, ["'left.x'", "'right.k'"]),
+        (["--on", "k:y"], 2, ["'right.y'", "double"]),
         (["--within", "5 parsecs"], 2, ["5 parsecs"]),
         (["--sorted"], 2, ["left.t", "row 1", "sort"]),
         (["--left", "nowhere.csv"], 2, ["nowhere.csv"]),
@@ -142,9 +142,7 @@ def test_a_window_that_outgrows_its_device_goes_on_and_says_so(
     for name in ("trades", "quotes"):
         pq.write_table(pa.table({"t": list(range(100))}), tmp_path / f"{name}.parquet")
     files[3] = str(tmp_path / "quotes.parquet")
-    assert (
-        main(["join", *files, "--order", "t", "--within", "90", "--device", software_bundle]) == 0
-    )
+    assert main(["join", *files, "--time", "t", "--within", "90", "--device", software_bundle]) == 0
     assert "in software" in capsys.readouterr().err
     assert pq.read_table(tmp_path / "out.parquet").num_rows == 100 * 100 - 9 * 10
 
@@ -156,7 +154,7 @@ def test_times_finer_than_spark_has_are_refused(spark, files, tmp_path, capsys):
             rows = pa.table({"t": pa.array([nanoseconds], pa.timestamp("ns", zone))})
             pq.write_table(rows, tmp_path / f"{name}.parquet")
             place = str(tmp_path / f"{name}.parquet")
-            flags = [*("--left", place, "--right", place, *files[4:]), "--order", "t:t"]
+            flags = [*("--left", place, "--right", place, *files[4:]), "--time", "t:t"]
             assert main(["join", *flags, "--within", "1s", "--device", "software:"]) == code
             message = capsys.readouterr().err
             if code:
@@ -193,8 +191,8 @@ def test_a_process_of_its_own_is_quiet_and_holds_no_rows(tmp_path, rows, most):
     done = subprocess.run(
         [
             *(sys.executable, "-c", program, "join", "--output", "out.parquet"),
-            *("--left", "left.parquet", "--right", "right.parquet", "--order", "t"),
-            *("--equal", "k", "--within", str(reach), "--device", "software:"),
+            *("--left", "left.parquet", "--right", "right.parquet", "--time", "t"),
+            *("--on", "k", "--within", str(reach), "--device", "software:"),
             *("--conf", "spark.driver.memory=512m"),
             *("--conf", f"spark.driver.maxResultSize={most}"),
         ],
@@ -250,7 +248,7 @@ def test_a_file_that_spark_cannot_read_is_named_with_the_deepest_cause(
     path.parent.mkdir()
     pq.write_table(pa.table({"t": list(range(99))}), path)
     rows = spark.read.parquet(str(path))
-    asked = {"order": "t", "within": 5, "device": "software:"}
+    asked = {"time": "t", "within": 5, "device": "software:"}
     joined = stream_join(rows, rows, partitions=1, **asked)
     ranges = stream_join(rows, rows, partitions=2, partition_by="range", **asked)
     harm(path)

@@ -39,10 +39,10 @@ def test_batch_joins_have_the_same_rows(answer):
         return abs(l["x"] - r["x"]) <= 2
 
     timed = join_rows(
-        left, right, lambda l, r: l["k"] == r["k"] and near(l, r), order="t", within=30
+        left, right, lambda l, r: l["k"] == r["k"] and near(l, r), time="t", within=30
     )
-    counted = join_rows(left, right, lambda l, r: l["k"] == r["k"], order="t", rows=9)
-    ranges = join_rows(left, right, near, order="t", within=30)
+    counted = join_rows(left, right, lambda l, r: l["k"] == r["k"], time="t", rows=9)
+    ranges = join_rows(left, right, near, time="t", within=30)
     assert [tuple(row) for row in answer["timed"]] == sorted(timed)
     assert [tuple(row) for row in answer["counted"]] == counted
     assert [tuple(row) for row in answer["ranges"]] == ranges

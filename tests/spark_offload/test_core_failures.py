@@ -18,7 +18,7 @@ def join(spark, tmp_path):
 
     def joined(policy, device=f"tests.host.failing_device:{bundle},150,2"):
         return stream_join(
-            rows, rows, on="x", order="t", rows=40, device=device, partitions=1, on_failure=policy
+            rows, rows, on="x", time="t", rows=40, device=device, partitions=1, on_failure=policy
         )
 
     return joined

@@ -21,7 +21,7 @@ def device(tmp_path):
 
 def test_a_task_has_a_controller_and_tells_what_it_decided(spark, device):
     rows = spark.createDataFrame([(n, n * n % 11) for n in range(200)], "t int, x int")
-    how = {"on": "x", "order": "t", "rows": 20, "device": device, "partitions": 1}
+    how = {"on": "x", "time": "t", "rows": 20, "device": device, "partitions": 1}
     expected = stream_join(rows, rows, **how).collect()
     joined = stream_join(rows, rows, elastic=PredictiveController(interval=64), **how)
     assert joined.collect() == expected
@@ -32,7 +32,7 @@ def test_a_task_has_a_controller_and_tells_what_it_decided(spark, device):
 
 def test_what_cannot_be_elastic_is_refused(spark, device):
     rows = spark.createDataFrame([(1, 1)], "t int, x int")
-    how = {"on": "x", "order": "t", "device": device}
+    how = {"on": "x", "time": "t", "device": device}
     with pytest.raises(UsageError, match="is True, a ThresholdController"):
         stream_join(rows, rows, rows=20, elastic="quick", **how)
     stream = spark.readStream.format("rate").load().selectExpr("timestamp as t", "value as x")
@@ -48,7 +48,7 @@ def test_a_query_uses_fewer_devices_of_its_pool_when_there_is_little_to_do(folde
     rng = random.Random(7)
     for number in range(3):
         folders.drop(random_batch(rng, number), random_batch(rng, number))
-    asked = {"on": "k", "order": "t", "within": "5s", "partitions": 2}
+    asked = {"on": "k", "time": "t", "within": "5s", "partitions": 2}
     # Devices are idle while Spark plans, and two tasks keep two of three busy at most.
     elastic = ThresholdController(upper=0.99, target=0.98, lower=0.67)
     joined = folders.join(**asked, device=pool, elastic=elastic)

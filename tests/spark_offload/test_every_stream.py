@@ -103,7 +103,7 @@ def test_overlaps_of_streams_have_the_answer(spark, tmp_path, seeds):
     for seed in seeds:
         overlap = random_overlap(seed, streams=True)
         case = overlap.case
-        streams = Streams(spark, tmp_path / str(seed), (case.left, case.right), case.query.order)
+        streams = Streams(spark, tmp_path / str(seed), (case.left, case.right), case.query.time)
         arguments = {**overlap_arguments(overlap), "device": "software:"}
         wrong.append(compare(case, *streams.rows(overlap_join, **arguments), ordered=False))
     assert [text for text in wrong if text] == []
@@ -120,7 +120,7 @@ def test_asof_joins_of_streams_have_the_answer(spark, tmp_path, seed):
 
 def joined(spark, folder, case):
     """Return names and rows of the answer to a case."""
-    streams = Streams(spark, folder, (case.left, case.right), case.query.order)
+    streams = Streams(spark, folder, (case.left, case.right), case.query.time)
     return streams.rows(stream_join, device="software:", **spark_arguments(case.query))
 
 

@@ -25,7 +25,7 @@ AGGREGATES = {
 ASKED = {
     "on": "k",
     "band": {("x", "a"): (-3, 3)},
-    "order": "t",
+    "time": "t",
     "within": 20,
     "device": "software:",
     "aggregates": AGGREGATES,

@@ -36,7 +36,7 @@ AGGREGATES = {
 ASKED = {
     "on": "k",
     "band": {("x", "a"): (-3, 3)},
-    "order": "t",
+    "time": "t",
     "within": 12,
     "aggregates": AGGREGATES,
 }
@@ -121,7 +121,7 @@ def test_explain_estimates_the_cycles_of_the_accelerator(spark, tmp_path_factory
     right = spark.range(2000).selectExpr(
         "int(2 * id + 1) AS t", "int(100 + id % 8) AS x", "id AS p", "id % 9 AS q"
     )
-    asked = {"on": "x", "order": "t", "device": uri, "partitions": 1, "strict": True, **window}
+    asked = {"on": "x", "time": "t", "device": uri, "partitions": 1, "strict": True, **window}
     cycles = {}
     for aggregates in ({"n": "count"}, {"low": "min:p", "high": "max:p", "n": "sum:q"}):
         answer = join_aggregate(left, right, **asked, aggregates=aggregates)
@@ -143,7 +143,7 @@ def test_what_the_accelerator_cannot_take_is_answered_for_in_software(spark, dev
     right = spark.createDataFrame([*((t, t % 3, t) for t in range(200)), *crowd],
                                   "t int, a int, v long")  # fmt: skip
     asked = {
-        "band": {("x", "a"): (-1, 1)}, "order": "t", "within": 4, "partitions": 2,
+        "band": {("x", "a"): (-1, 1)}, "time": "t", "within": 4, "partitions": 2,
         "aggregates": {"n": "count", "high": "max:v"},
     }  # fmt: skip
     answer = join_aggregate(left, right, **asked, device=device)
@@ -217,6 +217,6 @@ def test_mistakes_stay_mistakes(frames, device):
     with pytest.raises(UsageError, match="trace has no meaning for a join aggregate"):
         plan_join_aggregate(*frames, **ASKED, device=device, trace=True)
     with pytest.raises(UsageError, match="use a bundle that was generated without --value-bits"):
-        stream_join(*frames, on="k", order="t", within=3, device=device, strict=True)
-    said = explain(stream_join(*frames, on="k", order="t", within=3, device=device))
+        stream_join(*frames, on="k", time="t", within=3, device=device, strict=True)
+    said = explain(stream_join(*frames, on="k", time="t", within=3, device=device))
     assert "is a join aggregate, which sends what the matches" in str(said.causes[0])

@@ -10,13 +10,14 @@ import pytest
 
 from host import CountWindow, TimeWindow
 from host.errors import FailureError, UsageError
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from spark_offload import explain, metrics, stream_join, verify
 from spark_offload.verification.own_join import own_join
 from tests.host.tables import bundle, naive_results
 from tests.spark_offload.test_join import collected, frames
 from tests.spark_offload.test_usage import failure
+from tests.windows import over
 
 OTHERS = [kind for kind in JoinType if kind is not JoinType.INNER]
 WINDOWS = [{"within": 9}, {"rows": 5}]
@@ -44,7 +45,7 @@ EQUAL = ([Term("k", "k"), Term("x", "x", -9, 9)], {"on": "k", "band": {"x": (-9,
 def expected(left, right, how, terms, *, within=None, rows=None):
     """The rows of the answer in order, by the loop over rows."""
     window = CountWindow(rows) if within is None else TimeWindow(within)
-    query = JoinQuery(terms=terms, order=("t", "t"), window=window, how=how)
+    query = Query(band=terms, time="t", **over(window), how=how)
     schema = pa.schema([(name, pa.int64()) for name in "tkx"])
     found = naive_results(*(pa.Table.from_pylist(side, schema) for side in (left, right)), query)
 
@@ -59,7 +60,7 @@ def expected(left, right, how, terms, *, within=None, rows=None):
 def joined(spark, left, right, how, partitions, **query):
     return stream_join(
         *frames(spark, left, right),
-        order="t",
+        time="t",
         how=how.value if isinstance(how, JoinType) else how,
         device="software:",
         partitions=partitions,
@@ -131,10 +132,10 @@ def test_rows_and_schema_are_those_of_sparks_own_join(spark, by, types):
     left, right = frames(spark, *known, "t bigint not null, k int, x int not null")
     for how in types:
         answer = stream_join(
-            left, right, on="k", order="t", within=12, how=how, device="software:",
+            left, right, on="k", time="t", within=12, how=how, device="software:",
             partitions=3, partition_by=by,
         )  # fmt: skip
-        query = JoinQuery(terms=[Term("k", "k")], order=("t", "t"), window=TimeWindow(12), how=how)
+        query = Query(on="k", time="t", within=12, how=how)
         own = own_join(left, right, query)
         assert answer.schema == own.schema
         assert sorted(collected(answer), key=str) == sorted(collected(own), key=str)
@@ -196,7 +197,7 @@ def test_where_no_accelerator_can_serve_spark_joins_by_the_same_type(spark, tmp_
     left = spark.createDataFrame([(1, 0.5), (2, 1.75), (3, None)], "t bigint, x double")
     right = spark.createDataFrame([(1, 0.25), (2, 3.0)], "t bigint, x double")
     answer = stream_join(
-        left, right, band={"x": (0, 1)}, order="t", within=5, how="left", device=equality
+        left, right, band={"x": (0, 1)}, time="t", within=5, how="left", device=equality
     )
     explanation = explain(answer)
     assert explanation.device == "none: Spark's own join"
@@ -220,9 +221,7 @@ def test_an_input_that_changes_is_named(spark, tmp_path):
                 yield pa.RecordBatch.from_arrays([pa.array([31])], schema=batch.schema)
 
     left = spark.range(60).coalesce(1).selectExpr("id as t").mapInArrow(later, "t long")
-    answer = stream_join(
-        left, left, order="t", rows=2, how="anti", device="software:", partitions=3
-    )
+    answer = stream_join(left, left, time="t", rows=2, how="anti", device="software:", partitions=3)
     grown.touch()
     error = failure(answer)
     assert isinstance(error, FailureError)
@@ -232,7 +231,7 @@ def test_an_input_that_changes_is_named(spark, tmp_path):
 def test_another_type_is_refused(spark):
     inputs = frames(spark, LEFT, RIGHT)
     with pytest.raises(UsageError, match="how must be one of 'inner', 'left'.*not 'cross'"):
-        stream_join(*inputs, order="t", within=3, how="cross", device="software:")
+        stream_join(*inputs, time="t", within=3, how="cross", device="software:")
 
 
 def test_the_example_of_the_page_prints_what_it_shows(spark, capsys):

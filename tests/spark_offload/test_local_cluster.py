@@ -58,10 +58,10 @@ def check(answer):
         left,
         right,
         lambda l, r: l["k"] == r["k"] and abs(l["x"] - r["x"]) <= 2,
-        order="t",
+        time="t",
         within=30,
     )
-    counted = join_rows(left, right, lambda l, r: l["k"] == r["k"], order="t", rows=9)
+    counted = join_rows(left, right, lambda l, r: l["k"] == r["k"], time="t", rows=9)
     assert [tuple(row) for row in answer["timed"]] == sorted(timed)
     assert [tuple(row) for row in answer["counted"]] == counted
     assert answer["results"] == len(timed)
@@ -133,7 +133,7 @@ def test_tasks_that_fail_once_change_no_answer_however_the_work_is_divided(tmp_p
             return ("on" not in query or l["k"] == r["k"]) and low <= l["x"] - r["x"] <= high
 
         window = {name: query[name] for name in ("within", "rows") if name in query}
-        expected = join_rows(*answer["sides"], holds, order="t", **window)
+        expected = join_rows(*answer["sides"], holds, time="t", **window)
         assert sorted(map(tuple, answer["rows"])) == sorted(expected), query
     assert any(max(answer["attempts"]) for answer in answers), "some tasks were run again"
 

@@ -29,7 +29,7 @@ def test_a_band_over_wide_columns_reads_nothing(spark, simulated_bundle, window)
     left, right = (spark.range(40).selectExpr(*WIDE) for _ in range(2))
     band = {"x": (-3_000_000_021, 1_000_000_007)}
     with jobs_of(spark) as jobs:
-        joined = stream_join(left, right, band=band, order="t", device=simulated_bundle, **window)
+        joined = stream_join(left, right, band=band, time="t", device=simulated_bundle, **window)
         assert list(jobs()) == []
         found = [tuple(row) for row in joined.collect()]
         assert jobs(), "an action runs jobs, or this test sees none"
@@ -38,13 +38,13 @@ def test_a_band_over_wide_columns_reads_nothing(spark, simulated_bundle, window)
     def near(left, right):
         return band["x"][0] <= left["x"] - right["x"] <= band["x"][1]
 
-    assert found == join_rows(rows, rows, near, order="t", **window)
+    assert found == join_rows(rows, rows, near, time="t", **window)
 
 
 @pytest.mark.parametrize("how", ["inner", "full"])
 def test_ranges_of_time_are_cut_when_an_action_runs(spark, software_bundle, how):
     left, right = (spark.range(60).selectExpr("id AS t", "id % 5 AS x") for _ in range(2))
-    query = {"band": {"x": (0, 1)}, "order": "t", "within": 7, "how": how, "sorted": True}
+    query = {"band": {"x": (0, 1)}, "time": "t", "within": 7, "how": how, "sorted": True}
     with jobs_of(spark) as jobs:
         joined = stream_join(left, right, device=software_bundle, partitions=3, **query)
         assert "cut when an action runs" in explain(joined).partitioning

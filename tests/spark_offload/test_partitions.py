@@ -28,7 +28,7 @@ def in_band(left, right):
 
 def in_partitions(spark, left, right, partitions, **query):
     inputs = frames(spark, left, right)
-    joined = stream_join(*inputs, order="t", device="software:", partitions=partitions, **query)
+    joined = stream_join(*inputs, time="t", device="software:", partitions=partitions, **query)
     assert explain(joined).partitions == partitions
     return joined
 
@@ -39,7 +39,7 @@ def in_partitions(spark, left, right, partitions, **query):
 )
 def test_any_number_of_partitions_gives_the_same_answer(spark, window, partitions):
     joined = in_partitions(spark, LEFT, RIGHT, partitions, band={"x": (-6, 9)}, **window)
-    expected = join_rows(LEFT, RIGHT, in_band, order="t", **window)
+    expected = join_rows(LEFT, RIGHT, in_band, time="t", **window)
     assert collected(joined) == expected
     measured = metrics(joined)
     assert len(measured.tasks) == partitions
@@ -57,7 +57,7 @@ def test_any_number_of_partitions_gives_the_same_answer(spark, window, partition
 @pytest.mark.parametrize("window", [{"within": 0}, {"within": 200}, {"rows": 1}, {"rows": 300}])
 def test_windows_may_be_wider_than_a_range(spark, window):
     joined = in_partitions(spark, LEFT, RIGHT, 5, **window)
-    assert collected(joined) == join_rows(LEFT, RIGHT, always, order="t", **window)
+    assert collected(joined) == join_rows(LEFT, RIGHT, always, time="t", **window)
 
 
 @pytest.mark.long
@@ -68,7 +68,7 @@ def test_an_equality_can_be_cut_into_ranges_of_time(spark, window):
     left = LEFT + nulls
     joined = in_partitions(spark, left, RIGHT, 4, **query, **window)
     assert collected(joined) == join_rows(
-        left, RIGHT, lambda l, r: l["k"] == r["k"] and in_band(l, r), order="t", **window
+        left, RIGHT, lambda l, r: l["k"] == r["k"] and in_band(l, r), time="t", **window
     )
     assert "by ranges of the order columns" in explain(joined).partitioning
 
@@ -81,7 +81,7 @@ def test_skew_and_ties_are_no_harm(spark, window):
     left, right = rows[:70], rows[70:]
     joined = in_partitions(spark, left, right, 7, band={"x": (-90, -20)}, **window)
     assert collected(joined) == join_rows(
-        left, right, lambda l, r: -90 <= l["x"] - r["x"] <= -20, order="t", **window
+        left, right, lambda l, r: -90 <= l["x"] - r["x"] <= -20, time="t", **window
     )
     assert "since rows of one time stay together" in explain(joined, count=True).partitioning
 
@@ -90,7 +90,7 @@ def test_skew_and_ties_are_no_harm(spark, window):
 def test_all_rows_at_one_time_are_joined_by_one_task(spark, window):
     left = [{"t": 5, "k": 0, "x": number} for number in range(9)]
     joined = in_partitions(spark, left, left, 3, **window)
-    assert collected(joined) == join_rows(left, left, always, order="t", **window)
+    assert collected(joined) == join_rows(left, left, always, time="t", **window)
     assert "2 of them empty" in explain(joined, count=True).partitioning
 
 
@@ -112,7 +112,7 @@ def test_one_side_may_end_before_the_other_begins(spark, window):
     left = [{"t": t, "k": 0, "x": 0} for t in range(12)]
     right = [{"t": t, "k": 0, "x": 0} for t in range(15, 27)]
     joined = in_partitions(spark, left, right, 4, **window)
-    assert collected(joined) == join_rows(left, right, always, order="t", **window)
+    assert collected(joined) == join_rows(left, right, always, time="t", **window)
 
 
 @pytest.mark.long
@@ -128,7 +128,7 @@ def test_one_side_may_end_before_the_other_begins(spark, window):
 def test_times_may_be_as_far_from_zero_as_they_can(spark, window, values):
     left = [{"t": t, "k": 0, "x": 0} for t in values]
     joined = in_partitions(spark, left, left, 3, **window)
-    assert collected(joined) == join_rows(left, left, always, order="t", **window)
+    assert collected(joined) == join_rows(left, left, always, time="t", **window)
     assert all(task.results for task in metrics(joined).tasks), "the ranges hold rows"
 
 
@@ -147,13 +147,13 @@ def test_times_of_every_kind_are_cut_exactly(spark, kind):
             [(start + number * step, number) for number in range(24)], f"t {kind}, n int"
         )
         joined = stream_join(
-            rows, rows, order="t", within=2 * step, device="software:", partitions=4
+            rows, rows, time="t", within=2 * step, device="software:", partitions=4
         )
         pairs = [(row["n"], row["n_right"]) for row in joined.select("n", "n_right").collect()]
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
     numbers = [{"t": number} for number in range(24)]
-    assert pairs == join_rows(numbers, numbers, always, order="t", within=2)
+    assert pairs == join_rows(numbers, numbers, always, time="t", within=2)
     assert [task.left_rows for task in metrics(joined).tasks] == [6, 6, 6, 6]
     assert [task.halo_rows for task in metrics(joined).tasks] == [0, 4, 4, 4]
 
@@ -166,7 +166,7 @@ def test_random_queries_do_not_depend_on_the_partitions(spark):
         right = random_rows(seed + 100, 1 + rng.randrange(60), span=span)
         window = rng.choice([{"within": rng.randrange(span)}, {"rows": 1 + rng.randrange(30)}])
         joined = in_partitions(spark, left, right, rng.choice([2, 3, 7]), **window)
-        assert collected(joined) == join_rows(left, right, always, order="t", **window), seed
+        assert collected(joined) == join_rows(left, right, always, time="t", **window), seed
 
 
 @pytest.mark.long
@@ -176,12 +176,12 @@ def test_an_input_may_come_in_another_order_when_it_is_read_again(spark, window)
     joined = stream_join(
         left.orderBy(F.rand()),
         right.repartition(3),
-        order="t",
+        time="t",
         device="software:",
         partitions=4,
         **window,
     )
-    counted = join_rows(LEFT, RIGHT, always, order="t", **window)
+    counted = join_rows(LEFT, RIGHT, always, time="t", **window)
     if "within" in window:
         assert sorted(collected(joined)) == sorted(counted)
     else:  # which rows of one time are the last ones, nobody knows, but there are as many pairs
@@ -203,7 +203,7 @@ def test_an_input_that_changes_is_named(spark, tmp_path):
                 yield pa.RecordBatch.from_arrays([pa.array([35])], schema=batch.schema)
 
     left = spark.range(60).coalesce(1).selectExpr("id as t").mapInArrow(rows, "t long")
-    joined = stream_join(left, left, order="t", rows=30, device="software:", partitions=3)
+    joined = stream_join(left, left, time="t", rows=30, device="software:", partitions=3)
     grown.touch()
     error = failure(joined)
     assert isinstance(error, FailureError)
@@ -240,7 +240,7 @@ def test_a_null_time_is_still_an_error(spark, window, side):
     rows = spark.createDataFrame([(t,) for t in [1, 2, None, *range(4, 40)]], "t int").coalesce(1)
     good = spark.createDataFrame([(t,) for t in range(40)], "t int")
     inputs = (rows, good) if side == "left" else (good, rows)
-    error = failure(stream_join(*inputs, order="t", device="software:", partitions=4, **window))
+    error = failure(stream_join(*inputs, time="t", device="software:", partitions=4, **window))
     assert isinstance(error, UsageError)
     assert f"'{side}.t' is null in the row with t=null; " in str(error)
 
@@ -253,7 +253,7 @@ def test_disorder_is_found_across_the_borders_of_ranges(spark, window):
         left = spark.createDataFrame([(t,) for t in times], "t int").coalesce(1)
         right = spark.createDataFrame([(500,)], "t int")
         return stream_join(
-            left, right, order="t", sorted=True, device="software:", partitions=4, **window
+            left, right, time="t", sorted=True, device="software:", partitions=4, **window
         )
 
     rising = [10 * number for number in range(40)]
@@ -278,7 +278,7 @@ def test_disorder_is_found_across_the_borders_of_ranges(spark, window):
 )
 def test_a_wrong_wish_for_partitions_is_named(spark, change, words):
     inputs = frames(spark, LEFT, RIGHT)
-    arguments = {"order": "t", "within": 5, "device": "software:", **change}
+    arguments = {"time": "t", "within": 5, "device": "software:", **change}
     with pytest.raises(UsageError) as caught:
         stream_join(*inputs, **arguments)
     assert not [word for word in words if word not in str(caught.value)], str(caught.value)
@@ -286,7 +286,7 @@ def test_a_wrong_wish_for_partitions_is_named(spark, change, words):
 
 def test_times_of_day_cannot_be_cut(spark):
     rows = spark.sql("select make_dt_interval(0, id) as t from range(4)")
-    arguments = {"order": "t", "within": "1h", "device": "software:"}
+    arguments = {"time": "t", "within": "1h", "device": "software:"}
     assert stream_join(rows, rows, **arguments).count() == 10
     with pytest.raises(UsageError, match=r"interval.* cannot be cut into ranges.*partitions=1"):
         stream_join(rows, rows, partitions=2, **arguments)

@@ -2,7 +2,6 @@
 """A session that joins all day: plans, and all that the driver keeps for them, are freed."""
 
 import gc
-from importlib import import_module
 import tracemalloc
 from weakref import ref
 
@@ -29,7 +28,7 @@ PER_JOIN = 5_000
 
 def joined(spark, **arguments):
     rows = spark.range(20).withColumnRenamed("id", "t")
-    arguments = {"order": "t", "within": 2, "device": "software:", "partitions": 1, **arguments}
+    arguments = {"time": "t", "within": 2, "device": "software:", "partitions": 1, **arguments}
     return stream_join(rows, rows, **arguments)
 
 
@@ -67,7 +66,7 @@ def test_a_frame_that_no_function_returned_is_an_error_that_says_which_one_to_gi
     for frame in (
         joined(spark).where("t < 9"),
         other,
-        asof_join(other, other, on="id").limit(1),
+        asof_join(other, other, time="id").limit(1),
         7,
     ):
         with pytest.raises(UsageError, match="give that one, and none derived from it"):
@@ -76,10 +75,10 @@ def test_a_frame_that_no_function_returned_is_an_error_that_says_which_one_to_gi
 
 def test_every_query_has_one_kind_of_plan(spark):
     rows = spark.range(20).withColumnRenamed("id", "t")
-    join = {"order": "t", "within": 2, "device": "software:"}
+    join = {"time": "t", "within": 2, "device": "software:"}
     for plan in (
         plan_join(rows, rows, **join),
-        plan_asof_join(rows, rows, on="t"),
+        plan_asof_join(rows, rows, time="t"),
         plan_aggregate(rows, time="t", window=5, aggregates={"n": "count"}),
         plan_join_aggregate(rows, rows, aggregates={"n": "count"}, **join),
     ):
@@ -91,12 +90,12 @@ def test_every_query_has_one_kind_of_plan(spark):
         assert plan.explain() == explain(frame)
 
 
-def test_methods_of_frames_by_import(spark):
-    import_module("spark_offload.methods")
+def test_frames_are_transformed(spark):
     rows = spark.range(20).withColumnRenamed("id", "t")
-    joined = rows.streamJoin(rows, order="t", within=0, device="software:")
+    joined = rows.transform(stream_join, rows, time="t", within=0, device="software:")
     assert (joined.count(), metrics(joined).total("results")) == (20, 20)
-    assert rows.asofJoin(rows, on="t", allow_exact_matches=False, how="inner").count() == 19
+    earlier = {"time": "t", "allow_exact_matches": False, "how": "inner"}
+    assert rows.transform(asof_join, rows, **earlier).count() == 19
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(3000, marks=pytest.mark.long)])

@@ -29,12 +29,12 @@ def test_the_simulated_accelerator_answers_as_plain_python_does(spark, simulated
         *frames(spark, LEFT, RIGHT),
         on="k",
         band=BAND,
-        order="t",
+        time="t",
         device=simulated_bundle,
         partitions=1,
         **window,
     )
-    assert collected(joined) == join_rows(LEFT, RIGHT, matches, order="t", **window)
+    assert collected(joined) == join_rows(LEFT, RIGHT, matches, time="t", **window)
 
 
 @pytest.mark.long
@@ -43,12 +43,12 @@ def test_two_result_ports_have_the_answer_in_order(spark, two_port_bundle):
         *frames(spark, LEFT, RIGHT),
         on="k",
         band=BAND,
-        order="t",
+        time="t",
         within=60,
         device=two_port_bundle,
         partitions=1,
     )
-    assert collected(joined) == join_rows(LEFT, RIGHT, matches, order="t", within=60)
+    assert collected(joined) == join_rows(LEFT, RIGHT, matches, time="t", within=60)
     assert metrics(joined).counters()["results"] == joined.count()
 
 
@@ -57,12 +57,12 @@ def test_partitions_have_a_device_each(spark, simulated_bundle):
         *frames(spark, LEFT, RIGHT),
         on="k",
         band=BAND,
-        order="t",
+        time="t",
         within=60,
         device=simulated_bundle,
         partitions=3,
     )
-    expected = join_rows(LEFT, RIGHT, matches, order="t", within=60)
+    expected = join_rows(LEFT, RIGHT, matches, time="t", within=60)
     assert sorted(collected(joined)) == sorted(expected)
     measured = metrics(joined)
     assert len(measured.tasks) == 3
@@ -78,13 +78,13 @@ def test_an_adaptive_ordering_reports_its_decisions(spark, simulated_bundle):
         *frames(spark, LEFT, RIGHT),
         on="k",
         band=BAND,
-        order="t",
+        time="t",
         within=60,
         device=simulated_bundle,
         ordering=Ordering.adaptive(8, InputRate(0.01), interval=64),
         partitions=2,
     )
-    expected = join_rows(LEFT, RIGHT, matches, order="t", within=60)
+    expected = join_rows(LEFT, RIGHT, matches, time="t", within=60)
     assert sorted(collected(joined)) == sorted(expected)
     assert "8 or more before it" in explain(joined).ordering
     tasks = metrics(joined).tasks
@@ -98,7 +98,7 @@ def test_a_trace_tells_the_latency_of_every_result(spark, simulated_bundle):
     plan = plan_join(
         *frames(spark, LEFT, RIGHT),
         band=BAND,
-        order="t",
+        time="t",
         rows=30,
         device=simulated_bundle,
         trace=True,
@@ -119,14 +119,14 @@ def test_ranges_of_time_give_the_same_answer_and_are_traced_alike(spark, simulat
         *frames(spark, LEFT, RIGHT),
         on="k",
         band=BAND,
-        order="t",
+        time="t",
         device=simulated_bundle,
         partitions=3,
         partition_by="range",
         trace=True,
         **window,
     )
-    expected = join_rows(LEFT, RIGHT, matches, order="t", **window)
+    expected = join_rows(LEFT, RIGHT, matches, time="t", **window)
     assert collected(plan.dataframe()) == expected
     measured = plan.metrics()
     assert measured.total("halo_rows") > 0
@@ -136,7 +136,7 @@ def test_ranges_of_time_give_the_same_answer_and_are_traced_alike(spark, simulat
 
 def test_the_explanation_tells_cores_and_capacity(spark, simulated_bundle):
     joined = stream_join(
-        *frames(spark, LEFT, RIGHT), on="k", order="t", within=60, device=simulated_bundle
+        *frames(spark, LEFT, RIGHT), on="k", time="t", within=60, device=simulated_bundle
     )
     explanation = explain(joined)
     assert "3 cores x 64 tuples = 192 tuples a side" in explanation.accelerator
@@ -145,7 +145,7 @@ def test_the_explanation_tells_cores_and_capacity(spark, simulated_bundle):
 
 def test_a_window_that_is_too_large_names_the_command_that_builds_one(spark, simulated_bundle):
     with pytest.raises(CapacityError, match="193.*192.*python -m sim build"):
-        stream_join(*frames(spark, LEFT, RIGHT), order="t", rows=193, device=simulated_bundle)
+        stream_join(*frames(spark, LEFT, RIGHT), time="t", rows=193, device=simulated_bundle)
 
 
 def test_metrics_and_cost_tell_what_the_cycles_take_in_hardware(spark, simulated_bundle, tmp_path):
@@ -159,7 +159,7 @@ def test_metrics_and_cost_tell_what_the_cycles_take_in_hardware(spark, simulated
         (f"sim:{bundle}", True), (f"software:{bundle}", False), (simulated_bundle, False),
     ):  # fmt: skip
         joined = stream_join(
-            *frames(spark, LEFT, RIGHT), on="k", order="t", within=60, device=device, partitions=2
+            *frames(spark, LEFT, RIGHT), on="k", time="t", within=60, device=device, partitions=2
         )
         cost = explain(joined, count=True).cost
         assert (twin in str(cost)) == expected

@@ -9,7 +9,6 @@ import pytest
 
 from host import UsageError
 from host.errors import WindowOverflowError
-from host.query.queries import Term
 from host.reference.types import JoinType
 from spark_offload.stream.groups import MOST_GROUPS, group_keys
 from tests.spark_offload.stream_model import (
@@ -52,7 +51,7 @@ def test_any_cut_into_micro_batches_gives_the_batch_answer(seed, equal, groups):
 def test_inequalities_and_no_terms_at_all(bounds):
     task = stream_task(equal=False, groups=1, within=timedelta(seconds=2), band=None)
     if bounds != (None, None):
-        task = replace(task, query=replace(task.query, terms=(Term("x", "x", *bounds),)))
+        task = replace(task, query=replace(task.query, on=(), band=[("x", "x", *bounds)]))
     batches = cut(5)
     assert run_all(Cluster(task, DELAY), batches) == new_pairs(task, batches)
 

@@ -32,7 +32,7 @@ def test_micro_batches_together_are_the_batch_answer(folders):
     rng = random.Random(7)
     for number in range(5):
         folders.drop(random_batch(rng, number), random_batch(rng, number))
-    asked = {"on": "k", "band": {"x": (-1, 2)}, "order": "t", "within": "5s", "partitions": 2}
+    asked = {"on": "k", "band": {"x": (-1, 2)}, "time": "t", "within": "5s", "partitions": 2}
     joined = folders.join(**asked)
     oracle = folders.oracle(**asked)
     assert joined.schema == oracle.schema
@@ -61,7 +61,7 @@ def test_rows_without_a_match_come_when_the_watermark_has_passed(folders):
         folders.drop(random_batch(rng, number), random_batch(rng, number))
     for seconds in (10_000, 10_001):  # these match each other, and let time pass for all others
         folders.drop([row(seconds)], [row(seconds)])
-    asked = {"on": "k", "band": {"x": (-1, 2)}, "order": "t", "within": "5s", "partitions": 2}
+    asked = {"on": "k", "band": {"x": (-1, 2)}, "time": "t", "within": "5s", "partitions": 2}
     joined = folders.join(how="full", **asked)
     oracle = folders.oracle(how="full", **asked)
     assert joined.schema == oracle.schema
@@ -82,7 +82,7 @@ def test_a_band_without_an_equality_and_a_failure_after_the_sink_has_written(fol
     rng = random.Random(8)
     for number in range(3):
         folders.drop(random_batch(rng, number, 20), random_batch(rng, number, 20))
-    asked = {"band": {"x": (-1, 0)}, "order": "t", "within": timedelta(seconds=2)}
+    asked = {"band": {"x": (-1, 0)}, "time": "t", "within": timedelta(seconds=2)}
     out = tmp_path / "by-batch"
     out.mkdir()
     seen = []
@@ -118,7 +118,7 @@ def test_killed_within_and_between_micro_batches_and_started_again(folders, tmp_
                 flag.touch()
                 raise ValueError("on purpose")
 
-    asked = {"on": "k", "order": "t", "within": "3s", "partitions": 2}
+    asked = {"on": "k", "time": "t", "within": "3s", "partitions": 2}
 
     def start(**changes):
         joined = folders.join(**{**asked, **changes})
@@ -149,7 +149,7 @@ def test_late_rows_are_dropped_and_counted(folders):
     folders.drop([row(110)], [row(110)])
     # The watermark is now at 106: 103 is late on both sides, 107 is not.
     folders.drop([row(103), row(107, number=1)], [row(103), row(105), row(107, number=2)])
-    query = folders.run(folders.join(on="k", order="t", within="4s"))
+    query = folders.run(folders.join(on="k", time="t", within="4s"))
     late = [(batch.left_late, batch.right_late) for batch in stream_metrics(query) if batch.rows]
     assert late == [(0, 0), (0, 0), (1, 2)]
     found = {
@@ -164,7 +164,7 @@ def test_the_plan_tells_where_it_runs_and_what_is_kept(folders, capsys):
         folders.stream("left", "1 minute"),
         folders.stream("right"),
         on="k",
-        order="t",
+        time="t",
         within="30s",
         device="software:",
         partitions=1,
@@ -188,7 +188,7 @@ def test_the_plan_tells_where_it_runs_and_what_is_kept(folders, capsys):
     assert "splitjoin_pack_left" in capsys.readouterr().out
 
 
-GOOD = {"order": "t", "within": "5s", "device": "software:"}
+GOOD = {"time": "t", "within": "5s", "device": "software:"}
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,8 @@ GOOD = {"order": "t", "within": "5s", "device": "software:"}
         ({"within": None, "rows": 5}, ["rows=", "within="]),
         ({"sorted": True}, ["sorted cannot be kept", "leave it out"]),
         ({"ordering": Ordering.relaxed(4)}, ["relaxed(4)", "leave it out", "none"]),
-        ({"order": "x"}, ["'x'", "bigint", "timestamp"]),
-        ({"order": ("t", "when")}, ["'when'", "right"]),
+        ({"time": "x"}, ["'x'", "bigint", "timestamp"]),
+        ({"time": ("t", "when")}, ["'when'", "right"]),
         ({"within": 5}, ["duration"]),
         ({"on": "nome"}, ["'nome'", "left"]),
         ({"on": "k", "partitions": 0}, ["partitions", "0"]),
@@ -243,7 +243,7 @@ def test_an_input_that_comes_behind_the_watermark_is_refused(folders):
     grouped = grouped.select(F.window_time("window").alias("t"), "x")
     with pytest.raises(UsageError, match=r"right input.*\(Aggregate\).*write that stream"):
         stream_join(stream, grouped, **GOOD)
-    paired = folders.join(on="k", order="t", within="1s")
+    paired = folders.join(on="k", time="t", within="1s")
     with pytest.raises(UsageError, match="left input.*TransformWithState"):
         stream_join(paired, stream, **GOOD)
     once = stream.dropDuplicatesWithinWatermark(["x"])
@@ -262,9 +262,9 @@ def test_a_state_store_that_cannot_do_is_refused(spark, folders):
         # The error is the line that helps.
         line = re.escape(f"spark.conf.set({PROVIDER!r}, {ROCKSDB!r})")
         with pytest.raises(UsageError, match=f"HDFSBacked.*{line}"):
-            folders.join(order="t", within="5s")
+            folders.join(time="t", within="5s")
         spark.conf.set(PROVIDER, ROCKSDB)
-        assert explain(folders.join(order="t", within="5s")).state.startswith("RocksDB; ")
+        assert explain(folders.join(time="t", within="5s")).state.startswith("RocksDB; ")
     finally:
         spark.conf.set(PROVIDER, before)
 
@@ -274,14 +274,14 @@ def test_planning_changes_no_option_of_the_session(spark, folders):
         return dict(spark.conf.getAll)
 
     before = options()
-    frame = folders.join(on="k", order="t", within="5s")
+    frame = folders.join(on="k", time="t", within="5s")
     explain(frame)
     assert options() == before
 
 
 def test_a_query_goes_on_elsewhere_with_its_groups_and_its_names(spark, folders):
     rng = random.Random(10)
-    asked = {"on": "k", "band": {"x": (-1, 2)}, "order": "t", "within": "5s"}
+    asked = {"on": "k", "band": {"x": (-1, 2)}, "time": "t", "within": "5s"}
     before = spark.conf.get(SHUFFLE_PARTITIONS)
     names = set()
     try:
@@ -302,7 +302,7 @@ def test_a_query_goes_on_elsewhere_with_its_groups_and_its_names(spark, folders)
 
 def test_joins_have_names_of_their_own(folders):
     def name(left="left", **change):
-        asked = {"on": "k", "order": "t", "within": "5s", "device": "software:", **change}
+        asked = {"on": "k", "time": "t", "within": "5s", "device": "software:", **change}
         joined = stream_join(folders.stream(left), folders.stream("right"), **asked)
         return plan_of_name(joined)
 
@@ -315,12 +315,12 @@ def test_joins_have_names_of_their_own(folders):
 def test_a_missing_protobuf_is_named(folders, monkeypatch):
     monkeypatch.setattr("spark_offload.stream.task.find_spec", lambda name: None)
     with pytest.raises(MissingToolError, match="protobuf.*pip install"):
-        folders.join(order="t", within="5s")
+        folders.join(time="t", within="5s")
 
 
 def test_an_output_mode_without_sense_is_refused_by_spark(folders):
     folders.drop([row(1)], [row(1)])
     with pytest.raises(PySparkException):
-        folders.join(order="t", within="5s").writeStream.format("memory").outputMode(
+        folders.join(time="t", within="5s").writeStream.format("memory").outputMode(
             "complete"
         ).queryName("complete").start()

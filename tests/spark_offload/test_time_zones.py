@@ -35,24 +35,24 @@ ROWS = """select timestamp(t) as t, k, x, array(struct(timestamp(t) as `at.x`)) 
 
 PATHS = {
     "stream_join": lambda f: stream_join(
-        f, f, on="k", order="t", within="1h", how="left", device="software:"
+        f, f, on="k", time="t", within="1h", how="left", device="software:"
     ),
     "stream_join in ranges": lambda f: stream_join(
-        f, f, order="t", within="1h", device="software:", partitions=3, partition_by="range"
+        f, f, time="t", within="1h", device="software:", partitions=3, partition_by="range"
     ),
     "stream_join by rows": lambda f: stream_join(
-        f.sort("t"), f.sort("t"), order="t", rows=2, sorted=True, device="software:", partitions=2
+        f.sort("t"), f.sort("t"), time="t", rows=2, sorted=True, device="software:", partitions=2
     ),
-    "asof_join": lambda f: asof_join(f, f, on="t", by="k", allow_exact_matches=False),
+    "asof_join": lambda f: asof_join(f, f, time="t", on="k", allow_exact_matches=False),
     "overlap_join": lambda f: overlap_join(
         f, f.withColumnRenamed("x", "y"), left_interval=("t", "t"), device="software:"
     ),
     "join_aggregate": lambda f: join_aggregate(
-        f, f, on="k", order="t", within="2h", device="software:",
+        f, f, on="k", time="t", within="2h", device="software:",
         aggregates={"n": "count", "last": ("max", "t")},
     ),
     "stream_aggregate": lambda f: stream_aggregate(
-        f, time="t", window="2h", advance="1h", keys="k",
+        f, time="t", window="2h", advance="1h", on="k",
         aggregates={"n": "count", "last": ("max", "x")},
     ),
 }  # fmt: skip
@@ -116,7 +116,7 @@ def test_what_is_wrong_is_said(spark, zone, wrong, said):
     frame = spark.sql(ROWS).coalesce(1)
     left = frame.sort("x").selectExpr(wrong, "k", "x", "tag")
     joined = stream_join(
-        left, frame.sort("t"), order="t", within="1h", sorted=True, device="software:"
+        left, frame.sort("t"), time="t", within="1h", sorted=True, device="software:"
     )
     with pytest.raises(PySparkException) as failed:
         joined.collect()
@@ -130,10 +130,10 @@ def test_streams_have_the_rows_of_a_batch(spark, zone, tmp_path):
     stream = spark.readStream.schema(batch.schema).parquet(str(tmp_path / "rows"))
     stream = stream.withWatermark("t", "1 second")
     for path in (
-        lambda f: stream_join(f, f, on="k", order="t", within="1h", device="software:"),
-        lambda f: asof_join(f, f, on="t", by="k", tolerance="2h"),
+        lambda f: stream_join(f, f, on="k", time="t", within="1h", device="software:"),
+        lambda f: asof_join(f, f, time="t", on="k", within="2h"),
         lambda f: stream_aggregate(
-            f, time="t", window="2h", keys="k", aggregates={"n": "count", "last": ("max", "x")}
+            f, time="t", window="2h", on="k", aggregates={"n": "count", "last": ("max", "x")}
         ),
     ):
         with all_of_stream(path(stream)) as streamed:

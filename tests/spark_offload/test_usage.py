@@ -20,16 +20,16 @@ def rows(spark):
     )
 
 
-GOOD = {"order": "t", "within": 5, "device": "software:"}
+GOOD = {"time": "t", "within": 5, "device": "software:"}
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"order": "time"}, ["'time'", "left", "'price'"]),
+        ({"time": "time"}, ["'time'", "left", "'price'"]),
         ({"sorted": "files"}, ["sorted", "'partitions'", "'files'"]),
-        ({"order": ("t", "when")}, ["'when'", "right"]),
-        ({"order": 5}, ["order", "5"]),
+        ({"time": ("t", "when")}, ["'when'", "right"]),
+        ({"time": 5}, ["time", "5"]),
         ({"on": "Name"}, ["'Name'", "the left input", "write 'name'"]),
         (
             {"band": {"price": ("-0.5", "0.5")}},
@@ -37,11 +37,11 @@ GOOD = {"order": "t", "within": 5, "device": "software:"}
         ),
         ({"band": {"price": (-0.5, "x")}}, ["the high bound 'x' is not a duration"]),
         ({"within": "5"}, ["within '5' is not a duration", "like 5s"]),
-        ({"order": "day", "within": "3h"}, ["window 3h", "not a whole number of days", "1d"]),
+        ({"time": "day", "within": "3h"}, ["window 3h", "not a whole number of days", "1d"]),
         ({"within": None}, ["exactly one of within", "not neither"]),
         ({"rows": 3}, ["within=5 and rows=3"]),
-        ({"order": "name"}, ["'left.name'", "string"]),
-        ({"order": ("t", "day")}, ["'left.t'", "'right.day'", "date"]),
+        ({"time": "name"}, ["'left.name'", "string"]),
+        ({"time": ("t", "day")}, ["'left.t'", "'right.day'", "date"]),
         ({"on": "nome"}, ["'nome'", "left"]),
         ({"on": [("name", "nome")]}, ["'nome'", "right"]),
         ({"on": ("name", "t")}, ["[('name', 't')]", "['name', 't']"]),
@@ -75,7 +75,7 @@ def test_a_wrong_argument_is_named(rows, change, words):
 def test_a_streaming_frame_is_refused(spark, rows):
     stream = spark.readStream.format("rate").load()
     with pytest.raises(UsageError, match="left input is a streaming DataFrame"):
-        stream_join(stream, rows, order=("value", "t"), within=1, device="software:")
+        stream_join(stream, rows, time=("value", "t"), within=1, device="software:")
 
 
 def test_something_else_than_a_frame_is_refused(rows):
@@ -104,7 +104,7 @@ def test_a_suffix_that_clashes_again_is_refused(spark, rows):
 
 def test_a_count_window_beyond_the_capacity_is_refused(rows, software_bundle):
     with pytest.raises(CapacityError, match="100000.*python -m sim build"):
-        stream_join(rows, rows, order="t", rows=100_000, device=software_bundle)
+        stream_join(rows, rows, time="t", rows=100_000, device=software_bundle)
 
 
 def test_a_frame_of_other_origin_cannot_be_explained(rows):
@@ -120,7 +120,7 @@ def failure(frame):
 
 def test_a_null_in_the_order_column_is_named(spark, rows):
     left = spark.createDataFrame([(1,), (None,), (3,)], "when int").coalesce(1)
-    error = failure(stream_join(left, rows, order=("when", "t"), within=5, device="software:"))
+    error = failure(stream_join(left, rows, time=("when", "t"), within=5, device="software:"))
     assert isinstance(error, UsageError)
     assert isinstance(error, NullOrderError)
     assert "'left.when' is null in the row with when=null; " in str(error)
@@ -170,7 +170,7 @@ def test_partitions_may_be_sources_that_are_sorted_by_themselves(spark, how):
         return spark.range(0, len(times), 1, 2).selectExpr(f"array{times}[int(id)] as t")
 
     good, right = frame(1, 4, 9, 0, 4, 20), frame(2, 5, 4, 6)
-    asked = {"order": "t", "within": 2, "device": "software:", **how}
+    asked = {"time": "t", "within": 2, "device": "software:", **how}
     expected = sorted(map(tuple, stream_join(good, right, **asked).collect()))
     joined = stream_join(good, right, sorted="partitions", **asked)
     assert sorted(map(tuple, joined.collect())) == expected
@@ -182,7 +182,7 @@ def test_partitions_may_be_sources_that_are_sorted_by_themselves(spark, how):
 
 def test_an_overflow_is_named_with_side_capacity_and_remedy(spark, software_bundle):
     left = spark.range(100).selectExpr("id as t")
-    joined = stream_join(left, left, order="t", within=90, device=software_bundle, strict=True)
+    joined = stream_join(left, left, time="t", within=90, device=software_bundle, strict=True)
     error = failure(joined)
     assert isinstance(error, WindowOverflowError)
     assert "capacity of 64" in str(error)
@@ -193,7 +193,7 @@ def test_where_the_window_outgrows_the_device_software_goes_on_and_says_so(
     spark, software_bundle, caplog
 ):
     left = spark.range(300).selectExpr("id as t", "id % 2 as k")
-    asked = {"on": "k", "order": "t", "within": 190, "partitions": 2}
+    asked = {"on": "k", "time": "t", "within": 190, "partitions": 2}
     joined = stream_join(left, left, device=software_bundle, **asked)
     expected = stream_join(left, left, device="software:", **asked)
     assert (
@@ -224,7 +224,7 @@ def test_build_counts_the_windows_of_the_partitions(spark, software_bundle, monk
     left = spark.createDataFrame(
         [(time, "a") for time in range(200)] + [(7, "b")] * 150 + [(None, "c")], "t int, k string"
     )
-    keys = {"order": "t", "within": 99, "strict": True, "partitions": 3}
+    keys = {"time": "t", "within": 99, "strict": True, "partitions": 3}
     plan_join(left, left.where("t < 50"), on="k", build=True, **keys)
     # Of one partition: a and b may be in the same one, c has no time.
     assert asked[0] == (0, True)

@@ -26,7 +26,7 @@ def rows(spark, kind):
 @pytest.mark.parametrize("how", ["inner", "full"])
 def test_decimals_of_two_scales_are_joined(spark, kind, how):
     left, right = rows(spark, "decimal(38,18)"), rows(spark, kind)
-    answer = stream_join(left, right, on="p", order="t", within=1, how=how, device="software:")
+    answer = stream_join(left, right, on="p", time="t", within=1, how=how, device="software:")
     found = Counter((row.id, row.id_right) for row in answer.collect())
     expected = Counter({(at, at): 4 for at, value in enumerate(VALUES) if value is not None})
     if how == "full":
@@ -39,20 +39,20 @@ def test_a_value_that_the_other_type_does_not_have_meets_nothing_and_is_kept(spa
     left = spark.sql(f"select 1 as t, cast('{nines}' as decimal(38,0)) as p")
     right = spark.sql("select 1 as t, cast('1.5' as decimal(38,18)) as p")
     for how, count in (("inner", 0), ("left", 1), ("full", 2)):
-        answer = stream_join(left, right, on="p", order="t", within=1, how=how, device="software:")
+        answer = stream_join(left, right, on="p", time="t", within=1, how=how, device="software:")
         assert answer.count() == count
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        lambda f: stream_join(f, f, on="p", order="t", within=1, device="software:"),
-        lambda f: asof_join(f, f, on="t", by="p", allow_exact_matches=False),
+        lambda f: stream_join(f, f, on="p", time="t", within=1, device="software:"),
+        lambda f: asof_join(f, f, time="t", on="p", allow_exact_matches=False),
         lambda f: stream_aggregate(
-            f, time="t", window=100, keys="p", aggregates={"n": "count", "last": ("max", "id")}
+            f, time="t", window=100, on="p", aggregates={"n": "count", "last": ("max", "id")}
         ),
         lambda f: join_aggregate(
-            f, f, on="p", order="t", within=1, aggregates={"n": "count"}, device="software:"
+            f, f, on="p", time="t", within=1, aggregates={"n": "count"}, device="software:"
         ),
     ],
     ids=["stream_join", "asof_join", "stream_aggregate", "join_aggregate"],
@@ -69,7 +69,7 @@ def test_streams_have_the_rows_of_a_batch(spark, tmp_path):
     batch = spark.read.parquet(str(tmp_path / "rows"))
     stream = spark.readStream.schema(batch.schema).parquet(str(tmp_path / "rows"))
     stream = stream.withWatermark("t", "1 second")
-    asked = {"on": "p", "order": "t", "within": "1s", "device": "software:"}
+    asked = {"on": "p", "time": "t", "within": "1s", "device": "software:"}
     with all_of_stream(stream_join(stream, stream, **asked)) as streamed:
         answer = rows_of(streamed)
     assert answer == rows_of(stream_join(batch, batch, **asked))

@@ -5,14 +5,13 @@ import numpy as np
 
 from bench.experiments.hedge import PARTS, TERMS, trades
 from host.operators.verification import reference_pairs
-from host.query.queries import JoinQuery
-from host.reference.window import TimeWindow
+from host.query.queries import Query
 
 
 def test_bands_of_logarithms_and_signs_are_ratios_of_distances():
     times = np.arange(300)
     left, right = trades(times, 1, 0), trades(times, 2, 1)
-    query = JoinQuery(terms=TERMS, order=("t", "t"), window=TimeWindow(1000))
+    query = Query(band=TERMS, time="t", within=1000)
     found = set(zip(*(rows.tolist() for rows in reference_pairs(left, right, query)), strict=True))
     distances = [np.random.default_rng(seed).normal(0, 10_000, 300) for seed in (1, 2)]
     ratio = distances[1] / distances[0][:, None]

@@ -27,7 +27,7 @@ def asked(tmp_path):
     values = ["n=count", "total=sum:price", "mean=mean:price"]
     options = [text for value in values for text in ("--aggregate", value)]
     where = ["--input", str(tmp_path / "trades.csv"), "--time", "time", "--window", "1min"]
-    return [*where, "--by", "item", *options, "--output"]
+    return [*where, "--on", "item", *options, "--output"]
 
 
 def rows_of(path):
@@ -123,7 +123,7 @@ def test_sorted_files_stream_and_folders_merge(asked, tmp_path, capsys):
         (["--aggregate", "count"], "--aggregate takes NAME=FUNCTION or NAME=FUNCTION:COLUMN, not"),
         (["--aggregate", "n=sum:price"], "--aggregate names 'n' twice"),
         (["--aggregate", "x=sum:item"], "Column 'item' has type string, which cannot be used here"),
-        (["--by", "what"], "There is no column 'what' in the input table"),
+        (["--on", "what"], "There is no column 'what' in the input table"),
         (["--time", "item"], "Column 'item' has type string"),
     ],
 )
@@ -194,13 +194,13 @@ def test_whatever_values_and_times_are_answers_are_verified(tmp_path, capsys, na
     )
     for time in (times, pa.array([1, 2, 3], times.type)):
         pq.write_table(pa.table({"t": time, "x": values}), tmp_path / "in.parquet")
-        asked = ["--input", str(tmp_path / "in.parquet"), "--time", "t", "--by", "x"]
+        asked = ["--input", str(tmp_path / "in.parquet"), "--time", "t", "--on", "x"]
         asked += ["--window", "10" if unit == "integer" else "10ms"]
         for function in functions:
             asked += ["--aggregate", f"{function}=count:x"]
             asked += ["--aggregate", f"{function}_x={function}:x"]
         for more in ([], ["--sorted"]):
-            for keyed in (asked, [each for each in asked if each not in ("--by", "x")]):
+            for keyed in (asked, [each for each in asked if each not in ("--on", "x")]):
                 output = str(tmp_path / "out.parquet")
                 assert main(["aggregate", *keyed, *more, "--verify", "--output", output]) == 0
     said = capsys.readouterr().err

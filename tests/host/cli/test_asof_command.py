@@ -19,7 +19,7 @@ def files(tmp_path):
     for name, text in (("trades", TRADES), ("quotes", QUOTES)):
         (tmp_path / f"{name}.csv").write_text(text)
     inputs = ["--left", str(tmp_path / "trades.csv"), "--right", str(tmp_path / "quotes.csv")]
-    return [*inputs, "--on", "time:at", "--by", "symbol", "--output"]
+    return [*inputs, "--time", "time:at", "--on", "symbol", "--output"]
 
 
 def bids(*arguments):
@@ -37,11 +37,11 @@ def test_files_are_joined_and_verified(files, tmp_path, capsys):
     assert "verify: all 2 results agree with the reference join" in said.err
     assert "2 + 3 rows, 2 results" in said.err
     assert bids(*files, output, "--direction", "forward", "--how", "inner") == [("B", 8)]
-    assert bids(*files, output, "--direction", "nearest", "--tolerance", "1s") == [
+    assert bids(*files, output, "--direction", "nearest", "--within", "1s") == [
         ("B", 8),
         ("A", 6),
     ]
-    assert bids(*files, output, "--no-allow-exact-matches", "--tolerance", "999ms") == [
+    assert bids(*files, output, "--no-allow-exact-matches", "--within", "999ms") == [
         ("B", None),
         ("A", None),
     ]
@@ -67,16 +67,16 @@ def test_the_result_can_be_a_csv_file(files, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--tolerance", "5"], "The tolerance 5 is a plain number"),
-        (["--tolerance", "1.5"], "--tolerance takes a whole number, not 1.5"),
-        (["--tolerance", "soon"], "--tolerance 'soon' is not a duration"),
-        (["--tolerance=-1s"], "must not be negative, but is -1s"),
+        (["--within", "5"], "The distance 5 is a plain number"),
+        (["--within", "1.5"], "--within takes a whole number, not 1.5"),
+        (["--within", "soon"], "--within 'soon' is not a duration"),
+        (["--within=-1s"], "within must be a duration or a whole number of at least 0"),
         (["--device", "card:0"], "card:0"),
         (["--device", "software:", "--device-wait", "soon"], "Option --device-wait: "),
         (["--direction", "up"], "direction must be one of"),
         (["--how", "full"], "not 'full'"),
-        (["--by", "symbol:name"], "no column 'name' in the right table"),
-        (["--by", "a:b:c"], "--by takes LEFT:RIGHT"),
+        (["--on", "symbol:name"], "no column 'name' in the right table"),
+        (["--on", "a:b:c"], "--on takes LEFT:RIGHT"),
         (["--sorted"], "row 1 (the first is 0) has 2026-11-02 10:00:01 after 2026-11-02 10:00:03"),
     ],
 )

@@ -21,7 +21,7 @@ def base(tmp_path_factory):
         pq.write_table(rows, folder / f"{name}.parquet")
     return [
         "join", "--left", str(folder / "left.parquet"), "--right", str(folder / "right.parquet"),
-        "--order", "t", "--equal", "x", "--within", "9", "--device", f"software:{device}",
+        "--time", "t", "--on", "x", "--within", "9", "--device", f"software:{device}",
         "--output", str(folder / "out.csv"),
     ]  # fmt: skip
 

@@ -21,8 +21,9 @@ from host.errors import (
     UnsupportedTypeError,
 )
 from host.query.quantities import Duration, parse_duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from tests.host.tables import manifest_of
+from tests.windows import over
 
 WIDE = Manifest.load(SOFTWARE_MANIFEST)
 WINDOW = CountWindow(10)
@@ -42,7 +43,7 @@ def encoded(left, right, term, manifest=WIDE, window=WINDOW):
         pa.table({"k": values, "t": pa.array(range(len(values)), pa.int64())})
         for values in (left, right)
     ]
-    return encode(*tables, JoinQuery(terms=term, order=("t", "t"), window=window), manifest)
+    return encode(*tables, Query(band=term, time="t", **over(window)), manifest)
 
 
 def matches(join):
@@ -251,11 +252,11 @@ def test_equalities_share_a_field_when_fields_are_few(tmp_path):
         {"t": [1, 2], "a": ["q", "p"], "b": [1 << 40, 1], "c": [True] * 2, "x": [3, 3]}
     )
     terms = [Term("a", "a"), Term("x", "x", -5, 5), Term("b", "b"), Term("c", "c")]
-    query = JoinQuery(terms=terms, order=("t", "t"), window=WINDOW)
+    query = Query(band=terms, time="t", **over(WINDOW))
     join = encode(left, right, query, manifest)
     assert list(join.bounds) == ["f0", "f1"]
     assert matches(join) == {(0, 1)}
-    bands = JoinQuery(terms=[Term("x", "x", -1, 1)] * 3, order=("t", "t"), window=WINDOW)
+    bands = Query(band=[Term("x", "x", -1, 1)] * 3, time="t", **over(WINDOW))
     with pytest.raises(UsageError, match="needs 3 key fields, but the accelerator has 2"):
         encode(left, right, bands, manifest)
 
@@ -273,7 +274,7 @@ def test_comparators_that_do_not_do_are_an_error(tmp_path):
 
 def times(left, right, window, manifest=WIDE, **options):
     tables = [pa.table({"t": column}) for column in (left, right)]
-    return encode(*tables, JoinQuery(order=("t", "t"), window=window, **options), manifest)
+    return encode(*tables, Query(time="t", **over(window), **options), manifest)
 
 
 def test_rows_are_sorted_by_time_and_ties_stay(tmp_path):
@@ -320,10 +321,10 @@ def test_an_order_column_must_be_there_whole_and_in_order():
         times(*[pa.array([datetime(2024, 1, 1)])] * 2, TimeWindow(5))
     with pytest.raises(UnknownColumnError, match="'z' in the right table"):
         encode(pa.table({"t": [1]}), pa.table({"t": [1]}),
-               JoinQuery(order=("t", "z"), window=WINDOW), WIDE)  # fmt: skip
+               Query(time=("t", "z"), **over(WINDOW)), WIDE)  # fmt: skip
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["t", "t"])
     with pytest.raises(UsageError, match="several columns called 't'"):
-        encode(twice, twice, JoinQuery(order=("t", "t"), window=WINDOW), WIDE)
+        encode(twice, twice, Query(time="t", **over(WINDOW)), WIDE)
 
 
 def test_empty_tables_are_fine():

@@ -13,9 +13,10 @@ import pytest
 from host import CountWindow, open_device
 from host.errors import KeyRangeError, UnsupportedTypeError, UsageError
 from host.pipeline import Pipeline
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.session.join import Join, join_tables
 from tests.host.tables import naive_join
+from tests.windows import over
 
 WINDOW = CountWindow(50)
 
@@ -26,7 +27,7 @@ def joined(left, right, *terms):
         pa.table({"t": np.arange(len(values)), "k": values, "row": np.arange(len(values))})
         for values in (left, right)
     ]
-    query = JoinQuery(terms=terms, order=("t", "t"), window=WINDOW, sorted=True)
+    query = Query(band=terms, time="t", **over(WINDOW), sorted=True)
     with open_device("software:") as device:
         result = join_tables(*tables, query, device)
         sides = [Pipeline.of_table(table, sorted_by=["t"]).batch_rows(3) for table in tables]
@@ -58,12 +59,10 @@ def test_decimals_of_any_scale_are_compared_exactly(left, right, mine, theirs, l
     ]
     bounds = Fraction(low, 10), Fraction(low + width, 10)
     tables, query, pairs = joined(*sides, Term("k", "k", *bounds))
-    decimals = JoinQuery(
-        terms=[Term("k", "k", *bounds)], order=("t", "t"), window=WINDOW, sorted=True
-    )
+    decimals = Query(band=[("k", "k", *bounds)], time="t", **over(WINDOW), sorted=True)
     assert query == decimals
     rows = [table.to_pylist() for table in tables]
-    everything = naive_join(*tables, JoinQuery(order=("t", "t"), window=WINDOW))
+    everything = naive_join(*tables, Query(time="t", **over(WINDOW)))
     assert pairs == [
         (r, s)
         for r, s in everything
@@ -95,7 +94,7 @@ def test_floats_are_equal_as_in_sql(left, right, narrow):
         return one == other or (one != one and other != other)
 
     tables, _, pairs = joined(*sides, Term("k", "k"))
-    everything = naive_join(*tables, JoinQuery(order=("t", "t"), window=WINDOW))
+    everything = naive_join(*tables, Query(time="t", **over(WINDOW)))
     values = [side.to_pylist() for side in sides]
     assert pairs == [(r, s) for r, s in everything if same(values[0][r], values[1][s])]
 
@@ -121,6 +120,6 @@ def test_what_is_coded_is_compared_for_equality_only(values, words):
 @pytest.mark.parametrize("values", [pa.array([Decimal(1)]), pa.array([1.0]), pa.array([b"a"])])
 def test_they_give_no_order_of_arrival(values):
     table = pa.table({"t": values})
-    query = JoinQuery(order=("t", "t"), window=WINDOW)
+    query = Query(time="t", **over(WINDOW))
     with open_device("software:") as device, pytest.raises(UnsupportedTypeError, match=r"left\.t"):
         Join(table, table, query, device)

@@ -14,9 +14,10 @@ from host.errors import UsageError
 from host.operators.verification import reference_pairs
 from host.pipeline import Pipeline
 from host.query.quantities import Duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.session.join import join_tables
 from tests.host.tables import bundle, naive_join
+from tests.windows import over
 
 NAN, INF = math.nan, math.inf
 ODD = st.sampled_from([None, NAN, INF, -INF, 0.0, -0.0, 1.7e308, -1.7e308, 5e-324, 2.0**60, 0.1])
@@ -75,13 +76,13 @@ def test_pairs_are_those_of_a_loop_over_the_rows(device, values, narrow, timed):
         )
         for side, kind in zip((left, right), kinds, strict=True)
     ]
-    query = JoinQuery(
-        terms=[Term("x", "x", low, high)],
-        order=("t", "t"),
-        window=TimeWindow(8) if timed else CountWindow(9),
+    query = Query(
+        band=[("x", "x", low, high)],
+        time="t",
+        **over(TimeWindow(8) if timed else CountWindow(9)),
         sorted=True,
     )
-    everything = naive_join(*tables, JoinQuery(order=("t", "t"), window=query.window, sorted=True))
+    everything = naive_join(*tables, Query(time="t", **over(query.window), sorted=True))
     expected = [(r, s) for r, s in everything if holds(left[r], right[s], low, high)]
     with open_device(device) as opened:
         result = join_tables(*tables, query, opened)
@@ -98,9 +99,7 @@ def test_few_others_are_found_besides():
     """The accelerator's own results are those that it should have, and hardly more."""
     rng = np.random.default_rng(1)
     tables = [pa.table({"t": np.arange(2_000), "x": rng.normal(0.0, 1.0, 2_000)}) for _ in range(2)]
-    query = JoinQuery(
-        terms=[Term("x", "x", -0.05, 0.05)], order=("t", "t"), window=CountWindow(500)
-    )
+    query = Query(band=[("x", "x", -0.05, 0.05)], time="t", rows=500)
     with open_device("software:") as device:
         result = join_tables(*tables, query, device)
     assert len(result.pairs[0]) > 20_000
@@ -109,9 +108,7 @@ def test_few_others_are_found_besides():
 
 def test_a_duration_does_not_bound_numbers():
     table = pa.table({"t": [1], "x": [0.5]})
-    query = JoinQuery(
-        terms=[Term("x", "x", Duration(0), Duration(5))], order=("t", "t"), window=CountWindow(1)
-    )
+    query = Query(band=[("x", "x", Duration(0), Duration(5))], time="t", rows=1)
     with (
         open_device("software:") as device,
         pytest.raises(UsageError, match="write a plain number"),

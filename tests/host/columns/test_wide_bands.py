@@ -10,10 +10,11 @@ import pytest
 from host import CountWindow, TimeWindow, open_device
 from host.pipeline import Pipeline
 from host.query.quantities import Duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.intake import TaggedLayout
 from host.session.join import Join
 from tests.host.tables import bundle, naive_join
+from tests.windows import over
 
 LIMITS = {pa.int64(): (-(1 << 63), (1 << 63) - 1), pa.uint64(): (0, (1 << 64) - 1)}
 EDGES = [0, 1, 1 << 32, (1 << 62) + 1, (1 << 63) - 1, -(1 << 63), 1 << 63, (1 << 64) - 1]
@@ -59,10 +60,10 @@ def table_of(values, kind):
 def test_pairs_are_those_of_a_loop_over_the_rows(device, band, timed):
     sides, kinds, bounds = band
     left, right = (table_of(*side) for side in zip(sides, kinds, strict=True))
-    query = JoinQuery(
-        terms=[Term("x", "x", *bounds)],
-        order=("t", "t"),
-        window=TimeWindow(8) if timed else CountWindow(9),
+    query = Query(
+        band=[("x", "x", *bounds)],
+        time="t",
+        **over(TimeWindow(8) if timed else CountWindow(9)),
         sorted=True,
     )
     streams = [Pipeline.of_table(table, sorted_by=["t"]).batch_rows(3) for table in (left, right)]
@@ -79,10 +80,10 @@ def test_columns_of_different_units_keep_their_order_beyond_the_ends(device):
     left = pa.table({"t": np.arange(3), "x": seconds, "row": np.arange(3)})
     right = table_of(micros, pa.int64())
     right = right.set_column(1, "x", right["x"].cast(pa.timestamp("us")))
-    query = JoinQuery(
-        terms=[Term("x", "x", *(Duration(n * 1_000) for n in (-5, 5)))],
-        order=("t", "t"),
-        window=CountWindow(9),
+    query = Query(
+        band=[("x", "x", *(Duration(n * 1_000) for n in (-5, 5)))],
+        time="t",
+        rows=9,
         sorted=True,
     )
     streams = [Pipeline.of_table(table, sorted_by=["t"]).batch_rows(2) for table in (left, right)]
@@ -105,10 +106,10 @@ def test_few_others_are_found_besides():
     )
     columns = pa.schema([("t", pa.int64()), ("x", pa.int64())])
     layout = TaggedLayout(columns, columns, 1, shared=True)
-    query = JoinQuery(
-        terms=[Term("x", "x", -50_000_000, 50_000_000)],
-        order=("t", "t"),
-        window=CountWindow(500),
+    query = Query(
+        band=[("x", "x", -50_000_000, 50_000_000)],
+        time="t",
+        rows=500,
         sorted=True,
     )
     with open_device("software:") as device:

@@ -10,15 +10,16 @@ from host.devices import bundles as module
 from host.devices.bundles import default_device
 from host.devices.simulated import LIBRARY
 from host.files.atomic import publish
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from tests.host.tables import bundle
+from tests.windows import over
 
 EQUAL = [Term("a", "a")]
 BAND = [Term(name, name, low=-1, high=1) for name in "xyz"]
 
 
 def query(terms, window):
-    return JoinQuery(terms=terms, order=("t", "t"), window=window)
+    return Query(band=terms, time="t", **over(window))
 
 
 @pytest.fixture

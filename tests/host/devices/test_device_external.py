@@ -10,7 +10,7 @@ from host import CountWindow, open_device
 from host.devices.simulated import MemoryPace, SimulatedDevice
 from host.errors import MemoryFaultError
 from host.protocol.manifest import Manifest
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.join import join_tables
 from tests.host.device_contract import DeviceContract, ask
 from tests.host.devices.test_device_simulated import built
@@ -24,6 +24,7 @@ from tests.host.small_bundles import (
     write_manifest,
 )
 from tests.host.tables import naive_join
+from tests.windows import over
 
 X16 = (KeyField(name="x", bits=16),)
 #: Tuples go to memory in pairs or by the dozen; three cores are not a power of two.
@@ -87,7 +88,7 @@ def test_a_join_is_right_or_ends_when_a_memory_fails(faults):
         pa.table({"t": np.arange(1_300), "x": rng.integers(-9_000, 9_000, 1_300)}) for _ in "rs"
     )
     window = CountWindow(SHAPES["tiny"].capacity)
-    query = JoinQuery(terms=[Term("x", "x", -90, 90)], order=("t", "t"), window=window)
+    query = Query(band=[("x", "x", -90, 90)], time="t", **over(window))
     pace = MemoryPace(latency=20, faults=faults)
     with SimulatedDevice(built(SHAPES["tiny"]), memory=pace) as device:
         if faults:

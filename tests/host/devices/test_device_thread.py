@@ -6,15 +6,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, open_device
+from host import open_device
 from host.devices import Device, Exchange
 from host.devices.waiting import Deadline, DeviceThread
 from host.errors import DeviceError, DeviceTimeoutError
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.join import Join
 from tests.host.tables import naive_join
 
-QUERY = JoinQuery(terms=(Term("x", "x"),), order=("t", "t"), window=CountWindow(50))
+QUERY = Query(on="x", time="t", rows=50)
 
 
 class Gated(Device):

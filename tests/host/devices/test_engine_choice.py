@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from host import CountWindow
 from host.devices.bundles import suitable_engine
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 
 
 @pytest.mark.parametrize(
@@ -21,6 +20,6 @@ from host.query.queries import JoinQuery, Term
     ],
 )
 def test_the_index_is_for_terms_that_bound_what_can_match(terms, engine, says):
-    choice = suitable_engine(JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(5)))
+    choice = suitable_engine(Query(band=terms, time="t", rows=5))
     assert choice.engine == engine
     assert says in choice.reason

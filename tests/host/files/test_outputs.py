@@ -97,7 +97,7 @@ def test_an_output_that_is_an_input_is_refused_and_the_input_stays(tmp_path, cap
     before = (tmp_path / "in.parquet").read_bytes()
     inputs = {"--left": other, "--right": other, option: tmp_path / "in.parquet"}
     output = way(tmp_path)
-    command = ["join", "--output", str(output), "--order", "t", "--rows", "5"]
+    command = ["join", "--output", str(output), "--time", "t", "--rows", "5"]
     for name, place in inputs.items():
         command += [name, str(place)]
     assert main([*command, "--device", "software:"]) == 2
@@ -110,7 +110,7 @@ def test_an_output_that_is_an_input_is_refused_and_the_input_stays(tmp_path, cap
 def test_no_name_is_an_address_by_which_an_input_is_read_unseen(tmp_path, capsys):
     before = write(tmp_path / "in.parquet").read_bytes()
     for sorting in ([], ["--sorted"]):
-        command = ["join", "--left", f"file://{tmp_path}/in.parquet", "--order", "t", "--rows", "5"]
+        command = ["join", "--left", f"file://{tmp_path}/in.parquet", "--time", "t", "--rows", "5"]
         command += ["--right", str(tmp_path / "in.parquet"), "--output"]
         output = tmp_path / "out.parquet"
         assert main([*command, str(output), "--device", "software:", *sorting]) == 2
@@ -268,7 +268,7 @@ def test_where_the_file_does_not_fit_the_old_one_stays(tmp_path, root, name):
     command = [
         sys.executable, "-m", "host", "join", "--left", str(tmp_path / "left.parquet"),
         "--right", str(tmp_path / "right.parquet"), "--output", str(tmp_path / name),
-        "--order", "t", "--within", "9", "--device", "software:",
+        "--time", "t", "--within", "9", "--device", "software:",
     ]  # fmt: skip
     done = subprocess.run(
         ["sh", "-c", 'ulimit -f 4; exec "$@"', "sh", *command],

@@ -107,7 +107,7 @@ def test_csv_of_any_dialect_is_joined_by_what_its_cells_are(
     left = write_dialect(paths[0], left, one, 0, bom=bom)
     right = write_dialect(paths[1], right, other, 100)
     join = {"left": paths[0], "right": paths[1], "device": "software:", "output": folder / "o.csv"}
-    assert run("join", **join, order="time", equal="key", within=10, verify=True) == 0
+    assert run("join", **join, time="time", on="key", within=10, verify=True) == 0
     header, *rows = cells_of((folder / "o.csv").read_text())
     assert header == ["time", "key", "n", "time_right", "key_right", "n_right"]
     expected = sorted(
@@ -132,7 +132,7 @@ def test_a_missing_key_finds_no_closest_row(tmp_path):
     for direction, expected in (("backward", [None, None, 3]), ("nearest", [1, None, 3])):
         files = {"left": tmp_path / "l.csv", "right": tmp_path / "r.csv"}
         code = run(
-            "asof", **files, on="time", by="key", direction=direction, verify=True,
+            "asof", **files, time="time", on="key", direction=direction, verify=True,
             output=tmp_path / "o.parquet",
         )  # fmt: skip
         assert code == 0
@@ -184,7 +184,7 @@ def test_whole_numbers_beyond_64_bits_stay_different(tmp_path, numbers, ending):
         else:
             path.write_text("".join(json.dumps({"t": 1, "id": n}) + "\n" for n in numbers))
     files = {"left": tmp_path / f"l.{ending}", "right": tmp_path / f"r.{ending}"}
-    join = {**files, "order": "t", "equal": "id", "rows": 10, "device": "software:"}
+    join = {**files, "time": "t", "on": "id", "rows": 10, "device": "software:"}
     assert run("join", **join, output=tmp_path / "o.parquet") == 0
     table = pq.read_table(tmp_path / "o.parquet")
     assert not pa.types.is_floating(table.schema.field("id").type)
@@ -302,7 +302,7 @@ def test_options_tell_how_a_csv_is_written(tmp_path, options, text):
 def test_an_option_that_cannot_be_read_is_named(tmp_path, capsys, option, words):
     (tmp_path / "l.csv").write_text("t,id\n1,2\n")
     files = {"left": tmp_path / "l.csv", "right": tmp_path / "l.csv", "output": tmp_path / "o.csv"}
-    assert run("asof", **files, on="t", csv_option=option) == 2
+    assert run("asof", **files, time="t", csv_option=option) == 2
     assert re.search(words, capsys.readouterr().err)
     assert not (tmp_path / "o.csv").exists()
 
@@ -319,7 +319,7 @@ def test_options_need_a_csv_file_and_do_not_repeat(tmp_path, capsys):
 def test_text_keeps_identifiers_apart(tmp_path):
     (tmp_path / "l.csv").write_text("t,id\n1,007\n2,7\n")
     join = {"left": tmp_path / "l.csv", "right": tmp_path / "l.csv", "device": "software:"}
-    join |= {"order": "t", "equal": "id", "rows": 5, "output": tmp_path / "o.parquet"}
+    join |= {"time": "t", "on": "id", "rows": 5, "output": tmp_path / "o.parquet"}
     for option, pairs in (([], 4), (["text=id"], 2)):
         assert run("join", **join, csv_option=option) == 0
         assert pq.read_table(tmp_path / "o.parquet").num_rows == pairs
@@ -339,11 +339,11 @@ def test_an_error_about_a_type_names_the_cell_that_made_it_text(tmp_path, capsys
     path.write_text(text)
     (tmp_path / "r.csv").write_text("t,k\n1,a\n")
     files = {"left": path, "right": tmp_path / "r.csv", "output": tmp_path / "o.parquet"}
-    assert run("asof", **files, on="t") == 2
+    assert run("asof", **files, time="t") == 2
     assert cell.format(path) in capsys.readouterr().err
-    assert run("join", **files, order="t", rows=3, device="software:") == 2
+    assert run("join", **files, time="t", rows=3, device="software:") == 2
     assert cell.format(path) in capsys.readouterr().err
-    assert run("join", **files, order="k:t", rows=3, device="software:") == 2
+    assert run("join", **files, time="k:t", rows=3, device="software:") == 2
     assert "column 'k' of" in capsys.readouterr().err
     counted = {"input": path, "output": tmp_path / "o.parquet", "time": "t", "window": 3}
     assert run("aggregate", **counted, aggregate="n=count") == 2
@@ -355,7 +355,7 @@ def test_keys_of_text_and_of_numbers_say_why_they_differ(tmp_path, capsys):
     (tmp_path / "l.csv").write_text("t,k\n1,5\n2,six\n")
     (tmp_path / "r.csv").write_text("t,k\n1,5\n")
     files = {"left": tmp_path / "l.csv", "right": tmp_path / "r.csv"}
-    join = {**files, "order": "t", "equal": "k", "rows": 3, "device": "software:"}
+    join = {**files, "time": "t", "on": "k", "rows": 3, "device": "software:"}
     assert run("join", **join, output=tmp_path / "o.csv") == 2
     assert "because of 'six' in row 1" in capsys.readouterr().err
     assert run("join", **join, output=tmp_path / "o.csv", csv_option="text=k") == 0
@@ -419,7 +419,7 @@ def test_parquet_files_of_one_input_may_differ_in_types_and_order(tmp_path, is_s
         pq.write_table(table, tmp_path / "in" / f"{number}.parquet")
     pq.write_table(PARQUET[0], tmp_path / "r.parquet")
     join = {"left": tmp_path / "in", "right": tmp_path / "r.parquet", "device": "software:"}
-    join |= {"order": "t", "equal": "k", "rows": 9, "output": tmp_path / "o.parquet"}
+    join |= {"time": "t", "on": "k", "rows": 9, "output": tmp_path / "o.parquet"}
     assert run("join", **join, **({"sorted": True} if is_sorted else {"verify": True})) == 0
     table = pq.read_table(tmp_path / "o.parquet")
     pairs = sorted(zip(table["t"].to_pylist(), table["k"].to_pylist(), strict=True))
@@ -432,7 +432,7 @@ def test_parquet_files_without_a_common_type_are_refused(tmp_path, capsys, is_so
     for number, keys in enumerate(([1, 2**62], ["a", "b"], [0.5, 1.5])):
         pq.write_table(pa.table({"t": [1, 2], "k": keys}), tmp_path / "in" / f"{number}.parquet")
     join = {"left": tmp_path / "in", "right": tmp_path / "in", "device": "software:"}
-    join |= {"order": "t", "rows": 9, "output": tmp_path / "o.parquet"}
+    join |= {"time": "t", "rows": 9, "output": tmp_path / "o.parquet"}
     join |= {"sorted": True} if is_sorted else {}
     assert run("join", **join) == 2
     assert "Column 'k' is string in file" in capsys.readouterr().err
@@ -464,7 +464,7 @@ def test_the_folders_of_hive_become_columns(tmp_path, ending):
     one = tmp_path / "in" / "day=2024-01-01" / "city=New%20York" / f"part.{ending}"
     assert read_input(one, "t", is_sorted=False).column_names == ["t"]
     join = {"left": tmp_path / "in", "right": tmp_path / "in", "device": "software:"}
-    join |= {"order": "t", "equal": "day", "rows": 9, "sorted": True}
+    join |= {"time": "t", "on": "day", "rows": 9, "sorted": True}
     assert run("join", **join, output=tmp_path / "o.parquet") == 0
     assert pq.read_table(tmp_path / "o.parquet").num_rows == 5
 
@@ -477,7 +477,7 @@ def test_a_pattern_is_the_files_that_it_matches(tmp_path, capsys):
     with pytest.raises(UsageError, match=r"Pattern '.*' has no files"):
         files_of(place / "no*.csv")
     files = {"left": place / "part-?.csv", "right": place / "part-0.csv"}
-    assert run("asof", **files, on="t", output=place / "part-2.csv") == 2
+    assert run("asof", **files, time="t", output=place / "part-2.csv") == 2
     assert "--output" in capsys.readouterr().err
     assert (place / "part-2.csv").read_text() == "t\n3\n"
 
@@ -507,13 +507,13 @@ def test_names_with_a_colon_are_written_with_a_backslash(tmp_path, capsys):
     files = {"left": tmp_path / "l.csv", "right": tmp_path / "r.csv"}
     out = {"output": tmp_path / "o.parquet"}
     equal = [r"k\::k\:", r"k\:"]
-    assert run("join", **files, **out, order=r"at\:utc", equal=equal, rows=5, device="software:",
+    assert run("join", **files, **out, time=r"at\:utc", on=equal, rows=5, device="software:",
                band=r"at\:utc:at\:utc:-1:1") == 0  # fmt: skip
     assert pq.read_table(tmp_path / "o.parquet").num_rows == 2
-    assert run("asof", **files, **out, on=r"at\:utc:at\:utc", by=r"k\:") == 0
-    counted = {"time": "at:utc", "by": "k:", "window": 5, "aggregate": "n=count:k:"}
+    assert run("asof", **files, **out, time=r"at\:utc:at\:utc", on=r"k\:") == 0
+    counted = {"time": "at:utc", "on": "k:", "window": 5, "aggregate": "n=count:k:"}
     assert run("aggregate", input=tmp_path / "l.csv", **out, **counted) == 0
-    assert run("asof", **files, **out, on="at:utc:at:utc") == 2
+    assert run("asof", **files, **out, time="at:utc:at:utc") == 2
     assert r"a colon in a name is written \:" in capsys.readouterr().err
 
 
@@ -562,7 +562,7 @@ def test_int96_of_several_files_have_one_unit_or_are_refused(tmp_path, capsys, i
     int96(place / "a.parquet", t=pa.array([start], pa.timestamp("us")))
     int96(place / "b.parquet", t=pa.array([far], pa.timestamp("us")))
     files = {"left": place, "right": place, "output": tmp_path / "o.parquet"}
-    more = {"order": "t", "within": "1d", "device": "software:"}
+    more = {"time": "t", "within": "1d", "device": "software:"}
     more |= {"sorted": True} if is_sorted else {}
     assert run("join", **files, **more) == 0
     times = pq.read_table(tmp_path / "o.parquet")["t"].to_pylist()

@@ -324,13 +324,13 @@ def test_commands_and_pipelines_write_the_same(tmp_path, capsys, ending):
     pq.write_table(table, tmp_path / "l.parquet")
     pq.write_table(table.select(["t"]), tmp_path / "r.parquet")
     inputs = ["--left", str(tmp_path / "l.parquet"), "--right", str(tmp_path / "r.parquet")]
-    asof = ["asof", *inputs, "--on", "t"]
+    asof = ["asof", *inputs, "--time", "t"]
     join = [
         "join",
         *inputs,
-        "--order",
+        "--time",
         "t",
-        "--equal",
+        "--on",
         "t",
         "--within",
         "1",

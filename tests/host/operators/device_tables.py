@@ -40,7 +40,7 @@ AGGREGATES = {
 
 
 def query(window=6, advance=2, keys=("item",), **changes):
-    given = {"time": "time", "window": window, "advance": advance, "keys": keys}
+    given = {"time": "time", "window": window, "advance": advance, "on": keys}
     return AggregateQuery(**{**given, "aggregates": AGGREGATES, **changes})
 
 
@@ -87,7 +87,7 @@ def on_device(device, asked, schema=SCHEMA, *, deadline=None):
                 time,
                 values,
                 device=device,
-                keyed=bool(asked.keys),
+                keyed=bool(asked.on),
                 deadline=deadline or Deadline(),
             )
         )
@@ -109,7 +109,7 @@ def cases_beyond(draw, column):
     """Cases as of :func:`cases`, of which most have rows that the small accelerator refuses."""
     asked, pieces, how, watermarks = draw(cases(least=35, most=50))
     if column == "name":
-        asked = replace(asked, keys=("name",))
+        asked = replace(asked, on=("name",))
     begin = draw(st.integers(0, 20))
     changed, at = [], 0
     for piece in pieces:
@@ -130,7 +130,7 @@ def agree_going_on(device, case, tell):
 
     def windows(time, values):
         made.append(
-            DeviceWindows(time, values, device=device, keyed=bool(asked.keys), deadline=Deadline())
+            DeviceWindows(time, values, device=device, keyed=bool(asked.on), deadline=Deadline())
         )
         host = HostWindows(time, values)
         return DeviceThenHost(made[0], host, time.advance // time.pane, tell)

@@ -34,8 +34,8 @@ WINDOWS = st.tuples(st.integers(1, 12), st.integers(1, 12)).map(
 )
 
 
-def query(window=10, advance=None, keys=("item",), **changes):
-    given = {"time": "time", "window": window, "advance": advance, "keys": keys}
+def query(window=10, advance=None, on=("item",), **changes):
+    given = {"time": "time", "window": window, "advance": advance, "on": on}
     return AggregateQuery(**{**given, "aggregates": AGGREGATES, **changes})
 
 
@@ -51,7 +51,7 @@ def expected(table, asked):
         time=asked.time,
         window=asked.window,
         advance=asked.advance,
-        keys=asked.keys,
+        keys=asked.on,
         aggregates=[(one.function, one.column) for one in asked.aggregates.values()],
     )
     return [tuple("NaN" if value != value else value for value in row) for row in rows]
@@ -127,7 +127,7 @@ def test_floats_that_are_equal_are_one_key():
     table = pa.table(
         {"time": [0] * 6, "weight": pa.array(weights, pa.float64(), from_pandas=False)}
     )
-    asked = query(keys=["weight"], aggregates={"n": "count"})
+    asked = query(on=["weight"], aggregates={"n": "count"})
     work = WindowAggregation(table.schema, asked)
     got = rows_of([work.last_rows(table.to_batches()[0])])
     assert str(got[1][2]) == "0.0"
@@ -148,7 +148,7 @@ def test_floats_that_are_equal_are_one_key():
 )
 def test_boundaries_have_the_type_of_the_column(dtype, window, advance, time, units):
     spans = [span if isinstance(span, int) else parse_duration(span) for span in (window, advance)]
-    asked = query(*spans, keys=(), aggregates={"n": "count"})
+    asked = query(*spans, on=(), aggregates={"n": "count"})
     plain = pa.int32() if dtype == pa.date32() else pa.int64()
     table = pa.table({"time": pa.array([time], plain).cast(dtype)})
     result = WindowAggregation(table.schema, asked).last_rows(table.to_batches()[0])
@@ -170,7 +170,7 @@ def test_least_and_greatest_keep_the_type_of_their_column():
     }
     table = pa.table(columns)
     aggregates = {f"{f}_{name}": (f, name) for name in list(columns)[1:] for f in ("min", "max")}
-    asked = query(window=2, keys=(), aggregates=aggregates)
+    asked = query(window=2, on=(), aggregates=aggregates)
     result = WindowAggregation(table.schema, asked).last_rows(table.to_batches()[0])
     assert [result.schema.field(name).type for name in ("min_day", "max_flag", "min_small")] == [
         pa.date32(), pa.bool_(), pa.int8(),
@@ -185,7 +185,7 @@ def test_least_and_greatest_keep_the_type_of_their_column():
 def test_sums_are_exact_beyond_64_bits_and_refused_only_if_they_end_there():
     most = (1 << 63) - 1
     table = pa.table({"time": [0, 1, 2, 10], "x": [most, most, -most, 7]})
-    asked = query(keys=(), aggregates={"total": "sum:x", "mean": "mean:x"})
+    asked = query(on=(), aggregates={"total": "sum:x", "mean": "mean:x"})
     work = WindowAggregation(table.schema, asked)
     for batch in table.to_batches(max_chunksize=1):
         work.more_rows(batch)
@@ -198,7 +198,7 @@ def test_sums_are_exact_beyond_64_bits_and_refused_only_if_they_end_there():
 def test_keys_of_encoded_columns_come_back_as_they_were():
     names = pa.array(["b", "a", None, "b"]).dictionary_encode()
     table = pa.table({"time": [0, 1, 2, 3], "name": names, "d": [Decimal("1.5")] * 4})
-    asked = query(keys=("name", "d"), aggregates={"n": "count", "d_n": "count:d"})
+    asked = query(on=("name", "d"), aggregates={"n": "count", "d_n": "count:d"})
     result = WindowAggregation(table.schema, asked).last_rows(table.to_batches()[0])
     assert result.column("name").type == names.type
     assert result.column("name").to_pylist() == ["a", "b", None]
@@ -210,7 +210,7 @@ def test_keys_of_encoded_columns_come_back_as_they_were():
     [
         ({"time": "when"}, UnknownColumnError, "There is no column 'when' in the input table"),
         ({"time": "name"}, UnsupportedTypeError, "Column 'name' has type string"),
-        ({"keys": ["what"]}, UnknownColumnError, "There is no column 'what'"),
+        ({"on": ["what"]}, UnknownColumnError, "There is no column 'what'"),
         ({"aggregates": {"a": "sum:what"}}, UnknownColumnError, "There is no column 'what'"),
         ({"aggregates": {"a": "sum:name"}}, UnsupportedTypeError, "integers, floats (for a sum"),
         ({"aggregates": {"a": "min:name"}}, UnsupportedTypeError, "(for min or max)"),
@@ -230,7 +230,7 @@ def test_windows_of_a_temporal_column_are_durations_of_whole_units():
         (Duration(5), "is no whole number of the units of column 'time' (timestamp[s], 1s)"),
     ):
         with pytest.raises(UsageError) as caught:
-            WindowAggregation(schema, query(window, keys=(), aggregates={"n": "count"}))
+            WindowAggregation(schema, query(window, on=(), aggregates={"n": "count"}))
         assert message in str(caught.value)
 
 
@@ -264,7 +264,7 @@ def test_rows_without_a_place_in_time_are_refused_by_name():
         WindowAggregation(rows.schema, asked).more_rows(rows)
     wide = pa.RecordBatch.from_pydict({"time": [0], "x": pa.array([1 << 63], pa.uint64())})
     with pytest.raises(KeyRangeError, match=r"of 64 bits; sum fewer rows, or ask for the mean"):
-        WindowAggregation(wide.schema, query(keys=(), aggregates={"s": "sum:x"})).last_rows(wide)
+        WindowAggregation(wide.schema, query(on=(), aggregates={"s": "sum:x"})).last_rows(wide)
 
 
 EDGE = 1 << 63

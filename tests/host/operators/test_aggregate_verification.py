@@ -10,7 +10,7 @@ from host.query.queries import AggregateQuery
 from tests.host.operators.by_rows import SCHEMA, tables
 
 ASKED = AggregateQuery(
-    time="time", window=6, advance=2, keys=("item", "weight"),
+    time="time", window=6, advance=2, on=("item", "weight"),
     aggregates={"n": "count", "total": "sum:price", "mean": "mean:weight", "low": "min:weight",
                 "high": "max:price"},
 )  # fmt: skip

@@ -78,10 +78,10 @@ def test_tables_are_joined_as_the_reference_says(
 ):
     named = [("name", "name_"), ("place", "place_")]
     query = AsofQuery(
-        on=("time", "time"),
-        by=[named[key] for key in keys],
+        time="time",
+        on=[named[key] for key in keys],
         direction=direction,
-        tolerance=None if tolerance is None else tolerance * TIMES[kind][2],
+        within=None if tolerance is None else tolerance * TIMES[kind][2],
         allow_exact_matches=exact,
         how=how,
     )
@@ -105,21 +105,21 @@ def test_tables_are_joined_as_the_reference_says(
 def test_units_of_time_are_brought_to_one():
     left = pa.table({"t": pa.array([1_500, 2_500], pa.timestamp("ms"))})
     right = pa.table({"u": pa.array([1, 2, 3], pa.timestamp("s"))})
-    query = AsofQuery(on=("t", "u"), direction="forward", tolerance=parse_duration("500ms"))
+    query = AsofQuery(time=("t", "u"), direction="forward", within=parse_duration("500ms"))
     assert AsofJoin(left, right, query).rows[1].tolist() == [1, 2]
-    query = AsofQuery(on=("t", "u"), direction="forward", tolerance=parse_duration("499ms"))
+    query = AsofQuery(time=("t", "u"), direction="forward", within=parse_duration("499ms"))
     assert AsofJoin(left, right, query).rows[1].tolist() == [NO_ROW, NO_ROW]
 
 
 def test_an_empty_side_leaves_every_left_row_alone():
     left = pa.table({"t": [3, 1]})
     right = pa.table({"t": pa.array([], pa.int64()), "y": pa.array([], pa.int64())})
-    join = AsofJoin(left, right, AsofQuery(on=("t", "t"), direction="nearest"))
+    join = AsofJoin(left, right, AsofQuery(time="t", direction="nearest"))
     assert join.table().to_pylist() == [
         {"t": 1, "t_right": None, "y": None},
         {"t": 3, "t_right": None, "y": None},
     ]
-    assert AsofJoin(right, left, AsofQuery(on=("t", "t"))).table().num_rows == 0
+    assert AsofJoin(right, left, AsofQuery(time="t")).table().num_rows == 0
 
 
 TIMED = pa.table({"t": [1, 2], "k": ["a", "b"]})
@@ -129,15 +129,33 @@ STAMPED = pa.table({"t": pa.array([1, 2], pa.timestamp("s"))})
 @pytest.mark.parametrize(
     ("left", "right", "given", "error", "said"),
     [
-        (TIMED, TIMED, {"on": ("t", "time")}, UnknownColumnError, "no column 'time' in the right"),
-        (TIMED, TIMED, {"by": [("k", "key")]}, UnknownColumnError, "no column 'key' in the right"),
+        (
+            TIMED,
+            TIMED,
+            {"time": ("t", "time")},
+            UnknownColumnError,
+            "no column 'time' in the right",
+        ),
+        (TIMED, TIMED, {"on": [("k", "key")]}, UnknownColumnError, "no column 'key' in the right"),
         (TIMED, STAMPED, {}, UsageError, "left.t.*cannot be compared with.*cast one of them"),
-        (TIMED, TIMED, {"by": [("k", "t")]}, UsageError, "left.k.*cannot be compared"),
-        (TIMED, TIMED, {"on": ("k", "k")}, UnsupportedTypeError, "left.k.*string.*cast it"),
-        (TIMED, TIMED, {"tolerance": timedelta(1)}, UsageError, "The tolerance 1d is a duration"),
-        (STAMPED, STAMPED, {"tolerance": 5}, UsageError, "The tolerance 5 is a plain number"),
-        (TIMED, TIMED, {"tolerance": -1}, UsageError, "must not be negative, but is -1"),
-        (TIMED, TIMED, {"tolerance": 1.5}, UsageError, "a whole number.*not 1.5"),
+        (TIMED, TIMED, {"on": [("k", "t")]}, UsageError, "left.k.*cannot be compared"),
+        (TIMED, TIMED, {"time": "k"}, UnsupportedTypeError, "left.k.*string.*cast it"),
+        (
+            TIMED,
+            TIMED,
+            {"within": timedelta(1)},
+            UsageError,
+            "The distance 1d is a duration",
+        ),
+        (
+            STAMPED,
+            STAMPED,
+            {"within": 5},
+            UsageError,
+            "The distance 5 is a plain number",
+        ),
+        (TIMED, TIMED, {"within": -1}, UsageError, "at least 0, or .*not -1"),
+        (TIMED, TIMED, {"within": 1.5}, UsageError, "a whole number.*not 1.5"),
         (TIMED, TIMED, {"how": "full"}, UsageError, "'left' .* or 'inner' .*not 'full'"),
         (TIMED, TIMED, {"direction": "up"}, UsageError, "direction must be.*not 'up'"),
         (TIMED, pa.table({"t": [1, None]}), {}, NullOrderError, "null in row 1"),
@@ -153,16 +171,16 @@ STAMPED = pa.table({"t": pa.array([1, 2], pa.timestamp("s"))})
 )
 def test_what_cannot_be_joined_is_named(left, right, given, error, said):
     with pytest.raises(error, match=said):
-        AsofJoin(left, right, AsofQuery(**{"on": ("t", "t"), **given}))
+        AsofJoin(left, right, AsofQuery(**{"time": "t", **given}))
 
 
 def test_the_query_says_what_it_finds():
-    query = AsofQuery(on=("t", "u"), by=[("k", "l")], tolerance=5, how="inner")
+    query = AsofQuery(time=("t", "u"), on=[("k", "l")], within=5, how="inner")
     assert str(query) == (
         "inner as-of join: the last right row with right.u <= left.t and left.k = right.l, "
         "at most 5 away"
     )
-    query = AsofQuery(on=("t", "u"), direction="forward", allow_exact_matches=False)
+    query = AsofQuery(time=("t", "u"), direction="forward", allow_exact_matches=False)
     assert "the first right row with right.u > left.t" in str(query)
 
 
@@ -172,7 +190,7 @@ def test_the_query_says_what_it_finds():
 def test_keys_are_numbered_from_zero_to_less_than_there_are_rows(keys):
     """Those that lie close together without a search for equal ones."""
     left, right = (pa.table({"t": [0, 1, 2, 3], "k": keys[::step]}) for step in (1, -1))
-    sides = encode_sides(left, right, AsofQuery(on=("t", "t"), by=[("k", "k")]))
+    sides = encode_sides(left, right, AsofQuery(time="t", on="k"))
     codes = [sides.left.key.tolist(), sides.right.key.tolist()]
     assert codes[0] == codes[1][::-1]
     assert len(set(codes[0])) == len(set(keys)) == len(set(zip(codes[0], keys, strict=True)))

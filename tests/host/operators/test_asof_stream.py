@@ -21,10 +21,10 @@ KEYS = st.none() | st.sampled_from("ab")
 ROW = st.tuples(st.integers(0, 1), st.integers(-9, 9), KEYS, st.integers(0, 3).map(bool))
 QUERY = st.builds(
     lambda keyed, direction, tolerance, exact, how: AsofQuery(
-        on=("t", "u"),
-        by=[("k", "l")] if keyed else [],
+        time=("t", "u"),
+        on=[("k", "l")] if keyed else [],
         direction=direction,
-        tolerance=tolerance,
+        within=tolerance,
         allow_exact_matches=exact,
         how=how,
     ),
@@ -103,13 +103,13 @@ def test_only_what_rows_to_come_can_need_is_kept(direction, tolerance, waiting, 
     rows = [(1, time, "ab"[time % 2], True) for time in range(100)]
     rows += [(0, time, "c", True) for time in range(101)]
     rows.sort(key=lambda row: row[1])
-    query = AsofQuery(on=("t", "u"), by=[("k", "l")], direction=direction, tolerance=tolerance)
+    query = AsofQuery(time=("t", "u"), on=[("k", "l")], direction=direction, within=tolerance)
     stream = AsofStream(LEFT, RIGHT, query)
     stream.rows_in_order(*tables(rows))
     assert (stream.waiting.num_rows, stream.kept.num_rows) == (waiting, kept)
 
 
 def test_what_does_not_suit_is_refused_before_any_row():
-    query = AsofQuery(on=("t", "u"), tolerance=timedelta(seconds=5))
-    with pytest.raises(UsageError, match="The tolerance 5s is a duration"):
+    query = AsofQuery(time=("t", "u"), within=timedelta(seconds=5))
+    with pytest.raises(UsageError, match="The distance 5s is a duration"):
         AsofStream(LEFT, RIGHT, query)

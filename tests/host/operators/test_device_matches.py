@@ -16,11 +16,12 @@ from host.errors import AcceleratorLimitError, WindowOverflowError
 from host.operators.matches import aggregate_matches
 from host.operators.verification import reference_pairs
 from host.pipeline import Pipeline
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.reference.window import CountWindow, TimeWindow
 from host.session.join import join_tables
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
+from tests.windows import over
 
 #: Three cores, of which two together hold an odd number of tuples.
 PARAMETERS = JoinParameters(
@@ -79,7 +80,7 @@ def expected(left, right, query):
 
 
 def check(device, left, right, window):
-    query = JoinQuery(terms=TERMS, order=("t", "t"), window=window)
+    query = Query(band=TERMS, time="t", **over(window))
     wanted = expected(left, right, query)
     asked = dict(AGGREGATES)
     if any(row["large"] is not None and row["large"] >= 1 << 63 for row in wanted):
@@ -129,7 +130,7 @@ def test_a_pipeline_asks_the_same_device(modelled):
     right = pa.Table.from_pylist(
         [{"t": 0, "x": 0, "k": "a", "v": 3}, {"t": 2, "x": 1, "k": "a", "v": 4}], SCHEMA
     )
-    query = JoinQuery(terms=TERMS, order=("t", "t"), window=TimeWindow(9))
+    query = Query(band=TERMS, time="t", within=9)
     result = Pipeline.of_table(left).join_aggregate(
         Pipeline.of_table(right), query, {"n": "count", "total": "sum:v"}, modelled
     )
@@ -151,20 +152,20 @@ def right_rows(*values, **columns):
          "from 0 to 128 need 8 bits, .* has 7.* generate it with --value-bits 8"),
         ({"n": "count"}, right_rows(*[0] * 60), {}, WindowOverflowError,
          "side S .right. outgrew the capacity of 51 tuples with its tuple number 51"),
-        ({"n": "count"}, right_rows(0), {"window": TimeWindow(900)}, None, ""),
-        ({"n": "count"}, right_rows(0, t=600), {"window": TimeWindow(900)}, AcceleratorLimitError,
+        ({"n": "count"}, right_rows(0), {"within": 900}, None, ""),
+        ({"n": "count"}, right_rows(0, t=600), {"within": 900}, AcceleratorLimitError,
          "times of 11 bits, but the accelerator's timestamps have 10; .* --timestamp-bits 11"),
         ({"s": "sum:f"}, right_rows(0).append_column("f", pa.array([0.5])), {},
          AcceleratorLimitError, "Column 'f' holds floats, but the accelerator adds up integers"),
         ({"n": "count"}, right_rows(0).append_column("f", pa.array([0.5])),
-         {"terms": (Term("f", "f", -0.25, 0.25),)}, AcceleratorLimitError,
+         {"band": {"f": (-0.25, 0.25)}}, AcceleratorLimitError,
          "must be compared once more by their rows, but the accelerator sends no pairs"),
     ],
 )  # fmt: skip
 def test_what_it_cannot_do_is_told_before_it_is_sent(
     modelled, aggregates, right, changes, kind, message
 ):
-    query = JoinQuery(**{"terms": TERMS, "order": ("t", "t"), "window": TimeWindow(99), **changes})
+    query = Query(**{"band": TERMS, "time": "t", "within": 99, **changes})
     left = right_rows(0).select(["t", "x", "k"]).append_column("f", pa.array([0.5]))
     if kind is None:
         assert aggregate_matches(left, right, query, aggregates, modelled)["n"].to_pylist() == [1]
@@ -174,7 +175,7 @@ def test_what_it_cannot_do_is_told_before_it_is_sent(
 
 
 def test_a_join_of_pairs_is_refused(modelled):
-    query = JoinQuery(terms=TERMS, order=("t", "t"), window=TimeWindow(9))
+    query = Query(band=TERMS, time="t", within=9)
     with pytest.raises(AcceleratorLimitError, match="is a join aggregate, which sends what the"):
         join_tables(right_rows(0), right_rows(0), query, modelled)
     with pytest.raises(AcceleratorLimitError, match="and no pairs; ask `aggregate_matches`"):

@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, UsageError, open_device
+from host import UsageError, open_device
 from host.devices import Device
 from host.engine.asof import AsofSearch, Times
 from host.errors import AcceleratorLimitError
 from host.operators.asof_tables import AsofJoin, DeviceRows
 from host.protocol.manifest import Manifest
-from host.query.queries import AsofQuery, JoinQuery, Term
+from host.query.queries import AsofQuery, Query
 from host.reference.arrivals import Side
 from host.reference.asof import Direction, reference_asof
 from host.session.join import Join
@@ -155,7 +155,7 @@ def test_results_come_while_the_device_has_words_to_take(modelled):
     """Each part is what a search on the host finds for its left rows, in their order."""
     left, right = many_rows(60_000)
     for how in ("left", "inner"):
-        query = AsofQuery(on=("t", "t"), by=[("ka", "kb")], tolerance=40, how=how)
+        query = AsofQuery(time="t", on=[("ka", "kb")], within=40, how=how)
         device = Few(modelled)
         join = AsofJoin(left, right, query, device)
         taken, parts = [], []
@@ -173,7 +173,7 @@ def test_results_come_while_the_device_has_words_to_take(modelled):
 
 def test_a_reader_of_results_may_stop(modelled):
     left, right = many_rows(60_000)
-    query = AsofQuery(on=("t", "t"), by=[("ka", "kb")], tolerance=40)
+    query = AsofQuery(time="t", on=[("ka", "kb")], within=40)
     device = Few(modelled)
     batches = AsofJoin(left, right, query, device).batches()
     first = next(batches)
@@ -186,21 +186,21 @@ def test_a_reader_of_results_may_stop(modelled):
 def test_tables_are_joined_on_a_device(simulated):
     trades = pa.table({"time": [3, 1, 2], "symbol": ["a", "b", None], "price": [1, 2, 3]})
     quotes = pa.table({"at": [1, 2, 2], "symbol": ["a", "a", None], "bid": [5, 6, 7]})
-    query = AsofQuery(on=("time", "at"), by=[("symbol", "symbol")], how="inner")
+    query = AsofQuery(time=("time", "at"), on="symbol", how="inner")
     join = AsofJoin(trades, quotes, query, simulated)
     assert join.table().select(["price", "bid"]).to_pylist() == [{"price": 1, "bid": 6}]
     # A row with a null key has no key, so it is not sent.
     assert (join.found_by.counters["tuples_r"], join.found_by.counters["tuples_s"]) == (2, 2)
-    without_keys = AsofJoin(trades, quotes, AsofQuery(on=("time", "at")), simulated)
+    without_keys = AsofJoin(trades, quotes, AsofQuery(time=("time", "at")), simulated)
     assert without_keys.table()["bid"].to_pylist() == [5, 7, 7]
     assert AsofJoin(trades[:0], quotes, query, simulated).table().num_rows == 0
 
 
 def test_more_keys_than_a_field_holds_are_an_error(simulated):
     keys = pa.table({"t": np.arange(300), "k": np.arange(300)})
-    query = AsofQuery(on=("t", "t"), by=[("k", "k")])
+    query = AsofQuery(time="t", on="k")
     with pytest.raises(
-        UsageError, match="'left.by' holds 300 distinct.*build a bundle whose field"
+        UsageError, match="'left.key' holds 300 distinct.*build a bundle whose field"
     ):
         AsofJoin(keys, keys, query, simulated).table()
 
@@ -216,8 +216,6 @@ def test_a_chain_of_cores_is_refused(monkeypatch, modelled):
 
 def test_newest_matches_are_for_inner_joins(modelled):
     rows = pa.table({"f0": [1]})
-    query = JoinQuery(
-        terms=(Term("f0", "f0"),), order=("f0", "f0"), window=CountWindow(1), how="left"
-    )
+    query = Query(on="f0", time="f0", rows=1, how="left")
     with pytest.raises(UsageError, match="how must be 'inner', not 'left'"):
         Join(rows, rows, query, modelled, newest_of=Side.R)

@@ -165,7 +165,7 @@ def test_outputs_that_are_the_reductions_are_taken():
             "Column 'weight' has floats, but accelerators reduce integers",
         ),
         (
-            query(keys=("price",), aggregates={"n": "count"}),
+            query(on=("price",), aggregates={"n": "count"}),
             [{"price": price} for price in range(14)],
             AcceleratorLimitError,
             "at least 14 distinct keys, but the accelerator has room for 13; group by fewer",

@@ -5,8 +5,7 @@ import pytest
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.matches import require_matches
 from host.protocol.manifest import JoinAggregateManifest, Manifest, join_manifest
-from host.query.queries import Aggregate, JoinQuery, Term
-from host.reference.window import TimeWindow
+from host.query.queries import Aggregate, Query, Term
 from tests.host.operators.test_device_matches import PARAMETERS
 from tests.host.small_bundles import write_manifest
 
@@ -22,7 +21,7 @@ def manifest(tmp_path_factory):
 
 
 def checked(manifest, terms, *asked):
-    query = JoinQuery(terms=terms, order=("t", "t"), window=TimeWindow(5))
+    query = Query(band=terms, time="t", within=5)
     aggregates = {f"a{at}": Aggregate.of(one) for at, one in enumerate(asked)}
     return require_matches(SCHEMA, SCHEMA, query, aggregates, manifest)
 

@@ -13,12 +13,13 @@ from host.errors import KeyRangeError, UnknownColumnError, UnsupportedTypeError,
 from host.operators import matches
 from host.operators.matches import aggregate_matches
 from host.operators.verification import reference_pairs
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, TimeWindow
+from tests.windows import over
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int16()), ("v", pa.int32()), ("w", pa.float64())])
-BAND = JoinQuery(terms=(Term("x", "x", -2, 1),), order=("t", "t"), window=TimeWindow(5))
+BAND = Query(band=[("x", "x", -2, 1)], time="t", within=5)
 AGGREGATES = {
     "n": "count", "values": "count:v", "total": "sum:v", "low": ("min", "v"), "high": "max:w",
     "mean": "mean:v",
@@ -80,11 +81,11 @@ WINDOWS = {
 @given(left=tables(), right=tables())
 def test_each_left_row_has_the_aggregates_of_its_matches(terms, window, left, right):
     terms, window = TERMS[terms], WINDOWS[window]
-    query = JoinQuery(terms=terms, order=("t", "t"), window=window, how=JoinType.FULL)
+    query = Query(band=terms, time="t", **over(window), how=JoinType.FULL)
     with open_device("software:") as device, pytest.MonkeyPatch.context() as patch:
         patch.setattr(matches, "_PIECE", 5)
         result = aggregate_matches(left, right, query, AGGREGATES, device)
-    inner = JoinQuery(terms=query.terms, order=query.order, window=window)
+    inner = Query(band=query.terms, time=query.time, **over(window))
     assert result.to_pylist() == expected(left, right, inner)
     assert result.schema.names == [*SCHEMA.names, *AGGREGATES]
 
@@ -133,9 +134,7 @@ def test_no_pair_is_seen_of_matches_that_are_many(keys, band):
     )
     left = columns_of(rng, count, keys(rng, count))
     reach = 5 if band else 0
-    query = JoinQuery(
-        terms=(Term("x", "x", -reach, reach),), order=("t", "t"), window=TimeWindow(1 << 21)
-    )
+    query = Query(band=[("x", "x", -reach, reach)], time="t", within=1 << 21)
     wanted = {"n": "count", "total": "sum:v", "mean": "mean:f", "low": "min:v", "high": "max:f"}
     began = process_time()
     with open_device("software:") as device:
@@ -155,7 +154,7 @@ def test_no_pair_is_seen_of_matches_that_are_many(keys, band):
 def test_a_float_that_is_no_number_is_only_in_the_sums_of_its_matches(values):
     right = pa.table({"t": [0, 1, 2, 3], "x": [0] * 4, "f": values})
     left = pa.table({"t": [0, 1, 2, 3], "x": [0] * 4})
-    query = JoinQuery(terms=(EQUAL,), order=("t", "t"), window=TimeWindow(0))
+    query = Query(band=(EQUAL,), time="t", within=0)
     with open_device("software:") as device:
         result = aggregate_matches(left, right, query, {"total": "sum:f"}, device)
     assert repr(result.column("total").to_pylist()) == repr(values)
@@ -165,7 +164,7 @@ def test_sums_are_exact_until_64_bits_cannot_hold_them():
     top = (1 << 63) - 1
     right = pa.table({"t": [0, 1, 2], "x": [0, 0, 0], "v": [top, top, -top]})
     left = pa.table({"t": [1, 2], "x": [0, 0]})
-    query = JoinQuery(terms=(EQUAL,), order=("t", "t"), window=TimeWindow(1))
+    query = Query(band=(EQUAL,), time="t", within=1)
     with open_device("software:") as device:
         wide = replace(query, window=TimeWindow(2))
         result = aggregate_matches(left, right, wide, {"total": "sum:v"}, device)

@@ -61,7 +61,7 @@ def software():
 def test_pairs_are_those_of_the_reference(software, left, right, kind, touching, keyed):
     tables = table(left, LEFT, kind), table(right, RIGHT, kind)
     by = [("k", "k")] if keyed else []
-    query = overlap_query(tables, LEFT, RIGHT, by=by, touching=touching)
+    query = overlap_query(tables, LEFT, RIGHT, on=by, touching=touching)
     found = join_tables(*tables, query, software).table
     if not keyed:
         left, right = ([(*row[:2], 0) for row in rows] for rows in (left, right))

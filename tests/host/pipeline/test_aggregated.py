@@ -12,7 +12,7 @@ from host.query.queries import AggregateQuery
 from tests.host.operators.by_rows import SCHEMA, tables
 
 ASKED = AggregateQuery(
-    time="time", window=6, advance=2, keys=("item",),
+    time="time", window=6, advance=2, on=("item",),
     aggregates={"n": "count", "total": "sum:price"},
 )  # fmt: skip
 

@@ -76,7 +76,7 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path):
 def test_a_join_of_folders_is_the_join_of_their_rows(tmp_path, is_sorted, ending):
     left, right = random_parts(2, 3, 30), random_parts(3, 2, 30)
     base = [
-        "join", "--order", "t", "--equal", "k", "--within", "4", "--device", "software:",
+        "join", "--time", "t", "--on", "k", "--within", "4", "--device", "software:",
         *(["--sorted"] if is_sorted else []),
     ]  # fmt: skip
     places = [folder(tmp_path / "l", left, ending), folder(tmp_path / "r", right, ending)]
@@ -100,8 +100,8 @@ def test_a_streamed_join_names_the_file_that_is_not_sorted(tmp_path, capsys):
     place = folder(tmp_path / "l", [table([1, 2]), table([3, 1])])
     pq.write_table(table([1, 2, 3]), tmp_path / "r.parquet")
     arguments = [
-        "join", "--left", str(place), "--right", str(tmp_path / "r.parquet"), "--order", "t",
-        "--equal", "k", "--within", "4", "--device", "software:", "--sorted",
+        "join", "--left", str(place), "--right", str(tmp_path / "r.parquet"), "--time", "t",
+        "--on", "k", "--within", "4", "--device", "software:", "--sorted",
         "--output", str(tmp_path / "out.parquet"),
     ]  # fmt: skip
     assert main(arguments) == 2

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from host import CountWindow, TimeWindow, UsageError, open_device
+from host import UsageError, open_device
 from host.errors import FalseClaimError, NullOrderError, UnknownColumnError
 from host.pipeline import Pipeline
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.query.tables import output_schema
 from tests.host.tables import bundle, naive_join
 
@@ -49,8 +49,8 @@ def expected(left, right, query):
 
 
 QUERIES = [
-    JoinQuery(terms=[Term("x", "x", -1, 1)], order=("t", "t"), window=CountWindow(9)),
-    JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(3)),
+    Query(band=[("x", "x", -1, 1)], time="t", rows=9),
+    Query(on="x", time="t", within=3),
 ]
 
 
@@ -153,7 +153,7 @@ def test_ranges_of_a_file_tell_how_wide_the_values_are(device, tmp_path):
     assert side.execution().traits.ranges["x"] == (10**15, 10**15 + 99)
     assert side.select(y="x").execution().traits.ranges == {"y": (10**15, 10**15 + 99)}
     assert side.update("x", abs).execution().traits.ranges == {"t": (0, 99)}
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(50))
+    query = Query(on="x", time="t", rows=50)
     assert side.join(side, query, device).count() == 100
 
 
@@ -177,7 +177,7 @@ def test_sorted_pipelines_are_merged():
 def test_mistakes_are_named(device):
     table = table_of([(1, 1)])
     side = Pipeline.of_table(table)
-    missing = JoinQuery(terms=[], order=("t", "z"), window=CountWindow(1))
+    missing = Query(time=("t", "z"), rows=1)
     with pytest.raises(UnknownColumnError, match="'z'"):
         side.join(side, missing, device).collect()
     nulls = Pipeline.of_table(pa.table({"t": pa.array([None, 1]), "x": [1, 2], "row": [0, 1]}))

@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, open_device
+from host import open_device
 from host.pipeline import Pipeline
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.runtime import Governor, Quantity, Quantum, Scheduler
 
 ROWS = 50_000
-QUERY = JoinQuery(terms=(Term("x", "x"),), order=("t", "t"), window=CountWindow(9), sorted=True)
+QUERY = Query(on="x", time="t", rows=9, sorted=True)
 
 
 def side(number):

@@ -8,7 +8,7 @@ from host.devices.software import SoftwareDevice
 from host.protocol.cells import Cell
 from host.protocol.codecs import WordCodec
 from host.protocol.configuration import configuration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.session.join import join_tables
 from tests.host.tables import bundle, manifest_of, naive_join
 
@@ -45,8 +45,8 @@ def test_a_period_beyond_the_words_is_the_longest_one(tmp_path, bits, beyond):
     shape = {"keys": (f"x{bits - 1}",), "sub_window": 8, "probe_bits": 2}
     times, keys = np.arange(40), np.arange(40) % 5
     left, right = (pa.table({"t": times, "k": keys}) for _ in "rs")
-    query = JoinQuery(
-        terms=(Term("k", "k", 0, 0),), order=("t", "t"), window=CountWindow(20),
+    query = Query(
+        band=[("k", "k", 0, 0)], time="t", rows=20,
         ordering=Ordering.relaxed((1 << bits) + beyond),
     )  # fmt: skip
     with SoftwareDevice(bundle(tmp_path, **shape)) as device:
@@ -75,7 +75,7 @@ def test_bounds_beyond_all_differences_are_open_or_empty(tmp_path, engine, bits)
     with SoftwareDevice(place) as device:
         for low, high in [(low, high) for low in (None, *ends) for high in (None, *ends)]:
             terms = (Term("k", "k", low, high),)
-            query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(20))
+            query = Query(band=terms, time="t", rows=20)
             found = join_tables(left, right, query, device).table
             pairs = list(zip(found["t"].to_pylist(), found["t_right"].to_pylist(), strict=True))
             assert sorted(pairs) == sorted(naive_join(left, right, query)), (low, high)

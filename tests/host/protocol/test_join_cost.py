@@ -5,11 +5,11 @@ import pytest
 
 from hdl.manifest import describe
 from hdl.presets import PRESETS
-from host import CountWindow, Ordering, TimeWindow
+from host import Ordering
 from host.cli.join import cost
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.protocol.manifest import Manifest
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 
 
 def manifest_of(preset):
@@ -55,12 +55,12 @@ def test_a_latency_is_told_with_what_it_consists_of():
 
 def test_an_explanation_tells_cycles_and_latency_where_windows_are_known():
     device = SimpleNamespace(uri="sim:demo", manifest=manifest_of("demo"))
-    query = JoinQuery(order=("t", "t"), window=CountWindow(1_600))
+    query = Query(time="t", rows=1_600)
     cycles, latency = cost(query, device, (8_000, 8_000))
     assert cycles.startswith("cycles   at least 9")
     assert cycles.endswith(" cycles, more where many rows match")
     assert latency.startswith("latency  1")
-    timed = JoinQuery(order=("t", "t"), window=TimeWindow(9))
+    timed = Query(time="t", within=9)
     assert cost(timed, device, (8_000, 8_000)) == []
     software = SimpleNamespace(uri="software:demo", manifest=device.manifest)
     assert cost(query, software, (8_000, 8_000)) == []

@@ -6,7 +6,8 @@ from hdl.presets import PRESETS
 from host import CountWindow, Ordering, TimeWindow
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, match_passes
 from host.protocol.manifest import JoinAggregateManifest
-from host.query.queries import JoinQuery
+from host.query.queries import Query
+from tests.windows import over
 
 MANIFEST = JoinAggregateManifest.from_dict(
     describe(PRESETS["demo-join-aggregate"], "", verilog_file="")
@@ -15,7 +16,7 @@ SIZE = JoinSize((80_000, 80_000), (4_000, 4_000))
 
 
 def asked(window):
-    return JoinQuery(order=("t", "t"), window=window)
+    return Query(time="t", **over(window))
 
 
 def test_a_window_of_time_is_met_on_both_sides_in_one_pass():

@@ -10,8 +10,7 @@ from host.__main__ import main
 from host.errors import UsageError
 from host.files.reading import read_table
 from host.files.writing import write_table
-from host.query.queries import JoinQuery, OnFailure
-from host.reference.window import CountWindow
+from host.query.queries import OnFailure, Query
 from tests.host.failing_device import gated
 from tests.host.small_bundles import write_manifest
 
@@ -29,9 +28,9 @@ def test_an_unknown_name_is_refused():
 @pytest.mark.parametrize("policy", ["report", "replay"])
 def test_an_adaptive_ordering_cannot_survive_a_failure(policy):
     with pytest.raises(UsageError, match="An adaptive ordering does not go with on_failure"):
-        JoinQuery(
-            order=("t", "t"),
-            window=CountWindow(3),
+        Query(
+            time="t",
+            rows=3,
             ordering=Ordering.adaptive(8, Queue(4, Fraction(1, 2))),
             on_failure=policy,
         )
@@ -52,8 +51,8 @@ def test_the_command_says_what_failed(tmp_path, capsys, policy, code, words):
     for path in paths[:2]:
         write_table(table.to_batches(), table.schema, path)
     arguments = [
-        "join", "--left", paths[0], "--right", paths[1], "--output", paths[2], "--order", "t",
-        "--equal", "x", "--rows", "30", "--on-failure", policy,
+        "join", "--left", paths[0], "--right", paths[1], "--output", paths[2], "--time", "t",
+        "--on", "x", "--rows", "30", "--on-failure", policy,
     ]  # fmt: skip
     assert main([*arguments, "--device", f"tests.host.failing_device:{bundle},120,1"]) == code
     assert words in capsys.readouterr().err

@@ -5,12 +5,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, open_device
+from host import open_device
 from host.devices import Device
 from host.devices.software import SOFTWARE_MANIFEST
 from host.pipeline import Pipeline
 from host.protocol.manifest import Manifest
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.runtime import BUFFER_BYTES, Governor, Quantity, Requirements
 from host.session.join import LEAST_RESULT_WORDS, LEAST_STAGED_WORDS
 
@@ -24,7 +24,7 @@ def tables():
     ]
 
 
-QUERY = JoinQuery(terms=(Term("x", "x"),), order=("t", "t"), window=CountWindow(100), sorted=True)
+QUERY = Query(on="x", time="t", rows=100, sorted=True)
 
 
 class Slow(Device):

@@ -26,13 +26,14 @@ from host.devices.software import SoftwareDevice
 from host.devices.waiting import Finished
 from host.operators.verification import compare_pairs, reference_pairs
 from host.protocol.codecs import WordCodec
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.control import AdaptivePrecision
 from host.session.join import Join
 from host.session.restart import result_decoder
 from host.session.staging import Staging
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import bundle, naive_join
+from tests.windows import over
 
 SCAN = JoinParameters(
     cores=2, sub_window=256, probes=16, timestamp_bits=24, probe_bits=6, fan_in=2,
@@ -139,7 +140,7 @@ def test_whatever_is_measured_the_answer_and_its_order_are_as_promised(bundles, 
         st.sampled_from([InputRate(0.3), InputRate(0.02), Latency(300), Queue(60, 0.2)])
     )
     ordering = Ordering.adaptive(most, hold, interval=data.draw(st.integers(1, 300)))
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=window, ordering=ordering)
+    query = Query(on="x", time="t", **over(window), ordering=ordering)
     paces = data.draw(
         st.lists(st.tuples(st.integers(0, 60), st.integers(0, 4)), min_size=1, max_size=20)
     )
@@ -163,8 +164,8 @@ def test_changes_do_happen_in_the_test_above(bundles):
     paces = ((pace, 4) for n in count() for pace in (1 + 60 * (n // 200 % 2),))
     rng = np.random.default_rng(5)
     left, right = table(rng, 3000, 3000), table(rng, 3000, 3000)
-    query = JoinQuery(
-        terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(15),
+    query = Query(
+        on="x", time="t", rows=15,
         ordering=Ordering.adaptive(12, InputRate(0.1), interval=100),
     )  # fmt: skip
     with Ticking(bundles["groups"], paces) as device:
@@ -179,8 +180,8 @@ def test_changes_do_happen_in_the_test_above(bundles):
 def test_a_join_that_is_cut_after_a_change_leaves_the_device_usable(bundles):
     rng = np.random.default_rng(6)
     left, right = table(rng, 900, 900), table(rng, 900, 900)
-    query = JoinQuery(
-        terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(15),
+    query = Query(
+        on="x", time="t", rows=15,
         ordering=Ordering.adaptive(12, InputRate(0.1), interval=50),
     )  # fmt: skip
     with Ticking(bundles["groups"], ((1 + n % 50, 4) for n in count())) as device:
@@ -199,8 +200,8 @@ def test_a_device_without_a_clock_keeps_the_first_period(bundles):
     rng = np.random.default_rng(7)
     left, right = table(rng, 2000, 2000), table(rng, 2000, 2000)
     for most, first in ((2, 2), (8, 8), (12, 8)):
-        query = JoinQuery(
-            terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(15),
+        query = Query(
+            on="x", time="t", rows=15,
             ordering=Ordering.adaptive(most, InputRate(0.1), interval=1),
         )  # fmt: skip
         with open_device(f"software:{bundles['groups']}") as device:
@@ -358,8 +359,8 @@ def growing(rows, before, after):
 def test_a_rate_is_held_again_after_the_window_has_grown(simulator, hold):
     rows = 16_000
     left, right = growing(rows, 16, 256)
-    query = JoinQuery(
-        terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(WINDOW), sorted=True,
+    query = Query(
+        on="x", time="t", within=WINDOW, sorted=True,
         ordering=Ordering.adaptive(16, hold, interval=INTERVAL),
     )  # fmt: skip
     with open_device(simulator) as inner:
@@ -390,8 +391,8 @@ def test_a_queue_of_the_required_rate_never_outgrows_its_bound(simulator):
     """Reckoned from the counters of the device after every exchange, not from measurements."""
     left, right = growing(16_000, 16, 256)
     bound = 8_000
-    query = JoinQuery(
-        terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(WINDOW), sorted=True,
+    query = Query(
+        on="x", time="t", within=WINDOW, sorted=True,
         ordering=Ordering.adaptive(16, Queue(bound, RATE), interval=INTERVAL),
     )  # fmt: skip
     with open_device(simulator) as inner:
@@ -436,8 +437,8 @@ def test_a_latency_is_held_as_stamps_show_it(simulator, latency):
     left, right = (
         pa.table({"t": np.arange(rows), "x": rng.integers(0, 1000, rows)}) for _ in range(2)
     )
-    query = JoinQuery(
-        terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(256), sorted=True,
+    query = Query(
+        on="x", time="t", rows=256, sorted=True,
         ordering=Ordering.adaptive(64, Latency(latency), interval=INTERVAL),
     )  # fmt: skip
     with open_device(simulator) as inner:

@@ -7,13 +7,14 @@ import pytest
 
 from host import CountWindow, TimeWindow, open_device
 from host.operators.verification import reference_pairs
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.reference.types import JoinType
 from host.session import execution
 from host.session.join import Join
 from host.session.staging import LEAST_TUPLES
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle
+from tests.windows import over
 
 #: Three cores with windows of 60 tuples, which other files simulate as well.
 INDEX = PARAMETERS["index, two in a word"]
@@ -39,7 +40,7 @@ def rows(seed, count=ROWS):
 
 def joined(device, window, count=ROWS, how="left"):
     """Join two tables with a band; return the entries that were read, after comparing all pairs."""
-    query = JoinQuery(terms=(Term("x", "x", -2, 2),), order=("t", "t"), window=window, how=how)
+    query = Query(band=[("x", "x", -2, 2)], time="t", **over(window), how=how)
     tables = rows(1, count), rows(2, count)
     join = Join(*tables, query, device, record=True)
     for _ in join.batches():

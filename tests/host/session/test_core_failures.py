@@ -8,11 +8,12 @@ import pytest
 from host import CountWindow, Ordering, TimeWindow
 from host.errors import CoreFailureError, UsageError
 from host.operators.verification import reference_pairs
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.session.join import Join
 from sim.failures.expectation import arrivals, without_lost
 from tests.host.failing_device import FailingDevice, gated
 from tests.host.small_bundles import write_manifest
+from tests.windows import over
 
 ROWS = 300
 
@@ -34,7 +35,7 @@ def tables(seed, rows=ROWS):
 def query_of(window, *, low=-1, high=1, **options):
     """Return the query for rows of both tables whose values are close."""
     terms = (Term("x", "x", low, high),)
-    return JoinQuery(terms=terms, order=("t", "t"), window=window, **options)
+    return Query(band=terms, time="t", **over(window), **options)
 
 
 def pairs_of(join):

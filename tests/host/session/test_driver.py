@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, Ordering, TimeWindow, UsageError, open_device
+from host import Ordering, UsageError, open_device
 from host.devices import Device, Exchange
 from host.devices.waiting import Deadline
 from host.errors import CapacityError, DeviceTimeoutError, IllegalWordError, WindowOverflowError
@@ -16,11 +16,12 @@ from host.operators.verification import compare_pairs, reference_pairs
 from host.protocol.codecs import WordCodec
 from host.protocol.segments import largest_window
 from host.query.quantities import parse_duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.query.tables import output_schema
 from host.session.join import Join, join_tables
 from sim.scenarios import illegal_word
 from tests.host.tables import bundle, naive_join
+from tests.windows import over
 
 SHAPES = {
     "one core": {"cores": 1, "sub_window": 64, "probes": 1},
@@ -58,15 +59,16 @@ def rows_of(result):
 
 
 QUERIES = {
-    "band": JoinQuery(terms=[Term("x", "x", -1, 2)], order=("t", "t"), window=CountWindow(15)),
-    "equality": JoinQuery(
-        terms=[Term("name", "name"), Term("x", "x", None, 1)],
-        order=("t", "t"),
-        window=TimeWindow(4),
+    "band": Query(band=[("x", "x", -1, 2)], time="t", rows=15),
+    "equality": Query(
+        on="name",
+        band=[("x", "x", None, 1)],
+        time="t",
+        within=4,
     ),
-    "last row": JoinQuery(order=("t", "t"), window=CountWindow(1)),
-    "same time": JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(0)),
-    "none": JoinQuery(terms=[Term("x", "x", 100, None)], order=("t", "t"), window=CountWindow(9)),
+    "last row": Query(time="t", rows=1),
+    "same time": Query(on="x", time="t", within=0),
+    "none": Query(band=[("x", "x", 100, None)], time="t", rows=9),
 }
 
 
@@ -111,7 +113,7 @@ def test_order_batches_and_buffers_do_not_depend_on_their_sizes(bundles, data):
 def test_a_join_with_pandas_of_its_own_making_agrees():
     rng = np.random.default_rng(5)
     left, right = random_table(rng, 3000, 10**5), random_table(rng, 3000, 10**5)
-    query = JoinQuery(terms=[Term("name", "name")], order=("t", "t"), window=TimeWindow(500))
+    query = Query(on="name", time="t", within=500)
     with open_device("software:") as device:
         result = join_tables(left, right, query, device)
     both = (
@@ -129,9 +131,7 @@ def test_other_orderings_have_the_same_results(bundles, ordering):
     rng = np.random.default_rng(9)
     left, right = random_table(rng, 200), random_table(rng, 200)
     query = QUERIES["band"]
-    relaxed = JoinQuery(
-        terms=query.terms, order=query.order, window=query.window, ordering=ordering
-    )
+    relaxed = Query(band=query.terms, time=query.time, **over(query.window), ordering=ordering)
     for shape in SHAPES:
         with open_device(f"software:{bundles[shape]}") as device:
             result = join_tables(left, right, relaxed, device)
@@ -141,7 +141,7 @@ def test_other_orderings_have_the_same_results(bundles, ordering):
 def test_strict_order_is_by_the_later_row_then_by_the_earlier_one(bundles):
     left = pa.table({"t": [1, 1, 2], "l": [0, 1, 2]})
     right = pa.table({"t": [1, 2, 2], "r": [0, 1, 2]})
-    query = JoinQuery(order=("t", "t"), window=CountWindow(9))
+    query = Query(time="t", rows=9)
     with open_device(f"software:{bundles['groups']}") as device:
         result = join_tables(left, right, query, device)
     # Arrivals: l0 l1 r0 l2 r1 r2.
@@ -154,7 +154,7 @@ def test_null_keys_match_nothing_but_count_as_rows():
     left = pa.table({"t": [1, 2, 3], "x": [1, None, None]})
     right = pa.table({"t": [4], "x": [1]})
     for rows, results in [(2, 0), (3, 1)]:
-        query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(rows))
+        query = Query(on="x", time="t", rows=rows)
         with open_device("software:") as device:
             assert join_tables(left, right, query, device).table.num_rows == results
 
@@ -165,10 +165,10 @@ def test_temporal_columns_and_durations():
     right = pa.table(
         {"at": pa.array([start + timedelta(minutes=m) for m in (29, 30, 31)], pa.timestamp("us"))}
     )
-    query = JoinQuery(
-        terms=[Term("at", "at", parse_duration("-1d"), parse_duration("-30min"))],
-        order=("at", "at"),
-        window=parse_duration("30min"),
+    query = Query(
+        band=[("at", "at", parse_duration("-1d"), parse_duration("-30min"))],
+        time="at",
+        within="30min",
     )
     with open_device("software:") as device:
         assert rows_of(join_tables(left, right, query, device)) == [(0, 1)]
@@ -184,7 +184,7 @@ def test_all_key_types_pass_through_unharmed():
         "real": pa.array([0.5, None]),
     }
     table = pa.table(columns)
-    query = JoinQuery(terms=[Term("t", "t")], order=("t", "t"), window=CountWindow(2), suffix="_2")
+    query = Query(on="t", time="t", rows=2, suffix="_2")
     with open_device("software:") as device:
         result = join_tables(table, table, query, device)
     assert result.table.schema == output_schema(table.schema, table.schema, "_2")
@@ -193,7 +193,7 @@ def test_all_key_types_pass_through_unharmed():
 
 def test_the_input_may_come_in_batches():
     table = pa.table({"t": [1, 2, 3]})
-    query = JoinQuery(order=("t", "t"), window=CountWindow(1), sorted=True)
+    query = Query(time="t", rows=1, sorted=True)
     with open_device("software:") as device:
         batches = table.to_batches(max_chunksize=1)
         reader = pa.RecordBatchReader.from_batches(table.schema, batches)
@@ -210,7 +210,7 @@ def test_a_name_that_clashes_even_with_the_suffix_is_an_error():
 
 def test_a_window_of_more_rows_than_the_device_holds_is_an_error(bundles):
     table = pa.table({"t": [1]})
-    query = JoinQuery(order=("t", "t"), window=CountWindow(61))
+    query = Query(time="t", rows=61)
     with open_device(f"software:{bundles['groups']}") as device:
         with pytest.raises(CapacityError, match=r"61 tuples.*60 tuples.*python -m sim build"):
             Join(table, table, query, device)
@@ -219,14 +219,14 @@ def test_a_window_of_more_rows_than_the_device_holds_is_an_error(bundles):
 def test_a_time_window_that_outgrows_the_device_names_side_capacity_and_row(bundles):
     left = pa.table({"t": [0]})
     right = pa.table({"t": np.r_[np.arange(100, 170)[::-1], 0]})
-    query = JoinQuery(order=("t", "t"), window=TimeWindow(64))
+    query = Query(time="t", within=64)
     with open_device(f"software:{bundles['groups']}") as device:
         with pytest.raises(WindowOverflowError, match=r"S \(right\).*60 tuples") as caught:
             Join(left, right, query, device)
     # Rows 69 … 0 come in this order; the sixty-first is row 9.
     assert caught.value.ordinal == 9
     assert caught.value.needed == 65
-    exact = JoinQuery(order=("t", "t"), window=TimeWindow(59))
+    exact = Query(time="t", within=59)
     with open_device(f"software:{bundles['groups']}") as device:
         assert rows_of(join_tables(left, right, exact, device)) == naive_join(left, right, exact)
 
@@ -265,7 +265,7 @@ class Frozen(Device):
 @pytest.mark.parametrize("deadline", [Deadline(cycles=10**5), Deadline(seconds=0.0)])
 def test_a_device_that_stands_still_is_an_error_with_its_counters(bundles, deadline):
     table = pa.table({"t": np.arange(50)})
-    query = JoinQuery(order=("t", "t"), window=CountWindow(3))
+    query = Query(time="t", rows=3)
     with open_device(f"software:{bundles['groups']}") as inner:
         join = Join(table, table, query, Frozen(inner), deadline=deadline)
         with pytest.raises(DeviceTimeoutError, match="cycles 77") as caught:
@@ -333,7 +333,7 @@ def test_verification_agrees_and_notices_a_difference():
 def test_the_oracle_of_these_tests_agrees_with_pandas_on_as_of_joins():
     rng = np.random.default_rng(6)
     left, right = random_table(rng, 80, 500, 0), random_table(rng, 80, 500, 0)
-    query = JoinQuery(order=("t", "t"), window=CountWindow(1))
+    query = Query(time="t", rows=1)
     pairs = naive_join(left, right, query)
     frame = pd.merge_asof(
         right.to_pandas().sort_values("t", kind="stable"),
@@ -356,7 +356,7 @@ class Overflowing(Frozen):
 
 def test_a_fault_that_the_device_reports_is_never_passed_over(bundles):
     table = pa.table({"t": np.arange(50)})
-    query = JoinQuery(order=("t", "t"), window=TimeWindow(3))
+    query = Query(time="t", within=3)
     with open_device(f"software:{bundles['groups']}") as inner:
         with pytest.raises(WindowOverflowError, match="side S outgrew"):
             join_tables(table, table, query, Overflowing(inner), trace=True)
@@ -376,7 +376,7 @@ class Disturbed(Frozen):
 
 def test_an_illegal_word_is_an_error_that_the_next_join_knows_nothing_of(bundles):
     table = pa.table({"t": np.arange(50)})
-    query = JoinQuery(order=("t", "t"), window=TimeWindow(3))
+    query = Query(time="t", within=3)
     with open_device(f"software:{bundles['groups']}") as inner:
         with pytest.raises(IllegalWordError, match="'frozen:' got an input word.*again") as caught:
             join_tables(table, table, query, Disturbed(inner))

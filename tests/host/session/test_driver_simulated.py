@@ -17,13 +17,14 @@ from host.operators.verification import compare_pairs, reference_pairs
 from host.pipeline import Pipeline
 from host.protocol.manifest import RoutedClock
 from host.protocol.segments import round_size
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.session.join import Join, join_tables
 from tests.halves import half
 from tests.host.session.test_driver import random_table
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import naive_join, naive_results
 from tests.sim.verilated.test_words import SHAPES as WORDS
+from tests.windows import over
 
 SCAN = JoinParameters(
     cores=3, sub_window=20, probes=4, lanes=2, timestamp_bits=16, probe_bits=4, fan_in=2,
@@ -77,7 +78,7 @@ def simulator(request, tmp_path_factory):
 def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, window, ordering):
     rng = np.random.default_rng(11)
     terms = [Term("x", "x", -1, 2), Term("name", "name")]
-    query = JoinQuery(terms=terms, order=("t", "t"), window=window, ordering=ordering)
+    query = Query(band=terms, time="t", **over(window), ordering=ordering)
     with open_device(simulator) as device:
         for left_rows, right_rows in [(300, 400), (0, 9), (30, 500), (0, 0)]:
             left = random_table(rng, left_rows, 700)
@@ -98,7 +99,7 @@ def test_an_inner_order_in_hardware_is_by_rounds_then_by_cores(simulator, rounds
     rng = np.random.default_rng(17)
     terms = [Term("x", "x", -2, 3)]
     ordering = Ordering.inner(rounds, in_hardware=True)
-    query = JoinQuery(terms=terms, order=("t", "t"), window=window, ordering=ordering)
+    query = Query(band=terms, time="t", **over(window), ordering=ordering)
     with open_device(simulator) as device:
         manifest = device.manifest
         size = round_size(manifest, rounds)
@@ -138,7 +139,7 @@ def test_the_simulated_accelerator_answers_any_type_as_a_loop_does(simulator, wi
     terms = [Term("x", "x", -1, 2), Term("name", "name")]
     with open_device(simulator) as device:
         for how in ("full", "left_semi", "left_anti"):
-            query = JoinQuery(terms=terms, order=("t", "t"), window=window, how=how)
+            query = Query(band=terms, time="t", **over(window), how=how)
             result = join_tables(left, right, query, device)
             rows = zip(*(rows.tolist() for rows in result.pairs), strict=True)
             found = [tuple(None if row < 0 else row for row in pair) for pair in rows]
@@ -148,7 +149,7 @@ def test_the_simulated_accelerator_answers_any_type_as_a_loop_does(simulator, wi
 def test_a_cut_join_leaves_the_device_usable(simulator):
     rng = np.random.default_rng(12)
     left, right = random_table(rng, 400), random_table(rng, 400)
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(60))
+    query = Query(on="x", time="t", rows=60)
     with open_device(simulator) as device:
         for cut in range(3):
             join = Join(left, right, query, device, record=True, batch_rows=64, buffer_rows=64)
@@ -167,7 +168,7 @@ def test_a_cut_join_leaves_the_device_usable(simulator):
 def test_latencies_are_cycles_between_acceptance_and_emission(simulator):
     rng = np.random.default_rng(13)
     left, right = random_table(rng, 200), random_table(rng, 200)
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(30))
+    query = Query(on="x", time="t", rows=30)
     with open_device(simulator) as device:
         result = join_tables(left, right, query, device, trace=True)
     latency = result.latency
@@ -181,7 +182,7 @@ def test_latencies_are_cycles_between_acceptance_and_emission(simulator):
 
 def test_few_cycles_are_spent_on_nothing(simulator):
     table = random_table(np.random.default_rng(14), 2000, 9)
-    query = JoinQuery(terms=[Term("x", "x", 50, 50)], order=("t", "t"), window=CountWindow(1))
+    query = Query(band=[("x", "x", 50, 50)], time="t", rows=1)
     with open_device(simulator) as device:
         result = join_tables(table, table, query, device)
     assert result.cycles < 2 * 4000
@@ -195,11 +196,11 @@ def test_files_are_joined_on_the_simulated_accelerator(simulator, tmp_path, caps
     command = [
         "join", "--left", str(tmp_path / "left.parquet"),
         "--right", str(tmp_path / "right.parquet"), "--output", str(tmp_path / "out.csv"),
-        "--order", "t", "--band", "x:x:-1:1", "--within", "12", "--device", simulator, "--verify",
+        "--time", "t", "--band", "x:x:-1:1", "--within", "12", "--device", simulator, "--verify",
     ]  # fmt: skip
     assert main(command) == 0
     assert "agree with the reference join" in capsys.readouterr().err
-    query = JoinQuery(terms=[Term("x", "x", -1, 1)], order=("t", "t"), window=TimeWindow(12))
+    query = Query(band=[("x", "x", -1, 1)], time="t", within=12)
     assert read_table(tmp_path / "out.csv").num_rows == len(naive_join(*tables.values(), query))
 
 
@@ -207,7 +208,7 @@ def test_the_answer_is_the_same_if_keys_are_known_to_be_distinct(simulator):
     rows = 40
     left = pa.table({"t": np.arange(rows), "x": np.arange(rows) % 8})
     right = pa.table({"t": np.arange(0, 8), "x": np.arange(8)})
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(50))
+    query = Query(on="x", time="t", within=50)
     answers = []
     with open_device(simulator) as device:
         for known in ([], ["x"], []):
@@ -235,7 +236,7 @@ def few_keys_and_a_band(rows, window, values):
         for _ in range(2)
     ]
     terms = [Term("key", "key"), Term("x", "x", -1, 1)]
-    return *tables, JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(window))
+    return *tables, Query(band=terms, time="t", rows=window)
 
 
 def check_few_keys_and_a_band(uri, rows, window, values, most):
@@ -274,7 +275,7 @@ def test_the_command_tells_what_the_cycles_take_in_hardware(simulator, tmp_path,
     told = []
     for device in (f"sim:{bundle}", simulator, f"software:{bundle}"):
         paths = [f"--{name}={tmp_path / 't.parquet'}" for name in ("left", "right")]
-        options = ["--order", "t", "--equal", "x", "--rows", "9", "--device", device]
+        options = ["--time", "t", "--on", "x", "--rows", "9", "--device", device]
         options += ["--sorted"] if inputs == "sorted" else []
         assert main(["join", *paths, *options, "--output", str(tmp_path / "out.parquet")]) == 0
         told.append(capsys.readouterr().err)

@@ -21,13 +21,14 @@ from host import (
 )
 from host.errors import UsageError, WindowOverflowError
 from host.query.cores import CoreControl
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.join import Join
 from host.session.records import CoreChange, CoreDecision
 from tests.host.session.test_adaptive_precision import Ticking
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import bundle, naive_join
+from tests.windows import over
 
 SHAPES = {
     "groups": {"cores": 3, "sub_window": 40, "probes": 8, "lanes": 2, "probe_bits": 4},
@@ -74,8 +75,8 @@ def table(rng, rows, span, keys=6):
 
 def query_of(window, elastic, ordering=None, **more):
     ordering = Ordering.outer() if ordering is None else ordering
-    return JoinQuery(
-        terms=[Term("x", "x")], order=("t", "t"), window=window, ordering=ordering,
+    return Query(
+        on="x", time="t", **over(window), ordering=ordering,
         elastic=elastic, **more,
     )  # fmt: skip
 

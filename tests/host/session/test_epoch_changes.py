@@ -11,13 +11,14 @@ import pytest
 
 from host import CountWindow, Epoch, Ordering, TimeWindow, open_device
 from host.errors import EpochError, UsageError
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.join import Join
 from tests.halves import half
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.session.test_segment_changes import SHAPES, WINDOWS, found, table
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import bundle, naive_join, naive_results
+from tests.windows import over
 
 ORDERINGS = [Ordering.outer(), Ordering.relaxed(3), Ordering.none()]
 
@@ -32,7 +33,7 @@ def bundles(tmp_path_factory):
 
 
 def query_over(window, **changes):
-    return JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=window, **changes)
+    return Query(on="x", time="t", **over(window), **changes)
 
 
 @st.composite

@@ -12,8 +12,8 @@ from itertools import permutations
 import pyarrow as pa
 import pytest
 
-from host import Epoch, TimeWindow, open_device
-from host.query.queries import JoinQuery, Term
+from host import Epoch, open_device
+from host.query.queries import Query
 from host.session.join import Join
 from tests.host.tables import bundle
 
@@ -32,10 +32,11 @@ STATES = {
     },
     "10:00": {("#pink", "09:00"): 13, ("#red", "09:00"): 13},  # windows that expire leave as output
 }  # fmt: skip
-QUERY = JoinQuery(
-    terms=[Term("tag", "tag"), Term("at", "begin", 0, None), Term("at", "at", None, 0)],
-    order=("at", "at"),
-    window=TimeWindow(60),
+QUERY = Query(
+    on="tag",
+    band=[("at", "begin", 0, None), ("at", "at", None, 0)],
+    time="at",
+    within=60,
 )
 
 

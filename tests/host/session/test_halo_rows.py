@@ -6,9 +6,10 @@ import pytest
 
 from host import CountWindow, TimeWindow, open_device
 from host.errors import UsageError
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.intake import TaggedLayout
 from host.session.join import Join
+from tests.windows import over
 
 SIDE = pa.schema([("t", pa.int64())])
 
@@ -29,7 +30,7 @@ def batches(halos, *, size=3, count=40):
 
 def joined(rows, window):
     layout = TaggedLayout(SIDE, SIDE, 1, halo="halo")
-    query = JoinQuery(terms=(), order=("t", "t"), window=window, sorted=True)
+    query = Query(time="t", **over(window), sorted=True)
     with open_device("software:") as device:
         join = Join.of_tagged(rows, layout, query, device)
         answer = [tuple(row.values()) for batch in join.batches() for row in batch.to_pylist()]
@@ -52,9 +53,7 @@ def test_pairs_whose_later_row_is_a_halo_row_are_left_out(window, size):
 def test_pairs_of_halo_rows_count_as_matches_and_rows_come_alone_where_they_are_to(how, window):
     # Left rows match right rows that are 3 later; times 4 to 9 have left rows only.
     rows = [(number % 2 if not 4 <= number <= 9 else 0, number) for number in range(24)]
-    query = JoinQuery(
-        terms=(Term("t", "t", -3, -3),), order=("t", "t"), window=window, sorted=True, how=how
-    )
+    query = Query(band=[("t", "t", -3, -3)], time="t", **over(window), sorted=True, how=how)
 
     def answer(halos, here):
         side, time = zip(*rows, strict=True)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from host import CountWindow, open_device
+from host import open_device
 from host.protocol.spread import field_hash, seeds
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.join import Join
 from host.session.staging import HashWatch
 from tests.host.simulated_bundle import simulated_bundle
@@ -106,7 +106,7 @@ def test_keys_of_one_bucket_are_slow_once(tmp_path):
         pa.table({"t": np.arange(3000), "x": generator.permutation(np.resize(keys, 3000))})
         for _ in range(2)
     )
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(WINDOW))
+    query = Query(on="x", time="t", rows=WINDOW)
     found = []
     with open_device(uri) as device:
         for _ in range(3):

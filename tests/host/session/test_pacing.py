@@ -9,10 +9,11 @@ import pytest
 
 from host import CountWindow, EnergyController, TimeWindow, UsageError, open_device
 from host.protocol.codecs import WordCodec
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.join import Join
 from tests.host.session.test_elastic_cores import Busy, cycled
 from tests.host.tables import bundle, naive_join
+from tests.windows import over
 
 CORES = {"cores": 3, "sub_window": 40, "probes": 2, "probe_bits": 4}
 
@@ -54,7 +55,7 @@ def tables(rng, rows, span):
 
 
 def query_of(window, elastic=None):
-    return JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=window, elastic=elastic)
+    return Query(on="x", time="t", **over(window), elastic=elastic)
 
 
 @settings(max_examples=15, deadline=None)

@@ -12,12 +12,13 @@ import pytest
 from host import CountWindow, InputRate, Ordering, TimeWindow, open_device
 from host.errors import UsageError, WindowOverflowError
 from host.query.cores import Segment
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.join import Join
 from tests.host.session.test_adaptive_precision import Ticking
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import bundle, naive_join
+from tests.windows import over
 
 SHAPES = {
     "groups": {"cores": 3, "sub_window": 40, "probes": 8, "lanes": 2, "probe_bits": 4},
@@ -86,7 +87,7 @@ def test_whichever_cores_store_the_answer_is_that_of_the_reference(bundles, data
     left, right = (table(rng, data.draw(st.integers(0, 200)), 500) for _ in range(2))
     window = data.draw(st.sampled_from(WINDOWS))
     ordering = data.draw(st.sampled_from(ORDERINGS))
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=window, ordering=ordering)
+    query = Query(on="x", time="t", **over(window), ordering=ordering)
     expected = sorted(naive_join(left, right, query))
     shape = data.draw(st.sampled_from(list(SHAPES)))
     paces = data.draw(st.lists(st.integers(0, 30), min_size=1, max_size=9))
@@ -122,7 +123,7 @@ class Rotating:
 def test_a_schedule_is_asked_while_the_join_runs(bundles, distance, rows):
     rng = np.random.default_rng(distance)
     left, right = table(rng, rows + 50, 3 * rows), table(rng, rows - 50, 3 * rows)
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(12))
+    query = Query(on="x", time="t", within=12)
     schedule = Rotating(5, distance)
     with open_device(f"software:{bundles['many']}") as device:
         join = Join(
@@ -145,7 +146,7 @@ def test_a_schedule_that_knows_nothing_yet_is_asked_again(bundles):
 
     rng = np.random.default_rng(3)
     left, right = table(rng, 20_000, 100_000), table(rng, 20_000, 100_000)
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=TimeWindow(12))
+    query = Query(on="x", time="t", within=12)
     with open_device(f"software:{bundles['groups']}") as device:
         join = Join(left, right, query, device, segments=Late(), buffer_rows=512)
         join.run()
@@ -157,9 +158,7 @@ def test_a_schedule_that_knows_nothing_yet_is_asked_again(bundles):
 def test_a_join_that_is_cut_leaves_no_turns_behind(bundles):
     rng = np.random.default_rng(6)
     left, right = table(rng, 900, 2700), table(rng, 900, 2700)
-    query = JoinQuery(
-        terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(60), ordering=Ordering.outer()
-    )
+    query = Query(on="x", time="t", rows=60, ordering=Ordering.outer())
     expected = sorted(naive_join(left, right, query))
     changed = [(place, [place % 3, (place + 1) % 3]) for place in range(0, 1800, 50)]
     with Ticking(bundles["groups"], ((1 + n % 50, 4) for n in count())) as device:
@@ -177,7 +176,7 @@ def test_a_join_that_is_cut_leaves_no_turns_behind(bundles):
 
 def test_a_join_without_changes_has_no_segments(bundles):
     rng = np.random.default_rng(1)
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(3))
+    query = Query(on="x", time="t", rows=3)
     with open_device(f"software:{bundles['groups']}") as device:
         join = Join(table(rng, 9, 9), table(rng, 9, 9), query, device)
         assert join.measured.segments == []
@@ -196,7 +195,7 @@ def test_a_join_without_changes_has_no_segments(bundles):
 )
 def test_wrong_cores_are_told_before_any_row_is_taken(bundles, segments, message):
     rng = np.random.default_rng(1)
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(50))
+    query = Query(on="x", time="t", rows=50)
     with (
         open_device(f"software:{bundles['groups']}") as device,
         pytest.raises(UsageError, match=message),
@@ -208,7 +207,7 @@ def test_a_core_that_gets_more_than_it_holds_is_an_overflow(bundles):
     """Each segment begins with its first core, which gets one tuple more than an even share."""
     left = pa.table({"t": np.arange(300), "x": np.zeros(300, np.int64)})
     right = pa.table({"t": np.arange(300), "x": np.zeros(300, np.int64)})
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(120))
+    query = Query(on="x", time="t", rows=120)
     with open_device(f"software:{bundles['groups']}") as device:
         Join(left, right, query, device).run()
         with pytest.raises(WindowOverflowError):
@@ -234,7 +233,7 @@ def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, data):
     left, right = (table(rng, data.draw(st.integers(0, 250)), 900) for _ in range(2))
     window = data.draw(st.sampled_from([CountWindow(1), CountWindow(15), TimeWindow(9)]))
     ordering = data.draw(st.sampled_from(ORDERINGS))
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=window, ordering=ordering)
+    query = Query(on="x", time="t", **over(window), ordering=ordering)
     expected = sorted(naive_join(left, right, query))
     with open_device(simulator) as device:
         for _ in range(2):

@@ -19,7 +19,7 @@ from host.errors import (
     WindowOverflowError,
 )
 from host.query.quantities import parse_duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from host.runtime import ExecStreamGraph, GraphError, Scheduler
 from host.runtime.source import ArrowSource, ArrowSourceParams
@@ -27,6 +27,7 @@ from host.session.intake import TaggedLayout
 from host.session.join import Join, JoinStream, add_join
 from host.session.params import JoinOptions, plan_join
 from tests.host.tables import bundle, naive_join
+from tests.windows import over
 
 SHAPES = {
     "one core": {"cores": 1, "sub_window": 64, "probes": 1},
@@ -111,7 +112,7 @@ QUERIES = {
 
 def query_of(name, **options):
     terms, window = QUERIES[name]
-    return JoinQuery(terms=terms, order=("t", "t"), window=window, sorted=True, **options)
+    return Query(band=terms, time="t", **over(window), sorted=True, **options)
 
 
 def rows_of(join):
@@ -233,9 +234,9 @@ def test_times_of_two_units_and_dates_meet():
     right = pa.table(
         {"at": pa.array([start + timedelta(minutes=m) for m in minutes], pa.timestamp("us"))}
     )
-    query = JoinQuery(
-        terms=[Term("at", "at", parse_duration("-30min"), parse_duration("0s"))],
-        order=("at", "at"), window=parse_duration("30min"), sorted=True,
+    query = Query(
+        band=[("at", "at", parse_duration("-30min"), parse_duration("0s"))],
+        time="at", within="30min", sorted=True,
     )  # fmt: skip
     with open_device("software:") as device:
         join = Join(
@@ -249,7 +250,7 @@ def test_times_of_two_units_and_dates_meet():
 
 def test_a_reader_can_be_joined_once_and_a_table_again():
     table = pa.table({"t": [1, 2, 3]})
-    query = JoinQuery(order=("t", "t"), window=CountWindow(1), sorted=True)
+    query = Query(time="t", rows=1, sorted=True)
     with open_device("software:") as device:
         join = Join(reader(table, table.to_batches()), table, query, device)
         assert sum(batch.num_rows for batch in join.batches()) == 5
@@ -257,7 +258,7 @@ def test_a_reader_can_be_joined_once_and_a_table_again():
             list(join.batches())
         with pytest.raises(UsageError, match="without any batch has no schema"):
             Join(iter([]), table, query, device)
-        unsorted = JoinQuery(order=("t", "t"), window=CountWindow(1))
+        unsorted = Query(time="t", rows=1)
         gathered = Join(reader(table, table.to_batches()), table, unsorted, device)
         for _ in range(2):
             assert sum(batch.num_rows for batch in gathered.batches()) == 5
@@ -276,7 +277,7 @@ def test_what_is_wrong_with_a_row_is_named_with_its_number_in_the_whole_stream(b
         return pa.table({"t": pa.array(times, pa.int64()), **columns})
 
     good = table(range(9))
-    query = JoinQuery(order=("t", "t"), window=TimeWindow(3), sorted=True)
+    query = Query(time="t", within=3, sorted=True)
     match = "'left.t' is null in row 5"
     fail(bundles, table([0, 1, 2, 3, 4, None]), good, query, NullOrderError, match)
     match = "'left.t': row 4 .* has 1 after 2"
@@ -290,16 +291,14 @@ def test_what_is_wrong_with_a_row_is_named_with_its_number_in_the_whole_stream(b
     crowd = table([0, *[7] * 61])
     error = fail(bundles, crowd, good, query, WindowOverflowError, r"R \(left\).*60 tuples")
     assert error.ordinal == 61
-    wide = JoinQuery(order=("t", "t"), window=CountWindow(61), sorted=True)
+    wide = Query(time="t", rows=61, sorted=True)
     fail(bundles, good, good, wide, CapacityError, "61 tuples")
 
 
 def test_a_value_beyond_a_given_range_is_named_and_nothing_wrong_is_emitted(bundles):
     left = pa.table({"t": range(6), "x": [1 << 40, (1 << 40) + 1, None, 1 << 40, 0, 1]})
     right = pa.table({"t": range(6), "x": [1 << 40] * 6})
-    query = JoinQuery(
-        terms=[Term("x", "x", -1, 1)], order=("t", "t"), window=CountWindow(9), sorted=True
-    )
+    query = Query(band=[("x", "x", -1, 1)], time="t", rows=9, sorted=True)
     ranges = ({"x": (1 << 40, (1 << 40) + 9)}, {"x": (1 << 40, (1 << 40) + 9)})
     match = "'left.x' holds 0 in row 4"
     error = fail(bundles, left, right, query, KeyRangeError, match, ranges=ranges)
@@ -325,7 +324,7 @@ def test_more_distinct_values_of_a_stream_than_a_field_has_codes_are_told_apart(
     left = pa.table({"t": times, "k": [value(i) for i in range(count)], "x": [0] * count})
     right = pa.table({"t": times, "k": [value(i + 256) for i in range(count)], "x": [0] * count})
     terms = [Term("x", "x", -1, 1), Term("k", "k")]
-    query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(9), sorted=True, how=how)
+    query = Query(band=terms, time="t", rows=9, sorted=True, how=how)
     with (
         open_device(f"software:{bundles['groups']}") as device,
         open_device("software:") as wide,
@@ -343,8 +342,8 @@ def test_ranges_and_steps_let_wide_columns_into_narrow_fields(bundles):
     start = 1_700_000_000_000_000_000
     times = [start + 10**9 * second for second in range(50)]
     left = pa.table({"t": times, "x": [10**12 + 10**9 * (i % 7) for i in range(50)]})
-    query = JoinQuery(
-        terms=[Term("x", "x", -(10**9), 10**9)], order=("t", "t"), window=TimeWindow(5 * 10**9),
+    query = Query(
+        band=[("x", "x", -(10**9), 10**9)], time="t", within=5 * 10**9,
         sorted=True,
     )  # fmt: skip
     known = {"t": (start, start + 10**15, 10**9), "x": (10**12, 10**12 + 10**10, 10**9)}
@@ -379,8 +378,8 @@ def endless(rng, rows, batch, spread=3, values=6):
 ])  # fmt: skip
 def test_rows_are_forgotten_however_long_the_stream_is(bundles, window, shift, ordering):
     rows, batch = 40_000, 100
-    query = JoinQuery(
-        terms=[Term("x", "x", shift, shift)], order=("t", "t"), window=window, sorted=True,
+    query = Query(
+        band=[("x", "x", shift, shift)], time="t", **over(window), sorted=True,
         ordering=ordering,
     )  # fmt: skip
     kept, results = [], 0
@@ -423,9 +422,9 @@ def test_one_copy_is_made_of_every_batch_that_is_staged(bundles):
         )
         for _ in range(2)
     )
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(4), sorted=True)
-    named = JoinQuery(
-        terms=[Term("x", "x"), Term("name", "name")], order=("t", "t"), window=CountWindow(4),
+    query = Query(on="x", time="t", rows=4, sorted=True)
+    named = Query(
+        on=["x", "name"], time="t", rows=4,
         sorted=True,
     )  # fmt: skip
     with open_device(f"software:{bundles['groups']}") as device:
@@ -462,7 +461,7 @@ def test_columns_of_64_bits_match_as_whole_numbers_do(data):
     left, right = sides
     distance = data.draw(st.integers(-2, 2))
     terms = [Term("x", "x", distance, distance + data.draw(st.integers(0, 3)))]
-    query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(99), sorted=True)
+    query = Query(band=terms, time="t", rows=99, sorted=True)
     readers = [reader(table, table.to_batches(max_chunksize=2)) for table in sides]
     with open_device("software:") as device:
         join = Join(*readers, query, device, record=True)
@@ -474,13 +473,13 @@ def test_order_columns_of_64_bits_are_exact(bundles):
     times = [-(1 << 63), -(1 << 63) + 1, -(1 << 63) + 9]
     left = pa.table({"t": pa.array(times, pa.int64())})
     late = pa.table({"t": pa.array([(1 << 64) - 9, (1 << 64) - 1], pa.uint64())})
-    query = JoinQuery(order=("t", "t"), window=TimeWindow(8), sorted=True)
+    query = Query(time="t", within=8, sorted=True)
     with open_device(f"software:{bundles['groups']}") as device:
         for table in (left, late):
             join = Join(reader(table, table.to_batches()), table, query, device, record=True)
             list(join.batches())
             assert rows_of(join) == naive_join(table, table, query)
-    counted = JoinQuery(order=("t", "t"), window=CountWindow(2), sorted=True)
+    counted = Query(time="t", rows=2, sorted=True)
     fail(bundles, left, late, counted, KeyRangeError, "too far apart")
 
 
@@ -488,7 +487,7 @@ def test_a_graph_of_ones_own_can_have_a_join_of_tagged_rows(bundles):
     left = pa.table({"t": [1, 2], "x": [1, 1]})
     right = pa.table({"t": [1, 3], "x": [1, 2]})
     both, layout = tagged(left, right)
-    query = JoinQuery(terms=[Term("x", "x", -1, 0)], order=("t", "t"), window=TimeWindow(2))
+    query = Query(band=[("x", "x", -1, 0)], time="t", within=2)
     with open_device(f"software:{bundles['seven']}") as device:
         graph = ExecStreamGraph(3)
         source = ArrowSource()
@@ -511,7 +510,7 @@ def test_a_tagged_stream_needs_one_input_and_the_order_of_arrival(bundles):
     left, right = pa.table({"t": [5, 6]}), pa.table({"t": [1]})
     both, layout = tagged(left, right)
     backwards = both.take([1, 2, 0])
-    query = JoinQuery(order=("t", "t"), window=TimeWindow(2))
+    query = Query(time="t", within=2)
     with open_device(f"software:{bundles['one core']}") as device:
         join = Join.of_tagged(iter(backwards.to_batches(max_chunksize=1)), layout, query, device)
         with pytest.raises(DisorderError, match=r"'right\.t': row 0 .* has 1 after 6"):
@@ -534,9 +533,7 @@ def test_every_batch_may_have_a_dictionary_of_its_own(bundles):
         for i, pair in enumerate(words)
     ]
     plain = pa.table({"t": range(8), "word": [word for pair in words for word in pair]})
-    query = JoinQuery(
-        terms=[Term("word", "word")], order=("t", "t"), window=CountWindow(9), sorted=True
-    )
+    query = Query(on="word", time="t", rows=9, sorted=True)
     with open_device(f"software:{bundles['groups']}") as device:
         join = Join(iter(batches), iter(batches), query, device, record=True, batch_rows=3)
         result = pa.Table.from_batches(list(join.batches()), schema=join.schema)
@@ -551,7 +548,7 @@ def test_ranges_may_be_times_and_dates(bundles):
     second = 1_000_000
     known = {"at": (start, start + timedelta(hours=18), second)}
     terms = [Term("at", "at", parse_duration("-5min"), parse_duration("5min"))]
-    query = JoinQuery(terms=terms, order=("t", "t"), window=CountWindow(9), sorted=True)
+    query = Query(band=terms, time="t", rows=9, sorted=True)
     with open_device(f"software:{bundles['groups']}") as device:
         join = Join(
             iter(table.to_batches()), table, query, device, ranges=(known, known), record=True

@@ -9,8 +9,7 @@ import pytest
 from hdl.bundle import generate
 from host.devices.simulated import SimulatedDevice
 from host.errors import CoreFailureError
-from host.query.queries import JoinQuery, Term
-from host.reference.window import CountWindow
+from host.query.queries import Query
 from host.session.join import Join
 from sim.failures.flip_trials import FLIP_SHAPES, run_flip
 from sim.failures.flips import VARIABLES, flipping, memories_of, with_flips
@@ -72,7 +71,7 @@ def test_a_join_that_must_not_go_on_names_the_cause():
         if (memory.core, memory.side, memory.rows) == (1, 1, 16)
     )
     left, right = tables(np.random.default_rng(1))
-    query = JoinQuery(terms=(Term("x", "x"),), order=("t", "t"), window=CountWindow(60))
+    query = Query(on="x", time="t", rows=60)
     told = []
     for row in range(16):
         with flipping(heads, row, 0, 300), SimulatedDevice(bundle) as device:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hdl.fpga.shell import SHELL
-from host import CountWindow, open_device
-from host.query.queries import JoinQuery, Term
+from host import open_device
+from host.query.queries import Query
 from host.session.join import join_tables
 from sim.netlist.commands import run_netlist
 from sim.netlist.comparison import compare
@@ -45,7 +45,7 @@ def test_a_netlist_serves_the_driver_like_any_bundle(tmp_path):
     build_netlist_library(netlist_of(parameters), parameters, bundle)
     rng = np.random.default_rng(3)
     left, right = random_table(rng, 200, 400), random_table(rng, 300, 400)
-    query = JoinQuery(terms=[Term("x", "x", -1, 2)], order=("t", "t"), window=CountWindow(9))
+    query = Query(band=[("x", "x", -1, 2)], time="t", rows=9)
     with open_device(f"sim:{bundle}") as device:
         result = join_tables(left, right, query, device)
     pairs = list(zip(*(rows.tolist() for rows in result.pairs), strict=True))

@@ -76,7 +76,7 @@ def test_tables_are_aggregated_as_on_the_host(bundle):
 def test_a_command_aggregates_a_file_on_a_bundle(bundle, tmp_path, capsys):
     (tmp_path / "rows.csv").write_text("at,of,price\n-3,A,5\n4,B,\n1,A,7\n9,B,-100\n")
     options = ["--input", str(tmp_path / "rows.csv"), "--time", "at", "--window", "6"]
-    options += ["--advance", "3", "--by", "of", "--output", str(tmp_path / "out.json")]
+    options += ["--advance", "3", "--on", "of", "--output", str(tmp_path / "out.json")]
     for value in ("n=count", "mean=mean:price", "low=min:price", "high=max:price"):
         options += ["--aggregate", value]
     assert main(["aggregate", *options, "--device", f"sim:{bundle}", "--verify"]) == 0

@@ -63,7 +63,7 @@ def test_a_join_of_files_gives_the_rows_of_the_reference(bundle, tmp_path):
     for device in (f"sim:{bundle}", "software:"):
         output = tmp_path / "out.csv"
         arguments = ["join", "--left", str(tmp_path / "left.csv"), "--output", str(output)]
-        arguments += ["--right", str(tmp_path / "right.csv"), "--order", "t", "--rows", "9"]
+        arguments += ["--right", str(tmp_path / "right.csv"), "--time", "t", "--rows", "9"]
         assert main([*arguments, "--band", "x:x:-1:1", "--device", device]) == 0
         answers.append(csv.read_csv(output))
     assert answers[0].num_rows > 60

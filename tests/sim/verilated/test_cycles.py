@@ -9,12 +9,11 @@ import pytest
 
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
-from host import CountWindow
 from host.devices import Stamps
 from host.devices.simulated import SimulatedDevice
 from host.protocol.codecs import WordCodec
 from host.protocol.cost_model import JoinSize, estimated_cycles
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.session.join import Join
 from sim.verilated.library import build_library
 
@@ -122,7 +121,7 @@ def test_the_cycles_of_a_join_are_estimated_from_its_size(accelerator, data):
         pa.table({"t": np.arange(count), "x": np.full(count, side, np.int16)})
         for side, count in enumerate(rows)
     ]
-    query = JoinQuery(terms=[Term("x", "x")], order=("t", "t"), window=CountWindow(window))
+    query = Query(on="x", time="t", rows=window)
     with SimulatedDevice(bundle) as device:
         join = Join(*tables, query, device)
         assert join.run().table.num_rows == 0

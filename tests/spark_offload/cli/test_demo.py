@@ -33,7 +33,7 @@ def test_demo_of_files_takes_the_options_of_join(spark, simulated_bundle, tmp_pa
     code = main(
         [
             *("demo", "--left", str(tmp_path / "left.parquet")),
-            *("--right", str(tmp_path / "right.parquet"), "--order", "t"),
+            *("--right", str(tmp_path / "right.parquet"), "--time", "t"),
             *("--band", "x:x:-500:500", "--within", "80", "--device", simulated_bundle),
             *("--output", str(tmp_path / "out.csv"), "--report", str(tmp_path / "report.html")),
             *(["--verify"] if verify else []),

@@ -19,7 +19,7 @@ from spark_offload.cli.files import Source
 from spark_offload.errors import kit_errors
 from tests.host.tables import bundle
 
-FLAGS = ["--order", "t", "--within", "5", "--device", "software:"]
+FLAGS = ["--time", "t", "--within", "5", "--device", "software:"]
 ROWS = [(1, "a"), (2, None), (3, "b c")]
 TABLE = pa.table({"t": [t for t, _ in ROWS], "k": [k for _, k in ROWS]})
 CSV = "t,k\n1,a\n2,\n3,b c\n"
@@ -260,7 +260,7 @@ def test_rows_are_sorted_by_time_where_asked_for(spark, tmp_path, single):
         written(tmp_path / f"{name}.parquet", table)
     output = tmp_path / ("out.parquet" if single else "out")
     words = ["--left", f"{tmp_path}/left.parquet", "--right", f"{tmp_path}/right.parquet"]
-    flags = ["--equal", "k", "--how", "full", "--output", str(output), "--sort-by-time"]
+    flags = ["--on", "k", "--how", "full", "--output", str(output), "--sort-by-time"]
     assert main(["join", *words, *FLAGS, *flags]) == 0
     files = [output] if single else sorted(output.glob("part-*"))
     found = [row for file in files for row in pq.read_table(file).to_pylist()]
@@ -291,7 +291,7 @@ def test_where_no_accelerator_serves_spark_joins_and_says_so(spark, tmp_path, ca
     equality = f"software:{bundle(tmp_path / 'equality', comparator='equality')}"
     place = str(written(tmp_path / "in.parquet", pa.table({"t": [1, 2], "x": [0.5, 1.75]})))
     words = ["join", "--left", place, "--right", place, "--output", f"{tmp_path}/out.csv"]
-    flags = ["--band", "x:x:0:1", "--order", "t", "--within", "5", "--device", equality]
+    flags = ["--band", "x:x:0:1", "--time", "t", "--within", "5", "--device", equality]
     assert main([*words, *flags]) == 0
     message = capsys.readouterr().err
     assert "2 + 2 rows, 2 results" in message

@@ -18,7 +18,7 @@ spark = SparkSession.builder.getOrCreate()
 left = spark.createDataFrame([(1, 5), (4, 7)], "t long, x long")
 right = spark.createDataFrame([(2, 6), (9, 7)], "t long, x long")
 pairs = spark_offload.stream_join(
-    left, right, band={("x", "x"): (-1, 1)}, order="t", within=3, device="software:"
+    left, right, band={("x", "x"): (-1, 1)}, time="t", within=3, device="software:"
 )
 print("pairs:", [tuple(row) for row in pairs.collect()])
 """

@@ -26,7 +26,7 @@ def answer(spark, device, *, partitions=2):
     return stream_join(
         *frames(spark, LEFT, RIGHT),
         on="k",
-        order="t",
+        time="t",
         within=4,
         device=device,
         partitions=partitions,
@@ -34,7 +34,7 @@ def answer(spark, device, *, partitions=2):
 
 
 def expected():
-    return sorted(join_rows(LEFT, RIGHT, lambda l, r: l["k"] == r["k"], order="t", within=4))
+    return sorted(join_rows(LEFT, RIGHT, lambda l, r: l["k"] == r["k"], time="t", within=4))
 
 
 @pytest.fixture

@@ -78,12 +78,12 @@ def test_a_task_that_reads_its_inputs_itself_joins_the_same(spark, tmp_path, mor
     )
     # Spark reads files in an order of its own, which is that of the input.
     left, right = ([row.asDict() for row in frame.collect()] for frame in frames)
-    asked = {"band": {"x": (-9, 9)}, "order": "t", "device": "software:", **window}
+    asked = {"band": {"x": (-9, 9)}, "time": "t", "device": "software:", **window}
     joined = stream_join(*frames, **asked)
     assert "its task reads the inputs itself" in explain(joined).partitioning
     computed = stream_join(frames[0].where("t >= 0"), frames[1], **asked, partitions=1)
     assert "reads the inputs" not in explain(computed).partitioning
-    expected = join_rows(left, right, lambda l, r: abs(l["x"] - r["x"]) <= 9, order="t", **window)
+    expected = join_rows(left, right, lambda l, r: abs(l["x"] - r["x"]) <= 9, time="t", **window)
     assert collected(joined) == expected
     assert collected(computed) == expected
 
@@ -93,7 +93,7 @@ def test_rows_that_go_back_in_time_are_named_where_they_stand(spark, tmp_path):
     rows[41]["t"] = -1
     frame = files(spark, tmp_path, rows)
     joined = stream_join(
-        frame, frame, on="k", order="t", within=5, device="software:", sorted=True, partitions=1
+        frame, frame, on="k", time="t", within=5, device="software:", sorted=True, partitions=1
     )
     with pytest.raises(Exception, match=DisorderError.__name__) as caught:
         joined.count()

@@ -39,7 +39,7 @@ def test_an_explanation_leaves_the_standard_output_to_the_program(frames, capsys
             pass
 
     def explained(number):
-        pairs = stream_join(*frames, on="k", order="time", within=2 + number, device="software:")
+        pairs = stream_join(*frames, on="k", time="time", within=2 + number, device="software:")
         text = str(explain(pairs))  # which prints it, too
         print(f"said {number};", end="")
         return text

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from host import Manifest, TimeWindow
+from host import Manifest
 from host.protocol.cost_model import JoinSize
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from spark_offload import explain, metrics, stream_join
 from spark_offload.explanation.cost import NESTED_LOOPS, InputSize, estimate_cost, join_size
 from spark_offload.measures import JoinMetrics, TaskMetrics
@@ -27,7 +27,7 @@ def test_a_join_tells_its_size_and_cost(spark, simulated_bundle):
         for count in (900, 600)
     )
     joined = stream_join(
-        left, right, band={"x": (0, 1)}, order="t", within=40, device=simulated_bundle
+        left, right, band={"x": (0, 1)}, time="t", within=40, device=simulated_bundle
     )
     unread = explain(joined)
     assert unread.offloaded
@@ -48,7 +48,7 @@ def test_a_join_tells_its_size_and_cost(spark, simulated_bundle):
 
 def test_an_equality_is_a_hash_or_merge_join_of_which_nothing_is_known(spark):
     left, right = frames(spark, LEFT, RIGHT)
-    joined = stream_join(left, right, on="k", order="t", within=9, device="software:")
+    joined = stream_join(left, right, on="k", time="t", within=9, device="software:")
     cost = explain(joined, count=True).cost
     assert cost.operator in EQUI_JOINS
     assert cost.pairs is None
@@ -57,7 +57,7 @@ def test_an_equality_is_a_hash_or_merge_join_of_which_nothing_is_known(spark):
 
 def test_a_window_that_excludes_nothing_is_a_nested_loop_whose_pairs_are_counted(spark):
     left, right = frames(spark, LEFT, RIGHT)
-    query = JoinQuery(order=("t", "t"), window=TimeWindow(1 << 62))
+    query = Query(time="t", within=1 << 62)
     cost = estimate_cost(left, right, query, None, JoinSize((900.0, 600.0), (900.0, 600.0)))
     assert cost.operator in NESTED_LOOPS
     assert cost.pairs == 540_000
@@ -65,7 +65,7 @@ def test_a_window_that_excludes_nothing_is_a_nested_loop_whose_pairs_are_counted
 
 def test_last_rows_are_no_join_of_spark(spark):
     left, right = frames(spark, LEFT, RIGHT)
-    joined = stream_join(left, right, on="k", order="t", rows=9, device="software:")
+    joined = stream_join(left, right, on="k", time="t", rows=9, device="software:")
     assert explain(joined).cost.operator is None
     assert "Spark alone has no join over the last rows" in str(explain(joined))
 
@@ -73,7 +73,7 @@ def test_last_rows_are_no_join_of_spark(spark):
 def test_keys_divide_both_the_rows_and_the_windows(spark, simulated_bundle):
     left, right = frames(spark, LEFT, RIGHT)
     manifest = Manifest.load(simulated_bundle.partition(":")[2])
-    joined = stream_join(left, right, on="k", order="t", within=9, device="software:")
+    joined = stream_join(left, right, on="k", time="t", within=9, device="software:")
     query = plan_of(joined).query
     size = JoinSize((10_000.0, 10_000.0), (180.0, 180.0))
     one = estimate_cost(left, right, query, manifest, size)
@@ -86,7 +86,7 @@ def test_keys_divide_both_the_rows_and_the_windows(spark, simulated_bundle):
 def test_the_mean_window_follows_from_how_rows_lie_in_time(spark, width, expected):
     even = OrderProfile((10_000, 10_000), 0, 9_999, tuple(range(39, 9_999, 40)))
     left, right = frames(spark, LEFT, RIGHT)
-    joined = stream_join(left, right, on="k", order="t", within=9, device="software:")
+    joined = stream_join(left, right, on="k", time="t", within=9, device="software:")
     query = plan_of(joined).query
     size = join_size(query, even, width)
     assert size.rows == (10_000, 10_000)
@@ -98,7 +98,7 @@ def test_what_cannot_be_offloaded_has_a_cause_for_every_term(spark, tmp_path):
     three = {"comparator": "equality", "keys": ["x32"] * 3, "timestamp_bits": 16}
     device = f"software:{bundle(tmp_path / 'equality', **three)}"
     band = {"x": (0, 1), "y": (0, 1)}
-    joined = stream_join(left, left, on="z", band=band, order="t", within=5, device=device)
+    joined = stream_join(left, left, on="z", band=band, time="t", within=5, device=device)
     explanation = explain(joined)
     assert not explanation.offloaded
     assert [cause.columns for cause in explanation.causes] == [("x", "x"), ("y", "y")]
@@ -111,7 +111,7 @@ def test_the_name_in_sparks_plan_tells_predicate_window_cores_and_device(
     spark, simulated_bundle, capsys
 ):
     left, right = frames(spark, LEFT, RIGHT)
-    joined = stream_join(left, right, on="k", order="t", within=9, device=simulated_bundle)
+    joined = stream_join(left, right, on="k", time="t", within=9, device=simulated_bundle)
     joined.explain()
     name = "splitjoin(left.k = right.k, within |left.t - right.t| <= 9; 3 cores on sim:bundle)"
     assert f"MapInArrow {name}" in capsys.readouterr().out
@@ -120,7 +120,7 @@ def test_the_name_in_sparks_plan_tells_predicate_window_cores_and_device(
 
 def test_a_notebook_shows_tables(spark):
     left, right = frames(spark, LEFT, RIGHT)
-    joined = stream_join(left, right, band={"x": (-1, 1)}, order="t", within=9, device="software:")
+    joined = stream_join(left, right, band={"x": (-1, 1)}, time="t", within=9, device="software:")
     shown = explain(joined)._repr_html_()
     assert "<th>window</th>" in shown
     assert "-1 &lt;= left.x" in shown

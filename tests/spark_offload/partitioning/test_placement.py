@@ -4,7 +4,7 @@
 import pytest
 
 from host import CountWindow, TimeWindow, UsageError
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from spark_offload.cluster.query_plans import NO_ESTIMATE
 from spark_offload.partitioning.placement import (
     Facts,
@@ -13,6 +13,7 @@ from spark_offload.partitioning.placement import (
     require_partitions,
 )
 from spark_offload.partitioning.ranges import OrderProfile
+from tests.windows import over
 
 BAND = (Term("x", "x", -1, 1),)
 EQUAL = (Term("k", "k"),)
@@ -44,7 +45,7 @@ def placed(
     rows=None,
 ):
     window = TimeWindow(10) if window is None else window
-    query = JoinQuery(terms=terms, order=("t", "t"), window=window, how=how)
+    query = Query(band=terms, time="t", **over(window), how=how)
 
     def read(ranges):
         assert found is not None, "nothing is read where nothing need be known"

@@ -31,7 +31,7 @@ def test_what_an_accelerator_cannot_serve_spark_does_itself_and_says_so(
     real, equality, caplog, capsys
 ):
     with caplog.at_level(logging.WARNING, "spark_offload"):
-        joined = stream_join(*real, band={"x": (0, 1)}, order="t", within=5, device=equality)
+        joined = stream_join(*real, band={"x": (0, 1)}, time="t", within=5, device=equality)
     assert "compares for equality only" in caplog.text
     assert sorted(collected(joined)) == [(1, 0.5, 1, 0.25)]
     explanation = explain(joined)
@@ -43,14 +43,14 @@ def test_what_an_accelerator_cannot_serve_spark_does_itself_and_says_so(
 
 def test_strict_raises_instead(real, equality):
     with pytest.raises(AcceleratorLimitError, match="equality only"):
-        stream_join(*real, band={"x": (0, 1)}, order="t", within=5, device=equality, strict=True)
+        stream_join(*real, band={"x": (0, 1)}, time="t", within=5, device=equality, strict=True)
 
 
 def test_too_many_terms_for_the_accelerator_fall_back(spark):
     left, right = frames(spark, LEFT, RIGHT)
     arguments = {
         "band": [("x", "x", -1, 1), ("k", "k", -1, 1), ("t", "x", -9, 9), ("k", "x", -5, 5)],
-        "order": "t",
+        "time": "t",
         "within": 5,
     }
     joined = stream_join(left, right, device="software:", **arguments)
@@ -64,12 +64,12 @@ def test_too_many_terms_for_the_accelerator_fall_back(spark):
 
 def test_a_count_window_has_no_fallback(real, equality):
     with pytest.raises(AcceleratorLimitError, match="equality only"):
-        stream_join(*real, band={"x": (0, 1)}, order="t", rows=5, device=equality)
+        stream_join(*real, band={"x": (0, 1)}, time="t", rows=5, device=equality)
 
 
 def test_mistakes_stay_mistakes(real):
     with pytest.raises(UsageError, match="'z'"):
-        stream_join(*real, band={"z": (0, 1)}, order="t", within=5, device="software:")
+        stream_join(*real, band={"z": (0, 1)}, time="t", within=5, device="software:")
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_mistakes_stay_mistakes(real):
     [
         ({"partitions": 0}, "partitions must be"),
         ({"partition_by": "key"}, "partition_by='key' is not possible"),
-        ({"order": "x"}, "'left.x' has type double"),
+        ({"time": "x"}, "'left.x' has type double"),
     ],
 )
 def test_mistakes_stay_mistakes_where_no_device_serves(real, equality, change, words):
-    given = {"band": {"x": (0, 1)}, "order": "t", "within": 5, "device": equality} | change
+    given = {"band": {"x": (0, 1)}, "time": "t", "within": 5, "device": equality} | change
     with pytest.raises(UsageError, match=words):
         stream_join(*real, **given)
 
@@ -89,7 +89,7 @@ def test_mistakes_stay_mistakes_where_no_device_serves(real, equality, change, w
 @pytest.mark.parametrize("share", [0.5, pytest.param(1.0, marks=pytest.mark.long)])
 def test_an_answer_is_verified(spark, share):
     left, right = frames(spark, LEFT, RIGHT)
-    joined = stream_join(left, right, band={"x": (-2, 3)}, order="t", within=10, device="software:")
+    joined = stream_join(left, right, band={"x": (-2, 3)}, time="t", within=10, device="software:")
     found = verify(joined, share=share)
     assert found.agrees
     assert 0 < found.rows <= joined.count()
@@ -99,8 +99,8 @@ def test_an_answer_is_verified(spark, share):
 
 def test_a_wrong_answer_is_noticed(spark, monkeypatch):
     left, right = frames(spark, LEFT, RIGHT)
-    joined = stream_join(left, right, band={"x": (-2, 3)}, order="t", within=10, device="software:")
-    wider = stream_join(left, right, band={"x": (-2, 4)}, order="t", within=10, device="software:")
+    joined = stream_join(left, right, band={"x": (-2, 3)}, time="t", within=10, device="software:")
+    wider = stream_join(left, right, band={"x": (-2, 4)}, time="t", within=10, device="software:")
     from spark_offload.plan import plan
 
     plan.remember(wider, plan.plan_of(joined))  # as if the device had answered something else

@@ -4,9 +4,8 @@ import random
 import pyarrow as pa
 import pytest
 
-from host import TimeWindow
 from host.errors import DisorderError, NullOrderError
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from spark_offload.errors import kit_errors
 from spark_offload.plan.inputs import (
     checked_for_disorder,
@@ -50,7 +49,7 @@ def test_the_few_rows_that_are_looked_at_tell_of_all(seed):
     assert goes_back(times, cuts) is (times != sorted(times))
 
 
-QUERY = JoinQuery(order=("t", "t"), window=TimeWindow(1))
+QUERY = Query(time="t", within=1)
 
 
 def test_an_input_that_cannot_hold_a_null_is_not_read(spark, capsys):

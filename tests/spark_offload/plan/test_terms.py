@@ -102,7 +102,7 @@ def test_aliases_mean_what_they_mean_in_spark(frames):
         left.alias("r"),
         on=[F.col("l.s") == F.col("r.s"), "b"],
         band=F.col("l.n") <= F.col("r.n"),
-        order="at",
+        time="at",
         within=("INTERVAL -5 SECONDS", "0s"),
         device="software:",
     ).query

@@ -31,15 +31,13 @@ ROWS = st.lists(st.tuples(st.integers(0, 30), KEYS), max_size=5)
 BATCHES = st.lists(st.tuples(ROWS, ROWS, st.integers(0, 9)), max_size=6)
 QUERY = st.builds(
     lambda direction, tolerance, exact, how: AsofQuery(
-        on=("t", "t"),
-        by=[("k", "k")],
+        time="t",
+        on="k",
         direction=direction,
         # Without a tolerance streams can only look back.
-        tolerance=(
-            None
-            if tolerance is None and direction is Direction.BACKWARD
-            else Duration((tolerance or 0) * 1_000_000)
-        ),
+        within=None
+        if tolerance is None and direction is Direction.BACKWARD
+        else Duration((tolerance or 0) * 1_000_000),
         allow_exact_matches=exact,
         how=how,
     ),
@@ -51,7 +49,7 @@ QUERY = st.builds(
 
 
 def task(query, question="q"):
-    tolerance = None if query.tolerance is None else query.tolerance.nanoseconds // 1000
+    tolerance = None if query.within is None else query.within.nanoseconds // 1000
     return AsofStreamTask(
         query=query,
         left=SCHEMA,
@@ -137,12 +135,12 @@ def test_all_micro_batches_are_the_batch_join_of_the_rows_that_were_not_late(bat
     assert group.numbers.get("results", 0) == len(expected)
     kept = group.numbers.get("stored", 0) - group.numbers.get("expired", 0)
     keys = {key for key in right["k"].to_pylist() if key is not None}
-    assert kept == (len(keys) if query.tolerance is None else 0)
+    assert kept == (len(keys) if query.within is None else 0)
     assert bool(group.state.rows.values) == bool(kept)
 
 
 def test_a_checkpoint_of_another_question_is_refused():
-    query = AsofQuery(on=("t", "t"))
+    query = AsofQuery(time="t")
     group = Group(task(query, "one"))
     group.call(lambda groups: groups.rows_came(REGISTRY, iter(()), 0))
     assert json.loads(group.state.question.value[0]) == {"how": "one"}

@@ -72,7 +72,7 @@ def test_without_a_number_there_is_a_group_for_each_partition_of_the_state(
 def test_each_side_has_its_columns_and_its_order():
     both = stream_task(equal=True, groups=2, within=timedelta(seconds=1))
     other = SCHEMA.append(SCHEMA.field("x").with_name("y"))
-    query = replace(both.query, order=("t", "s"))
+    query = replace(both.query, time=("t", "s"))
     task = replace(both, right=other, query=query)
     assert [task.schema(side) for side in (0, 1)] == [SCHEMA, other]
     assert [task.order(side) for side in (0, 1)] == ["t", "s"]

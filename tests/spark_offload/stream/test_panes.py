@@ -12,7 +12,7 @@ from spark_offload.stream.task import question_of_aggregation, question_type
 from spark_offload.task.operators import AggregateTask
 
 SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.int32())])
-QUERY = AggregateQuery(time="t", window=6, advance=4, keys=["k"], aggregates={"m": "mean:v"})
+QUERY = AggregateQuery(time="t", window=6, advance=4, on=["k"], aggregates={"m": "mean:v"})
 
 
 def function():
@@ -45,14 +45,14 @@ def test_no_rows_are_no_panes():
 @pytest.mark.parametrize(
     "change",
     [
-        {"window": 8}, {"advance": 3}, {"keys": ["k", "v"]}, {"time": "v"},
+        {"window": 8}, {"advance": 3}, {"on": ["k", "v"]}, {"time": "v"},
         {"aggregates": {"m": "sum:v"}}, {"aggregates": {"m": "mean:t"}},
     ],
     ids=str,
 )  # fmt: skip
 def test_another_question_is_another_type_and_its_fields_tell_it(change):
     given = {
-        "time": "t", "window": 6, "advance": 4, "keys": ["k"], "aggregates": {"m": "mean:v"},
+        "time": "t", "window": 6, "advance": 4, "on": ["k"], "aggregates": {"m": "mean:v"},
     }  # fmt: skip
     own, other = (
         question_type(question_of_aggregation(AggregateQuery(**asked), "t int, k string, v int"))

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from host import TimeWindow, UsageError
+from host import UsageError
 from host.query.quantities import as_duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query
 from host.reference.types import JoinType
 from spark_offload.stream.task import (
     question_of,
@@ -19,10 +19,11 @@ from spark_offload.stream.task import (
 )
 from tests.spark_offload.stream.state_model import GroupState
 
-QUERY = JoinQuery(
-    terms=(Term("x", "y", -1, 2), Term("k", "k")),
-    order=("t", "s"),
-    window=as_duration(timedelta(seconds=5)),
+QUERY = Query(
+    on="k",
+    band=[("x", "y", -1, 2)],
+    time=("t", "s"),
+    within=as_duration(timedelta(seconds=5)),
 )
 
 
@@ -33,14 +34,14 @@ def test_everything_that_the_kept_rows_depend_on_is_part_of_the_question():
         "how": "inner",
         "terms": " and ".join(sorted(map(str, QUERY.terms))),
         "order": "t, s",
-        "within": str(QUERY.window),
+        "within": str(QUERY.width),
         "left": "t timestamp",
         "right": "s timestamp",
         "partitions": "8",
     }
-    turned = replace(QUERY, terms=QUERY.terms[::-1])
+    turned = replace(QUERY, band=QUERY.band[::-1])
     assert question_of(turned, "a", "b") == question_of(QUERY, "a", "b")
-    plain = replace(QUERY, terms=(), window=TimeWindow(7), how=JoinType.FULL)
+    plain = replace(QUERY, on=(), band=(), within=7, how=JoinType.FULL)
     found = question_of(plain, "a", "b")
     assert (found["terms"], found["within"], found["how"]) == ("none", "7", "full")
 
@@ -62,8 +63,9 @@ def test_what_differs_is_named(name):
     question = question_of(QUERY, "left", "right")
     require_question(store, question)
     now = question | {name: "another"}
+    shown = {"terms": "on and band", "order": "time"}.get(name, name)
     words = (
-        f"The checkpoint of this query was begun with {name} = {question[name]}, but now {name} "
+        f"The checkpoint of this query was begun with {shown} = {question[name]}, but now it "
         f"is another; the kept rows do not fit: start the query as it was begun, or begin anew "
         f"with an empty checkpointLocation and an empty sink."
     )
@@ -77,9 +79,9 @@ def test_a_checkpoint_that_tells_no_type_of_join_is_of_an_inner_join():
     question = question_of(QUERY, "left", "right")
     store.update((json.dumps({name: question[name] for name in question if name != "how"}),))
     require_question(store, question)
-    with pytest.raises(UsageError, match="begun with how = inner, but now how is left"):
+    with pytest.raises(UsageError, match="begun with how = inner, but now it is left"):
         require_question(store, question | {"how": "left"})
-    with pytest.raises(UsageError, match="begun with partitions = None, but now partitions is 2"):
+    with pytest.raises(UsageError, match="begun with partitions = None, but now it is 2"):
         require_question(store, question | question_of_groups(2))
 
 

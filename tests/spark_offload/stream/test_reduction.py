@@ -6,9 +6,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pyarrow as pa
 
-from host import CountWindow
 from host.query.quantities import Duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from spark_offload.stream.reduction import Reduction
 
 SCHEMAS = (
@@ -25,10 +24,10 @@ FAR = [(1 << 31) - 1, -(1 << 31), 0]
 
 
 def query(terms):
-    return JoinQuery(
-        terms=[Term(name, name, low, high) for name, low, high in terms],
-        order=("t", "t"),
-        window=CountWindow(9),
+    return Query(
+        band=[Term(name, name, low, high) for name, low, high in terms],
+        time="t",
+        rows=9,
     )
 
 
@@ -103,10 +102,10 @@ def test_few_rows_are_kept_that_have_none():
         pa.table({"x": rng.integers(0, 10_000, count), "y": rng.integers(0, 10_000, count)})
         for count in (100_000, 2_000)
     ]
-    both = JoinQuery(
-        terms=[Term("x", "x", -10, 10), Term("y", "y", -10, 10)],
-        order=("x", "x"),
-        window=CountWindow(9),
+    both = Query(
+        band=[("x", "x", -10, 10), ("y", "y", -10, 10)],
+        time="x",
+        rows=9,
     )
     kept = may_match(Reduction(both, sides[0].schema, sides[1].schema), sides[0], 0, sides[1])
     # Four cells of 21 x 21 for each of 2,000 rows, and those that share a bit with one.
@@ -117,8 +116,8 @@ def test_what_cannot_be_cut_into_cells_is_left_to_the_device():
     far = pa.table({"x": pa.array([1 << 62, 5], pa.int64())})
     near = pa.table({"x": pa.array([5], pa.int64())})
     for term in (Term("x", "x", -1, 1), Term("x", "x", None, 1), Term("x", "x", -(1 << 62), 1)):
-        asked = JoinQuery(terms=[term], order=("x", "x"), window=CountWindow(9))
+        asked = Query(band=[term], time="x", rows=9)
         assert may_match(Reduction(asked, far.schema, near.schema), far, 0, near) is None
     text = pa.table({"s": ["a"]})
-    asked = JoinQuery(terms=[Term("s", "s")], order=("s", "s"), window=CountWindow(9))
+    asked = Query(on="s", time="s", rows=9)
     assert may_match(Reduction(asked, text.schema, text.schema), text, 0, text) is None

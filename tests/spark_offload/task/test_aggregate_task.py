@@ -14,7 +14,7 @@ from tests.host.operators.small_aggregate import ModelDevice
 
 SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.int32())])
 QUERY = AggregateQuery(
-    time="t", window=6, advance=3, keys=["k"], aggregates={"n": "count", "v": "mean:v"}
+    time="t", window=6, advance=3, on=["k"], aggregates={"n": "count", "v": "mean:v"}
 )
 ROWS = [
     {"t": 3 * n // 2, "k": "ab"[n % 2] if n % 7 else None, "v": n % 5 if n % 3 else None}

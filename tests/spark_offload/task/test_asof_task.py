@@ -61,7 +61,7 @@ def test_distances_of_any_size_are_compared(times):
     right = pa.table(
         [pa.array([times[0], times[-1] - 1]), pa.array(["a", "a"]), pa.array([1, 2])], RIGHT
     )
-    query = AsofQuery(on=("t", "u"), by=[("k", "l")], direction="nearest")
+    query = AsofQuery(time=("t", "u"), on=[("k", "l")], direction="nearest")
     found = [
         row
         for batch in answer(tagged(left, right).to_batches(), query)
@@ -100,5 +100,5 @@ def peak(query, parts):
 
 @pytest.mark.parametrize("direction", ["forward", "nearest"])
 def test_rows_that_never_find_a_later_partner_do_not_stay_in_memory(direction):
-    query = AsofQuery(on=("t", "u"), by=[("k", "l")], direction=direction)
+    query = AsofQuery(time=("t", "u"), on=[("k", "l")], direction=direction)
     assert peak(query, 300) < 1.5 * peak(query, 15)

@@ -13,7 +13,7 @@ from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import KeyRangeError, WindowOverflowError
 from host.protocol.manifest import Manifest
 from host.query.quantities import Duration
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.query.tables import output_schema
 from host.reference.types import JoinType
 from spark_offload.measures import JoinMetrics
@@ -21,6 +21,7 @@ from spark_offload.task.join import JoinTask, arrow_function
 from tests.halves import half
 from tests.host.small_bundles import write_manifest
 from tests.spark_offload.device_sources import made_by_task
+from tests.windows import over
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("id", pa.int64())])
 WIDTH = 40
@@ -67,10 +68,10 @@ def run(batches, device, *, how="inner", software="software:", **options):
     """Return the answer, row by row, and what the task has measured."""
     how = JoinType(how)
     options = {"left": SCHEMA, "right": SCHEMA, **options}
-    query = JoinQuery(
-        terms=options.pop("terms", (Term("x", "x"),)),
-        order=("t", "t"),
-        window=options.pop("window", TimeWindow(WIDTH)),
+    query = Query(
+        band=options.pop("terms", (Term("x", "x"),)),
+        time="t",
+        **over(options.pop("window", TimeWindow(WIDTH))),
         how=how,
     )
     task = JoinTask(

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 
 from host.operators.verification import reference_pairs
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.reference.window import CountWindow, TimeWindow
 from host.session.intake import TaggedLayout
 from spark_offload.partitioning.tagged import ALONE_COLUMN
 from spark_offload.task.matches import MatchPieces
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
+from tests.windows import over
 
 #: Columns of either side: the time, and a number of the row.
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int32())])
@@ -33,7 +34,7 @@ def arrivals():
 def matched(left, right, window):
     """The numbers of the right rows that each left row matches, by the reference join."""
     found = [[] for _ in range(left.num_rows)]
-    query = JoinQuery(terms=(), order=("t", "t"), window=window)
+    query = Query(time="t", **over(window))
     numbers = right["x"].to_pylist()
     for own, other in zip(*reference_pairs(left, right, query), strict=True):
         found[own].append(numbers[other])
@@ -48,7 +49,7 @@ def by_pieces(rows, window, cuts, *, alone=None, least=4, width=...):
     layout = TaggedLayout(
         SCHEMA, SCHEMA, 3, shared=True, alone=None if alone is None else ALONE_COLUMN
     )
-    query = JoinQuery(terms=(), order=("t", "t"), window=window)
+    query = Query(time="t", **over(window))
     width = getattr(window, "lifespan", None) if width is ... else width
     answers, sizes = [], []
     for piece in MatchPieces(layout, query, width, rows=least).of(in_batches(table, cuts)):

@@ -10,12 +10,13 @@ from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, TimeWindow, open_device
 from host.errors import WindowOverflowError
 from host.operators.matches import aggregate_matches
-from host.query.queries import Aggregate, JoinQuery, Term
+from host.query.queries import Aggregate, Query
 from spark_offload.task import matches
 from spark_offload.task.matches import MatchTask, match_function
 from tests.host.small_bundles import write_manifest
 from tests.spark_offload.device_sources import made_by_task
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
+from tests.windows import over
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int32())])
 #: Two cores, which hold 32 right rows together.
@@ -52,7 +53,7 @@ def of_side(rows, own):
 
 def run(rows, window, uri, **options):
     """The answer of the task as a table, what it reports, and how much of it had come when."""
-    query = JoinQuery(terms=[Term("x", "x", -9, 9)], order=("t", "t"), window=window)
+    query = Query(band=[("x", "x", -9, 9)], time="t", **over(window))
     task = MatchTask(
         query, AGGREGATES, made_by_task(uri), SCHEMA, SCHEMA, OUTPUT,
         width=getattr(window, "lifespan", None), **options,

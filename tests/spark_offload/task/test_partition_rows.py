@@ -6,12 +6,13 @@ import pytest
 
 from host import CountWindow, FailureError, TimeWindow
 from host.errors import DisorderError, NullOrderError
-from host.query.queries import JoinQuery
+from host.query.queries import Query
 from host.session.intake import TaggedLayout
 from spark_offload.partitioning.halos import HaloCounts
 from spark_offload.partitioning.tagged import ALONE_COLUMN
 from spark_offload.task.rows import PartitionChecks, PartitionRows
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
+from tests.windows import over
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int32())])
 ROWS = [(0, 1, 0, 10, True), (1, 1, 0, 11, True), (1, 2, 1, 12, True), (0, 3, 1, 13, False),
@@ -22,7 +23,7 @@ COUNTS = HaloCounts(((0, 0), (1, 2)), ((0, 0), (1, 1)), ((9, 9), (2, 2)))
 def passing(table, *, cuts=(3,), how="inner", halos=None, is_sorted=False, schemas=(SCHEMA,) * 2):
     """Return rows of a partition, the batches of ``table`` not read yet."""
     window = TimeWindow(5) if halos is None else CountWindow(1)
-    query = JoinQuery(terms=(), order=("t", "t"), window=window, how=how, sorted=is_sorted)
+    query = Query(time="t", **over(window), how=how, sorted=is_sorted)
     batches = iter(()) if table is None else in_batches(table, cuts)
     return PartitionRows(batches, *schemas, PartitionChecks(query, halos=halos))
 

@@ -10,10 +10,11 @@ import pytest
 
 from host import CountWindow, TimeWindow, UsageError
 from host.errors import DisorderError
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.query.tables import output_schema
 from spark_offload.task.join import BUFFER_ROWS, JoinTask, arrow_function
 from tests.spark_offload.device_sources import made_by_task
+from tests.windows import over
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int64()), ("word", pa.string())])
 BATCH = 10_000
@@ -44,9 +45,9 @@ class Partition:
 
 
 def task(**options):
-    query = JoinQuery(
-        terms=options.pop("terms", [Term("x", "x")]), order=("t", "t"),
-        window=options.pop("window", TimeWindow(100)), sorted=options.pop("declared", False),
+    query = Query(
+        band=options.pop("terms", [Term("x", "x")]), time="t",
+        **over(options.pop("window", TimeWindow(100))), sorted=options.pop("declared", False),
     )  # fmt: skip
     return JoinTask(
         query, made_by_task("software:"), SCHEMA, SCHEMA, output_schema(SCHEMA, SCHEMA), **options

@@ -11,12 +11,11 @@ import random
 from pyspark.sql import functions as F
 import pytest
 
-from host import TimeWindow, UsageError
+from host import UsageError
 from host.operators.verification import reference_pairs
-from host.query.queries import JoinQuery, Term
+from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from spark_offload import stream_join
-from spark_offload.plan.request import build_query
 from spark_offload.verification.own_join import own_join
 from tests.halves import half
 from tests.spark_offload.own_join_cases import random_case
@@ -69,10 +68,8 @@ def test_rows_are_those_of_the_offloaded_join(spark, case):
         )
         for _ in range(2)
     )
-    offloaded = stream_join(left, right, order="t", device="software:", **arguments)
-    given = {"on": None, "band": None, "rows": None} | arguments
-    query = build_query(order="t", sorted=False, suffix="_right", **given)
-    own = own_join(left, right, query)
+    offloaded = stream_join(left, right, time="t", device="software:", **arguments)
+    own = own_join(left, right, Query(time="t", **arguments))
     assert own.schema == offloaded.schema
     rows = [sorted((tuple(row) for row in frame.collect()), key=str) for frame in (own, offloaded)]
     assert rows[0] == rows[1]
@@ -81,11 +78,8 @@ def test_rows_are_those_of_the_offloaded_join(spark, case):
 
 def test_a_count_window_is_no_condition_on_two_rows(spark):
     frame = spark.createDataFrame([(1,)], "t int")
-    query = build_query(
-        on=None, band=None, order="t", within=None, rows=3, sorted=False, suffix="_right"
-    )
     with pytest.raises(UsageError, match="give a window by time"):
-        own_join(frame, frame, query)
+        own_join(frame, frame, Query(time="t", rows=3))
 
 
 @pytest.fixture
@@ -127,7 +121,7 @@ def test_random_queries_of_every_type_have_the_rows_of_the_reference_join(berlin
 )
 def test_no_type_of_join_compares_every_row_with_every_row(spark, how, band):
     frame = spark.createDataFrame([(1, 0.5)], "t bigint, x double")
-    query = JoinQuery(terms=[Term(*band)], order=("t", "t"), window=TimeWindow(9), how=how)
+    query = Query(band=[Term(*band)], time="t", within=9, how=how)
     plan = own_join(frame, frame, query)._jdf.queryExecution().executedPlan().toString()
     assert "Join" in plan
     assert "NestedLoop" not in plan

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a query of Spark runs, and the rare words of what it asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any
+
+from host import Ordering, UsageError
+from host.query.cores import Controller
+from host.query.queries import OnFailure
+from host.query.words import RENAMED, Sortedness
+from spark_offload.cluster.devices import Devices
+from spark_offload.partitioning.placement import PartitionBy
+
+__all__ = ["ASKED", "Options"]
+
+#: The options that belong to what a join asks.
+ASKED = ("suffix", "sorted", "ordering", "on_failure", "elastic")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of the public functions, which take them as keywords.
+
+    Parameters
+    ----------
+    suffix : str
+        Appended to the name of a right column that the left input has too.
+    sorted : bool or "partitions"
+        Declares both inputs sorted by their time columns: a row that goes back in time becomes an
+        error. ``"partitions"`` declares each partition of an input sorted by itself: partitions are
+        sources of their own, and are merged. Otherwise rows are sorted, silently.
+    ordering : Ordering, optional
+        Other orders of the results of each partition than by arrival, or a precision that adapts
+        itself to a required rate; ``docs/ordering.md`` says what each promises.
+    on_failure : str
+        What a task does when a core of its accelerator fails: ``"raise"``, ``"report"`` (it goes
+        on, and :func:`metrics` says which tuples are missing) or ``"replay"`` (nothing is missing);
+        see ``docs/failures.md``. Of streams, only ``"raise"``.
+    elastic : Controller or bool
+        What chooses how many cores of its accelerator a task uses; True stands for
+        :class:`host.ThresholdController`. Of streams, how many devices of the pool the tasks of a
+        micro-batch use. The answer stays the same; :func:`metrics` and :func:`stream_metrics` say
+        what was decided, see ``docs/elastic.md``.
+    device : str or list of str, optional
+        ``"sim:BUNDLE"``, ``"software:"`` and so on; left out, the default simulated accelerator,
+        which is built when it is first needed. A list is a pool: every task gets one of its devices
+        to itself. ``"resource:NAME"`` are devices that Spark assigns to tasks. See
+        ``docs/spark-cluster.md``.
+    partitions : int, optional
+        Number of partitions, each joined by a task with a device of its own. Left out, one for each
+        core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the
+        number of groups that have a window of their own in the state; left out, one for each
+        partition of the state, which a query that is started again keeps.
+    partition_by : "key" or "range", optional
+        What the rows are partitioned by: the equal columns, which takes a time-based window, or
+        ranges of the time columns, with the rows that the window holds at the start of a range
+        sent along. Left out, the equal columns where possible.
+    strict : bool
+        Whether it is an error that the accelerator cannot serve. Otherwise a join over a time-based
+        window is done by Spark itself then, by the same rules; :func:`explain` and the log say so
+        and why. A window that turns out to outgrow the device while rows arrive is then an error
+        too, which says how many rows it needs; otherwise the task goes on in software from that
+        row on, and :func:`metrics` and the log say so.
+    build : bool
+        Whether a larger simulated accelerator is built, with no device named, where the default one
+        is too small for the window or has too few key fields, and none that serves is here. The
+        rows of a time-based window are counted for that, in a job of Spark.
+    trace : bool
+        Whether the device stamps every tuple and result with its clock cycle, which the plan's
+        metrics then tell the latency from.
+    progress : str, optional
+        Folder of :func:`spark_offload.cluster.session.show_progress`.
+    """
+
+    suffix: str = "_right"
+    sorted: Sortedness = False
+    ordering: Ordering | None = None
+    on_failure: str | OnFailure = OnFailure.RAISE
+    elastic: Controller | bool | None = None
+    device: Devices = None
+    partitions: int | None = None
+    partition_by: PartitionBy = None
+    strict: bool = False
+    build: bool = False
+    trace: bool = False
+    progress: str | None = None
+
+    @classmethod
+    def of(cls, function: str, given: Mapping[str, Any], *names: str) -> "Options":
+        """Return the options that a function was given as keywords.
+
+        Parameters
+        ----------
+        function : str
+            Its name, for messages.
+        given : mapping
+            The keywords.
+        names : str
+            The options that it takes; by default, all.
+
+        Raises
+        ------
+        UsageError
+            If a keyword is none of its options; of a word of before, the error says ours.
+        """
+        taken = names or tuple(field.name for field in fields(cls))
+        for word in given:
+            if word in taken:
+                continue
+            if word in RENAMED:
+                raise UsageError(RENAMED[word].message(word))
+            close = get_close_matches(word, taken, 1)
+            advice = f"write {close[0]}" if close else f"its options are {', '.join(taken)}"
+            raise UsageError(f"{function} has no argument {word}; {advice}.")
+        return cls(**given)
+
+    def asked(self) -> dict[str, Any]:
+        """Return the words of a :class:`~host.query.queries.Query` among them."""
+        return {name: getattr(self, name) for name in ASKED}
