@@ -23,7 +23,6 @@ from host import (
 )
 from host.devices import Device, Exchange
 from host.devices.software import SoftwareDevice
-from host.devices.waiting import Finished
 from host.operators.verification import compare_pairs, reference_pairs
 from host.protocol.codecs import WordCodec
 from host.query.queries import Query
@@ -243,7 +242,9 @@ class Steps:
             self.device.manifest, Ordering(8), CountWindow(9), detailed=True, changes=True
         )
         decoder.stars.stage({Side.R: np.arange(5000), Side.S: np.zeros(0, np.int64)})
-        self.adaptive = AdaptivePrecision(self.device, ordering, self.staging, decoder, marks=0)
+        self.adaptive = AdaptivePrecision(
+            self.device, ordering, self.staging, decoder, marks=0, accepted=0
+        )
         self.staging.append(
             codec.pack_tuples(
                 np.zeros(5000, np.uint8), {"f0": np.zeros(5000, np.int64)}, np.zeros(5000, np.int64)
@@ -252,12 +253,11 @@ class Steps:
 
     def exchange(self, cycles, tuples, marks=0):
         """Let so many words be taken in so many cycles, and so many marks arrive."""
-        words = self.staging.offer()
+        self.staging.offer()
         self.staging.accept(tuples)
         self.device.pass_(cycles, tuples)
         self.staging.see_marks(marks)
-        done = Exchange(tuples, marks, cycles)
-        self.adaptive.settle(Finished(done, words, words, None, 0.0, 0.0))
+        self.adaptive.settle(cycles, tuples)
         self.adaptive.steer(0)
 
 
