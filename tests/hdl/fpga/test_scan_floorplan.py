@@ -132,7 +132,7 @@ def test_every_block_ram_of_a_scan_as_it_is_routed_has_a_site(digest_bits, times
     """A memory whose name the floorplan does not know would leave all of them to the placer."""
     parameters = JoinParameters(
         cores=2, sub_window=1_016, keys=(KeyField(name="x", bits=32),), comparator="equality",
-        lanes=4, probes=16, fan_in=2, digest_bits=digest_bits, timestamp_bits=timestamp_bits,
+        lanes=2, probes=4, fan_in=2, digest_bits=digest_bits, timestamp_bits=timestamp_bits,
         parity=parity, failure_cycles=8_192 if parity else 0,
     )  # fmt: skip
     rams = block_rams(parameters)
