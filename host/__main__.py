@@ -3,31 +3,33 @@
 
 import argparse
 from collections.abc import Sequence
+from importlib import import_module
 import sys
 
-from host.cli import aggregate, asof, devices, doctor, join, selftest, types
 from host.cli.command import OutputFile, ending
 
-__all__ = ["main", "parser"]
+__all__ = ["COMMANDS", "main", "parser"]
+
+#: The commands, each of which is a module of :mod:`host.cli`.
+COMMANDS = ("doctor", "join", "asof", "aggregate", "devices", "selftest", "types")
 
 
-def parser(prog: str = "python -m host") -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+def parser(
+    prog: str = "python -m host", commands: Sequence[str] = COMMANDS
+) -> argparse.ArgumentParser:
+    """Return the parser of the command line; what other commands need is not loaded."""
     result = argparse.ArgumentParser(prog=prog, description=__doc__)
-    commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    doctor.add_parser(commands)
-    join.add_parser(commands)
-    asof.add_parser(commands)
-    aggregate.add_parser(commands)
-    devices.add_parser(commands)
-    selftest.add_parser(commands)
-    types.add_parser(commands)
+    parsers = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in commands:
+        import_module(f"host.cli.{name}").add_parser(parsers)
     return result
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m host") -> int:
     """Run a command; return its exit code: 2 for wrong usage, 1 for failure, 130 if interrupted."""
-    options = parser(prog).parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    asked = [name for name in COMMANDS if given[:1] == [name]]
+    options = parser(prog, asked or COMMANDS).parse_args(given)
     output = OutputFile(options)
     try:
         return int(options.run(options))

@@ -34,8 +34,8 @@ FOLDERS = ("host", "spark_offload", "hdl", "sim", "splitjoin", "examples", "tool
 SMALL, SHORT, MOST_ARGUMENTS = 40, 60, 10
 """Lines of a small file, lines of a module that should have several importers, and arguments."""
 
-#: What a command needs before it reads its options, by the name of the package.
-ENTRIES = {"host": "host.__main__", "spark_offload": "spark_offload.__main__"}
+#: What the command `join` needs before it reads its options, by the name of the package.
+ENTRIES = {"host": "host.cli.join", "spark_offload": "spark_offload.__main__"}
 
 NOT_CODE = {
     tokenize.COMMENT,

@@ -36,8 +36,6 @@ from host.files.reading import (
 )
 from host.files.writing import inputs_of, require_outputs, write_table
 from host.installation import command
-from host.operators.verification import compare_pairs, reference_pairs
-from host.pipeline import Pipeline
 from host.pipeline.merging import read_input
 from host.pipeline.source import ParquetSource, SortedParquetSource
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
@@ -277,9 +275,9 @@ def _streamed(files: Sequence[Path], column: str) -> _Side:
     source = ParquetSource(files, sorted_by=[column])
     if len(files) > 1:
         source = SortedParquetSource(files, column)
-    execution = Pipeline(source).execution(is_checked=True)
-    rows = pa.RecordBatchReader.from_batches(execution.schema, execution.batches())
-    traits = execution.traits
+    bound = source.bind()
+    rows = pa.RecordBatchReader.from_batches(bound.schema, bound.batches())
+    traits = bound.traits
     return _Side(rows, traits.rows or 0, traits.ranges, f"{source}, as a stream: {traits}")
 
 
@@ -308,6 +306,8 @@ def _checked(work: _Work, options: argparse.Namespace, status: Status) -> Iterat
     yield from join.batches()
     if not options.verify:
         return
+    from host.operators.verification import compare_pairs, reference_pairs
+
     with status.stage("comparing with the reference join"):
         left, right = (side.rows for side in work.sides)
         expected = reference_pairs(left, right, join.query)

@@ -7,11 +7,23 @@ pipeline becomes. Operators on rows, sorting and merging are here; joins and agg
 :mod:`host.runtime`.
 """
 
-from host.pipeline.execution import Execution, Settings
-from host.pipeline.flags import Effect, Flag, Traits
-from host.pipeline.operations import Chained, Decision, Lazy, Operation, Place, Stateful, Stateless
-from host.pipeline.pipeline import Pipeline
-from host.pipeline.source import BatchSource, Bound, ParquetSource, Source, TableSource
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from host.pipeline.execution import Execution, Settings
+    from host.pipeline.flags import Effect, Flag, Traits
+    from host.pipeline.operations import (
+        Chained,
+        Decision,
+        Lazy,
+        Operation,
+        Place,
+        Stateful,
+        Stateless,
+    )
+    from host.pipeline.pipeline import Pipeline
+    from host.pipeline.source import BatchSource, Bound, ParquetSource, Source, TableSource
 
 __all__ = [
     "BatchSource",
@@ -33,3 +45,14 @@ __all__ = [
     "TableSource",
     "Traits",
 ]
+
+_HOLDERS = ("flags", "source", "operations", "execution", "pipeline")
+
+
+def __getattr__(name: str) -> Any:
+    """Load what is asked for, and no more: a source needs no operation."""
+    for holder in _HOLDERS if name in __all__ else ():
+        module = import_module(f"{__name__}.{holder}")
+        if name in module.__all__:
+            return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
