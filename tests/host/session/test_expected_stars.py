@@ -8,7 +8,7 @@ import pytest
 
 from host import Ordering, Side
 from host.protocol.punctuation import Grouper
-from host.session.expected_stars import ExpectedStars
+from host.session.decoder import ExpectedStars
 from tests.host.tables import manifest_of
 
 
