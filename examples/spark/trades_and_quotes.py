@@ -40,8 +40,10 @@ def quotes(spark: SparkSession, rows: int = 4_000) -> DataFrame:
 
 def explained(trades: DataFrame, quotes: DataFrame, device: str | None = None) -> DataFrame:
     """Pair each trade with the quotes within 50 ms whose bid is at most 10 cents away."""
-    close = (trades.symbol == quotes.symbol) & (trades.price - quotes.bid).between(-10, 10)
-    return stream_join(trades, quotes, on=close, time="time", within="50ms", device=device)
+    close = {("price", "bid"): (-10, 10)}
+    return stream_join(
+        trades, quotes, on="symbol", band=close, time="time", within="50ms", device=device
+    )
 
 
 def slippage(trades: DataFrame, quotes: DataFrame) -> DataFrame:

@@ -7,10 +7,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from host import UsageError
-from host.query.queries import Aggregate, AggregateQuery, Aggregates
-from host.query.words import Columns, Length, Within, takes_words
+from host.query.queries import Aggregate, AggregateQuery, Aggregates, Bands
+from host.query.words import Columns, Equalities, Length, Within, takes_words
 from host.reference.types import JoinType
-from spark_offload.api.joins import BandsOrCondition, EqualitiesOrCondition, plan_words
+from spark_offload.api.joins import plan_words
 from spark_offload.errors import kit_errors
 from spark_offload.plan.aggregate import make_aggregate_plan
 from spark_offload.plan.matches import check_aggregates, check_matches, matches_plan, numbered
@@ -129,8 +129,8 @@ def join_aggregate(
     right: DataFrame,
     *,
     time: Columns,
-    on: EqualitiesOrCondition = None,
-    band: BandsOrCondition = None,
+    on: Equalities = None,
+    band: Bands = None,
     within: Within | None = None,
     rows: int | None = None,
     aggregates: Aggregates,
@@ -184,8 +184,8 @@ def plan_join_aggregate(
     right: DataFrame,
     *,
     time: Columns,
-    on: EqualitiesOrCondition = None,
-    band: BandsOrCondition = None,
+    on: Equalities = None,
+    band: Bands = None,
     within: Within | None = None,
     rows: int | None = None,
     aggregates: Aggregates,

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins over windows, of intervals that overlap, and of closest rows."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
 from host import JoinError, UsageError
 from host.operators.overlap import overlap_terms
-from host.query.queries import AsofQuery, Bands, Query, as_terms
+from host.query.queries import AsofQuery, Bands, Query
 from host.query.words import (
     Columns,
     Equalities,
@@ -24,7 +24,6 @@ from spark_offload.errors import kit_errors
 from spark_offload.partitioning.columns import arrow_schema, check_frame
 from spark_offload.plan.accelerator import QueryCheck, check_query
 from spark_offload.plan.asof import make_asof_plan
-from spark_offload.plan.conditions import split_conditions, terms_of
 from spark_offload.plan.inputs import checked_intervals, longest_of
 from spark_offload.plan.join import can_fall_back, make_plan, own_join_plan
 from spark_offload.plan.options import Options
@@ -44,9 +43,6 @@ __all__ = [
 
 # The functions that a PySpark program calls.
 
-EqualitiesOrCondition: TypeAlias = "Equalities | Column | Sequence[Column]"
-BandsOrCondition: TypeAlias = "Bands | Column | Sequence[Column]"
-
 
 @takes_words
 def stream_join(
@@ -54,8 +50,8 @@ def stream_join(
     right: DataFrame,
     *,
     time: Columns,
-    on: EqualitiesOrCondition = None,
-    band: BandsOrCondition = None,
+    on: Equalities = None,
+    band: Bands = None,
     within: Within | None = None,
     rows: int | None = None,
     how: str | JoinType = "inner",
@@ -96,11 +92,9 @@ def stream_join(
         Both batch frames or both streaming ones.
     time : str or (str, str)
         Columns, left and right, by which rows arrive: integers, dates or timestamps.
-    on : str, Column or list, optional
-        Columns that must be equal: a name, or a list of names and (left, right) pairs. Or a
-        condition, as Spark's own join takes it: comparisons of a left column with a right one,
-        joined by ``&``, such as ``(l.symbol == r.symbol) & (l.price - r.price).between(-10, 10)``.
-    band : mapping, Column or list, optional
+    on : str or list, optional
+        Columns that must be equal: a name, or a list of names and (left, right) pairs.
+    band : mapping or list, optional
         ``{("l", "r"): (low, high)}`` or ``[("l", "r", low, high)]`` for
         ``low <= l - r <= high``. None is an open bound. Temporal columns take
         :class:`datetime.timedelta` or text such as ``"-30min"``.
@@ -142,8 +136,8 @@ def plan_join(
     right: DataFrame,
     *,
     time: Columns,
-    on: EqualitiesOrCondition = None,
-    band: BandsOrCondition = None,
+    on: Equalities = None,
+    band: Bands = None,
     within: Within | None = None,
     rows: int | None = None,
     how: str | JoinType = "inner",
@@ -179,15 +173,20 @@ def plan_words(
     check : callable
         As for :func:`plan_query`.
     """
-    equal, conditions = split_conditions(words["on"], "on")
-    bounded, others = split_conditions(words["band"], "band")
-    terms = [
-        term
-        for argument, column in (*conditions, *others)
-        for term in terms_of(left, right, column, argument)
-    ]
-    given = {**words, "on": equal, "band": (*as_terms(bounded), *terms)}
-    return plan_query(left, right, Query(**given, **options.asked()), options, check=check)
+    for name in ("on", "band"):
+        _refuse_conditions(words[name], name)
+    return plan_query(left, right, Query(**words, **options.asked()), options, check=check)
+
+
+def _refuse_conditions(given: object, argument: str) -> None:
+    """Raise if a condition is given as a Column: what it says, only Spark's compiler can tell."""
+    for entry in given if isinstance(given, (list, tuple)) else (given,):
+        if isinstance(entry, Column):
+            raise UsageError(
+                f"{argument} takes names of columns, not {entry}; write a condition such as "
+                f"(l.k == r.k) & (l.x - r.y).between(-1, 1) as on='k', "
+                f"band={{('x', 'y'): (-1, 1)}}, and filter with where(...) what has no such form."
+            )
 
 
 def plan_query(
@@ -267,7 +266,7 @@ def overlap_join(
     *,
     left_interval: tuple[str, str],
     right_interval: tuple[str, str] | None = None,
-    on: EqualitiesOrCondition = None,
+    on: Equalities = None,
     longest: Length | None = None,
     touching: bool = True,
     **options: Any,
@@ -286,7 +285,7 @@ def overlap_join(
         Columns with the start and the end, inclusive; the right ones may be called like the left
         ones. An interval that ends before it starts is an error, one without an end overlaps
         nothing.
-    on : str, Column or list, optional
+    on : str or list, optional
         Columns that must be equal, as for :func:`stream_join`.
     longest : int, timedelta or str, optional
         Length of the longest interval; a longer one is an error. Left out, Spark reads both inputs

@@ -95,14 +95,6 @@ def test_explain_tells_of_the_join_and_what_is_computed(frames):
     assert "by the equal columns k" in said.partitioning
 
 
-def test_conditions_may_be_columns(frames):
-    left, right = frames
-    near = (left.k == right.k) & (left.x - right.a).between(-3, 3)
-    asked = {**ASKED, "on": near, "band": None}
-    given, written = (plan_join_aggregate(*frames, **one) for one in (ASKED, asked))
-    assert set(map(str, written.explanation.terms)) == set(map(str, given.explanation.terms))
-
-
 def test_a_wrong_answer_is_found_out(frames):
     plan = plan_join_aggregate(
         *frames, **{**ASKED, "aggregates": {"n": "count", "m2": "sum:price"}}

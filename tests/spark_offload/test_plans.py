@@ -2,6 +2,8 @@
 """A session that joins all day: plans, and all that the driver keeps for them, are freed."""
 
 import gc
+from pathlib import Path
+import re
 import tracemalloc
 from weakref import ref
 
@@ -121,3 +123,9 @@ def test_the_driver_keeps_next_to_nothing_of_joins_that_are_over(spark, count):
     finally:
         tracemalloc.stop()
     assert held[-1] - held[-2] < PER_JOIN * count
+
+
+def test_the_examples_of_the_page_run(spark):
+    page = Path(__file__).resolve().parents[2] / "docs" / "spark-calling.md"
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(compile(block, str(page), "exec"), {})

@@ -72,6 +72,21 @@ def test_a_wrong_argument_is_named(rows, change, words):
     assert not missing, str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda left, right: {"on": left.t == right.t},
+        lambda left, right: {"on": ["t", left.t <= right.t]},
+        lambda left, right: {"band": (left.t - right.t).between(-1, 1)},
+        lambda left, right: {"band": [("t", "t", 0, 1), left.t < right.t]},
+    ],
+)
+def test_a_condition_as_a_column_is_refused_with_the_form_that_is_taken(spark, asked):
+    left, right = (spark.range(3).withColumnRenamed("id", "t") for _ in range(2))
+    with pytest.raises(UsageError, match=r"(on|band) takes names of columns, not Column<.*band={"):
+        stream_join(left, right, time="t", within=1, **asked(left, right))
+
+
 def test_a_streaming_frame_is_refused(spark, rows):
     stream = spark.readStream.format("rate").load()
     with pytest.raises(UsageError, match="left input is a streaming DataFrame"):
