@@ -151,10 +151,10 @@ experiments: need-compiler $(STAMP) ## Measure and draw the paper's evaluation (
 
 .PHONY: bench-spark
 bench-spark: need-compiler need-java $(STAMP) ## Measure joins and aggregates of matches against Spark's own, and streams (minutes)
-	$(PY) -m spark_offload bench
-	$(PY) -m spark_offload bench --deviation 100 --tuples 50000 --window 5000 --turns 3 --without-own --output build/bench/spark-clustered.json
-	$(PY) -m spark_offload bench-matches
-	$(PY) -m spark_offload bench-stream
+	$(PY) -m bench.spark bands
+	$(PY) -m bench.spark bands --deviation 100 --tuples 50000 --window 5000 --turns 3 --without-own --output build/bench/spark-clustered.json
+	$(PY) -m bench.spark matches
+	$(PY) -m bench.spark streams
 
 .PHONY: bench-peers
 bench-peers: need-compiler need-peers ## Measure joins of files beside DuckDB and Polars (a minute)

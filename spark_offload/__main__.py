@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m spark_offload``: joins of files through Spark, the demo, measurements."""
+"""``python -m spark_offload``: joins of files through Spark, and the demo."""
 
 import argparse
 from collections.abc import Sequence
@@ -9,14 +9,17 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from host.cli.command import INTERRUPTED, OutputFile, ending
-from spark_offload.cli import bench, bench_matches, bench_stream, demo, join, zip
+from spark_offload.cli import demo, join, zip
 from spark_offload.cluster.session import kept_java_log, quick_interrupts, stop_session
 from spark_offload.errors import kit_errors
 
-__all__ = ["main", "parser"]
+__all__ = ["main", "parser", "run"]
 
 #: How this command is called, unless another one leads here.
 COMMAND = "python -m spark_offload"
+
+#: Commands that were here once, and what measures the same in a checkout.
+MOVED = {"bench": "bands", "bench-matches": "matches", "bench-stream": "streams"}
 
 
 def parser(*, of_files: bool = False, prog: str = COMMAND) -> argparse.ArgumentParser:
@@ -33,10 +36,7 @@ def parser(*, of_files: bool = False, prog: str = COMMAND) -> argparse.ArgumentP
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     join.add_parser(commands)
     demo.add_parser(commands, of_files=of_files)
-    bench.add_parser(commands)
     zip.add_parser(commands)
-    bench_stream.add_parser(commands)
-    bench_matches.add_parser(commands)
     return result
 
 
@@ -44,7 +44,23 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = COMMAND) -> int:
     """Run a command; return its exit code: 2: wrong usage, 1: a failure, 130: interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     of_files = any(word.startswith(("--left", "--right")) for word in words)
-    options = parser(of_files=of_files, prog=prog).parse_args(words)
+    if words and words[0] in MOVED:
+        moved = f"`python -m bench.spark {MOVED[words[0]]}`, in a checkout of the kit"
+        print(f"{prog}: Command {words[0]!r} is {moved}", file=sys.stderr)
+        return 2
+    return run(parser(of_files=of_files, prog=prog).parse_args(words), prog)
+
+
+def run(options: argparse.Namespace, prog: str) -> int:
+    """Run the command that was parsed, ``options.run``, with errors as a user reads them.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        What :meth:`argparse.ArgumentParser.parse_args` returned.
+    prog : str
+        How the command is called, in front of errors.
+    """
     output = OutputFile(options)
     before = SparkSession.getActiveSession()
     with quick_interrupts():

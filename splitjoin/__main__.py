@@ -40,7 +40,7 @@ class Command(NamedTuple):
 #: The subcommands, by their names.
 COMMANDS = {
     "host": Command("host", "host", "join files on an accelerator, list devices, check the tools"),
-    "spark": Command("spark_offload", "spark", "join files through Spark, the demo, measurements"),
+    "spark": Command("spark_offload", "spark", "join files through Spark, and the demo"),
     "hdl": Command("hdl", "hdl", "generate accelerators: Verilog, packages, bitstreams, reports"),
     "sim": Command("sim", "sim", "build simulated accelerators, run benches"),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m spark_offload bench-matches``: aggregates of matches, found in three ways."""
+"""``python -m bench.spark matches``: aggregates of matches, found in three ways."""
 
 import argparse
 from collections.abc import Callable
@@ -13,10 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from host import UsageError
-from host.devices.bundles import default_bundle
-from spark_offload.api.aggregates import plan_join_aggregate
-from spark_offload.cli.benchmark import (
+from bench.spark.race import (
     Answer,
     BenchRow,
     Cells,
@@ -29,6 +26,9 @@ from spark_offload.cli.benchmark import (
     show,
     stored_frames,
 )
+from host import UsageError
+from host.devices.bundles import default_bundle
+from spark_offload.api.aggregates import plan_join_aggregate
 from spark_offload.cluster.session import open_session
 from spark_offload.measures import JoinMetrics
 from spark_offload.plan.plan import Plan
@@ -148,7 +148,7 @@ class MatchesBenchmark:
         """Return the same rows by the query that an expert of Spark writes by hand, in no order.
 
         The plane of key and time is cut into cells twice as wide as band and window
-        (:meth:`Benchmark.by_expert <spark_offload.cli.benchmark.Benchmark.by_expert>`); the pairs
+        (:func:`bench.spark.race.by_expert`); the pairs
         are grouped by the time of the left row, which no other left row has.
         """
         cells = [Cells("x", self.REACH, self.values), Cells("t", self.within, 2 * self.rows)]
@@ -170,7 +170,7 @@ class MatchesBenchmark:
         )
 
 
-# ``python -m spark_offload bench-matches``: aggregates of matches, found in three ways.
+# ``python -m bench.spark matches``: aggregates of matches, found in three ways.
 
 OUTPUT = Path("build") / "bench" / "spark-matches.json"
 """Where the rows go by default."""
@@ -180,10 +180,10 @@ VALUE_BITS = 32
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the subcommand ``bench-matches``."""
+    """Add the subcommand ``matches``."""
     defaults = MatchesBenchmark()
     parser = subparsers.add_parser(
-        "bench-matches",
+        "matches",
         help="measure aggregates of matches against Spark's join and groupBy",
         description="Count and aggregate the matches of each left row in three ways by turns: on a "
         "simulated join aggregate, which sends a word for each left row; on a simulated "

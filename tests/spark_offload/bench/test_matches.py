@@ -3,9 +3,9 @@ import json
 
 import pytest
 
+from bench.spark.__main__ import main
+from bench.spark.matches import PAIRS, REDUCED, SPARK, MatchesBenchmark
 from hdl.presets import PRESETS
-from spark_offload.__main__ import main
-from spark_offload.cli.bench_matches import PAIRS, REDUCED, SPARK, MatchesBenchmark
 from tests.host.small_bundles import write_manifest
 from tests.spark_offload.stream_folders import rows_of
 
@@ -36,7 +36,7 @@ def test_all_ways_have_the_same_rows_and_so_many_matches(spark, reducing, matche
 @pytest.mark.long
 def test_the_command_prints_ratios_and_what_a_left_row_costs(spark, reducing, tmp_path, capsys):
     path = tmp_path / "bench" / "matches.json"
-    words = ["bench-matches", "--rows", "2000", "--window", "128", "--matches", "9"]
+    words = ["matches", "--rows", "2000", "--window", "128", "--matches", "9"]
     words += ["--turns", "2", "--device", reducing, "--pairs-device", "software:"]
     assert main([*words, "--output", str(path)]) == 0
     shown = capsys.readouterr()
@@ -67,5 +67,5 @@ def test_the_command_prints_ratios_and_what_a_left_row_costs(spark, reducing, tm
     ],
 )
 def test_a_number_that_makes_no_sense_is_an_error(capsys, words, said):
-    assert main(["bench-matches", *words]) == 2
+    assert main(["matches", *words]) == 2
     assert said in capsys.readouterr().err

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from spark_offload.cli import benchmark
-from spark_offload.cli.benchmark import processor_seconds
+from bench.spark import race
+from bench.spark.race import processor_seconds
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc"), reason="needs /proc of Linux")
 
@@ -33,5 +33,5 @@ def test_the_time_of_descendants_counts_while_they_live_and_afterwards():
 
 
 def test_another_system_tells_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmark, "PROCESSES", tmp_path / "proc")
+    monkeypatch.setattr(race, "PROCESSES", tmp_path / "proc")
     assert processor_seconds() is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m spark_offload bench`: the accelerator against what Spark does by itself."""
+"""`python -m bench.spark bands`: the accelerator against what Spark does by itself."""
 
 import argparse
 from collections.abc import Callable
@@ -14,21 +14,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from host import UsageError
-from host.query.queries import Bands
-from spark_offload.api.aggregates import plan_aggregate
-from spark_offload.api.joins import plan_join
-from spark_offload.cli.benchmark import (
+from bench.spark.race import (
     Answer,
-    Benchmark,
     BenchRow,
     Times,
     answer,
+    by_expert,
     race,
     ratio,
     show,
     stored_frames,
 )
+from host import UsageError
+from host.query.queries import Bands
+from spark_offload.api.aggregates import plan_aggregate
+from spark_offload.api.joins import plan_join
+from spark_offload.cli.benchmark import Benchmark
 from spark_offload.cluster.session import open_session
 from spark_offload.plan.plan import Plan, metrics
 
@@ -115,7 +116,7 @@ class AggregateBenchmark:
         )
 
 
-# `python -m spark_offload bench`: the accelerator against what Spark does by itself.
+# `python -m bench.spark bands`: the accelerator against what Spark does by itself.
 
 OUTPUT = Path("build") / "bench" / "spark.json"
 """Where the rows go by default."""
@@ -124,9 +125,9 @@ ACCELERATOR, EXPERT, AS_WRITTEN = "accelerator", "Spark, by an expert", "Spark, 
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the subcommand ``bench``."""
+    """Add the subcommand ``bands``."""
     parser = subparsers.add_parser(
-        "bench",
+        "bands",
         help="measure the join against Spark's own",
         description="Join the paper's benchmark on the simulated accelerator, by the query that an "
         "expert of Spark writes by hand (rows repeated for the cells of a grid that they reach, an "
@@ -189,7 +190,7 @@ def main(options: argparse.Namespace) -> int:
     planning = _planning(lambda: joined(*wide), options.turns + 1)
     ways: dict[str, Callable[[], DataFrame]] = {
         ACCELERATOR: offloaded,
-        EXPERT: lambda: benchmark.by_expert(left, right),
+        EXPERT: lambda: by_expert(benchmark, left, right),
     }
     for make in ways.values():
         answer(make())  # Python workers started, code compiled

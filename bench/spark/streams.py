@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m spark_offload bench-stream``: rows a second of streaming joins, windows sliding."""
+"""``python -m bench.spark streams``: rows a second of streaming joins, windows sliding."""
 
 import argparse
 from collections.abc import Sequence
@@ -183,17 +183,17 @@ def sustained_rate(batches: Sequence[MicroBatch], *, skip: int = WARM_UP) -> flo
     return sum(batch.rows for batch in measured) / sum(batch.trigger_seconds for batch in measured)
 
 
-# ``python -m spark_offload bench-stream``: rows a second of streaming joins, windows sliding.
+# ``python -m bench.spark streams``: rows a second of streaming joins, windows sliding.
 
 OUTPUT = Path("build") / "bench" / "spark-stream.json"
 """Where the figures go by default."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add the subcommand ``bench-stream``."""
+    """Add the subcommand ``streams``."""
     defaults = CASES["small"]
     parser = subparsers.add_parser(
-        "bench-stream",
+        "streams",
         help="measure streaming joins",
         description="Join two generated streams in Spark's Structured Streaming and print the rows "
         "a second: once with a state about as large as a micro-batch, and once with a state ten "

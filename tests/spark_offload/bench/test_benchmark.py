@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+from bench.spark.race import by_expert
 from spark_offload.cli.benchmark import Benchmark
 
 
@@ -26,4 +27,4 @@ def test_the_expert_has_the_rows_of_the_conditions_as_they_are(spark, tmp_path, 
     left, right = (spark.createDataFrame(table.to_pandas()) for table in benchmark.tables())
     wanted = sorted(benchmark.in_spark(left, right).collect())
     assert wanted or deviation in (None, 10_000)
-    assert sorted(benchmark.by_expert(left, right).collect()) == wanted
+    assert sorted(by_expert(benchmark, left, right).collect()) == wanted

@@ -7,10 +7,10 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from bench.spark.__main__ import main
+from bench.spark.streams import CASES, TICK, StreamBenchmark, sustained_rate
 from host import FailureError
 from host.query.quantities import as_duration, parse_duration
-from spark_offload.__main__ import main
-from spark_offload.cli.bench_stream import CASES, TICK, StreamBenchmark, sustained_rate
 from spark_offload.stream.metrics import MicroBatch
 
 
@@ -55,11 +55,11 @@ def test_the_rate_leaves_the_first_micro_batches_and_empty_ones_out():
 
 
 def test_a_number_that_cannot_be_is_named(capsys):
-    assert main(["bench-stream", "--keys", "0"]) == 2
+    assert main(["streams", "--keys", "0"]) == 2
     assert "--keys must be at least 1, not 0" in capsys.readouterr().err
-    assert main(["bench-stream", "--batches", "3", "--warm-up", "3"]) == 2
+    assert main(["streams", "--batches", "3", "--warm-up", "3"]) == 2
     assert "less than the 3 micro-batches" in capsys.readouterr().err
-    assert main(["bench-stream", "--batches", "3"]) == 2
+    assert main(["streams", "--batches", "3"]) == 2
     assert "not 4" in capsys.readouterr().err
 
 
@@ -68,7 +68,7 @@ def test_the_command_prints_every_micro_batch_and_the_rate(spark, tmp_path, caps
     pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
     arguments = ["--rows", "2000", "--batches", "3", "--window", "1000", "--groups", "2"]
     path = tmp_path / "bench" / "stream.json"
-    assert main(["bench-stream", *arguments, "--warm-up", "1", "--output", str(path)]) == 0
+    assert main(["streams", *arguments, "--warm-up", "1", "--output", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("groups") for line in lines)
     assert sum(line.split()[1:2] == ["2,000"] for line in lines) == 3

@@ -3,13 +3,13 @@ import json
 
 import pytest
 
-from spark_offload.__main__ import main
+from bench.spark.__main__ import main
 
 
 @pytest.mark.long
 def test_all_ways_have_one_answer(spark, tmp_path, capsys):
     path = tmp_path / "bench" / "spark.json"
-    words = ["bench", "--tuples", "2000", "--window", "800", "--turns", "2"]
+    words = ["bands", "--tuples", "2000", "--window", "800", "--turns", "2"]
     assert main([*words, "--device", "software:", "--output", str(path)]) == 0
     shown = capsys.readouterr()
     turns = [line for line in shown.err.splitlines() if line.endswith(" rows")]
@@ -35,7 +35,7 @@ def test_all_ways_have_one_answer(spark, tmp_path, capsys):
 @pytest.mark.long
 def test_clustered_streams_have_a_figure_of_their_own(spark, tmp_path, capsys):
     path = tmp_path / "bench" / "clustered.json"
-    words = ["bench", "--deviation", "100", "--tuples", "2000", "--window", "200", "--turns", "2"]
+    words = ["bands", "--deviation", "100", "--tuples", "2000", "--window", "200", "--turns", "2"]
     words += ["--device", "software:", "--without-own", "--output", str(path)]
     assert main(words) == 0
     rows = [line.rpartition(", ")[2] for line in capsys.readouterr().err.splitlines()]
@@ -47,11 +47,11 @@ def test_clustered_streams_have_a_figure_of_their_own(spark, tmp_path, capsys):
 
 @pytest.mark.parametrize("deviation", ["-1", "10001", "nan"])
 def test_a_deviation_that_the_fields_cannot_have_is_an_error(capsys, deviation):
-    assert main(["bench", "--deviation", deviation]) == 2
+    assert main(["bands", "--deviation", deviation]) == 2
     assert "--deviation must be from 0 to 10000" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--tuples", "--window", "--turns"])
 def test_a_number_that_makes_no_sense_is_an_error(capsys, option):
-    assert main(["bench", option, "0"]) == 2
+    assert main(["bands", option, "0"]) == 2
     assert f"{option} must be at least 1" in capsys.readouterr().err
