@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sliding-window stream joins of Spark DataFrames on an accelerator, and aggregates."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from host import JoinError  # before PySpark, so that host.startup is in place meanwhile
 from spark_offload.api.aggregates import (
     join_aggregate,
@@ -15,14 +18,16 @@ from spark_offload.explanation.explanations import Explanation, TermExplanation
 from spark_offload.measures import JoinMetrics, TaskMetrics
 from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan, explain, metrics, verify
-from spark_offload.stream.metrics import (
-    AggregateMicroBatch,
-    MicroBatch,
-    read_progress,
-    stream_aggregate_metrics,
-    stream_metrics,
-)
 from spark_offload.verification.comparison import Verification
+
+if TYPE_CHECKING:
+    from spark_offload.stream.metrics import (
+        AggregateMicroBatch,
+        MicroBatch,
+        read_progress,
+        stream_aggregate_metrics,
+        stream_metrics,
+    )
 
 __all__ = [
     "AggregateMicroBatch",
@@ -53,3 +58,12 @@ __all__ = [
     "task_error",
     "verify",
 ]
+
+_OF_STREAMS = "spark_offload.stream.metrics"
+
+
+def __getattr__(name: str) -> Any:
+    """Load what only programs with streams need when it is asked for."""
+    if name in __all__:
+        return getattr(import_module(_OF_STREAMS), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,12 +12,11 @@ from host.query.words import Columns, Equalities, Length, Within, takes_words
 from host.reference.types import JoinType
 from spark_offload.api.joins import plan_words
 from spark_offload.errors import kit_errors
+from spark_offload.partitioning.columns import is_streaming
 from spark_offload.plan.aggregate import make_aggregate_plan
 from spark_offload.plan.matches import check_aggregates, check_matches, matches_plan, numbered
 from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan
-from spark_offload.stream.aggregate_plan import make_aggregate_stream_plan
-from spark_offload.stream.checks import is_streaming
 
 __all__ = [
     "join_aggregate",
@@ -112,6 +111,8 @@ def plan_aggregate(
     query = AggregateQuery(time=time, window=window, advance=advance, on=on, aggregates=aggregates)
     with kit_errors():
         if is_streaming(frame):
+            from spark_offload.stream.aggregate_plan import make_aggregate_stream_plan
+
             return make_aggregate_stream_plan(
                 frame, query, device=run.device, partitions=run.partitions, strict=run.strict
             )

@@ -21,15 +21,13 @@ from host.query.words import (
 from host.reference.asof import Direction
 from host.reference.types import JoinType
 from spark_offload.errors import kit_errors
-from spark_offload.partitioning.columns import arrow_schema, check_frame
+from spark_offload.partitioning.columns import arrow_schema, check_frame, is_streaming
 from spark_offload.plan.accelerator import QueryCheck, check_query
 from spark_offload.plan.asof import make_asof_plan
 from spark_offload.plan.inputs import checked_intervals, longest_of
 from spark_offload.plan.join import can_fall_back, make_plan, own_join_plan
 from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan
-from spark_offload.stream.checks import is_streaming
-from spark_offload.stream.plans import make_asof_stream_plan, make_stream_plan
 
 __all__ = [
     "asof_join",
@@ -215,6 +213,8 @@ def plan_query(
     if is_streaming(left) or is_streaming(right):
         if partition_by is not None:
             raise UsageError("partition_by is for batch frames; a stream is grouped by its keys.")
+        from spark_offload.stream.plans import make_stream_plan
+
         return make_stream_plan(
             left,
             right,
@@ -446,5 +446,7 @@ def plan_asof_join(
     )
     with kit_errors():
         if is_streaming(left) or is_streaming(right):
+            from spark_offload.stream.plans import make_asof_stream_plan
+
             return make_asof_stream_plan(left, right, query, partitions=run.partitions)
         return make_asof_plan(left, right, query, partitions=run.partitions, strict=run.strict)

@@ -38,6 +38,7 @@ __all__ = [
     "common_type",
     "find_column",
     "in_sql",
+    "is_streaming",
     "numbered",
     "output_schema",
     "partition_key",
@@ -64,6 +65,11 @@ def check_batch_frame(frame: object, side: str) -> None:
         raise UsageError(
             f"The {side} input is a streaming DataFrame, which a batch join cannot read."
         )
+
+
+def is_streaming(frame: object) -> bool:
+    """Tell whether ``frame`` is a streaming frame."""
+    return isinstance(frame, DataFrame) and frame.isStreaming
 
 
 def check_frame(frame: object, side: str) -> None:

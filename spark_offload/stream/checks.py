@@ -18,7 +18,6 @@ __all__ = [
     "arrival_text",
     "check_streams",
     "delay",
-    "is_streaming",
     "late_text",
     "require_streams",
     "require_watermark",
@@ -33,11 +32,6 @@ __all__ = [
 # What a query over streams asks of its inputs, said before it starts.
 
 _DELAY = "spark.watermarkDelayMs"
-
-
-def is_streaming(frame: object) -> bool:
-    """Tell whether ``frame`` is a streaming frame."""
-    return isinstance(frame, DataFrame) and frame.isStreaming
 
 
 def check_streams(
