@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host side of the kit: the meaning of a stream join, and how to run one on an accelerator.
 
-Host code knows an accelerator only by its manifest, and needs no hardware tools.
+Host code knows an accelerator only by its manifest, and needs no hardware tools. The functions for
+programs (:mod:`host.api`) are loaded when one of them is asked for.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from host.cli import startup  # before all that takes long to load
 from host.devices import Device, open_device
@@ -18,15 +22,21 @@ from host.query.cores import (
     ThresholdController,
 )
 from host.query.ordering import InputRate, Latency, Ordering, Queue
+from host.query.queries import AggregateQuery, AsofQuery, Query
 from host.reference.arrivals import Arrivals, Side
 from host.reference.join import Matches, reference_join
 from host.reference.predicate import EQUAL, OPEN, Bounds, DifferenceBand
 from host.reference.window import CountWindow, TimeWindow
 
+if TYPE_CHECKING:
+    from host.api import aggregate, asof_join, join, join_aggregate, overlap_join
+
 __all__ = [
     "EQUAL",
     "OPEN",
+    "AggregateQuery",
     "Arrivals",
+    "AsofQuery",
     "Bounds",
     "CountWindow",
     "Device",
@@ -42,6 +52,7 @@ __all__ = [
     "Matches",
     "Ordering",
     "PredictiveController",
+    "Query",
     "Queue",
     "Segment",
     "SegmentSchedule",
@@ -49,7 +60,21 @@ __all__ = [
     "ThresholdController",
     "TimeWindow",
     "UsageError",
+    "aggregate",
+    "asof_join",
+    "join",
+    "join_aggregate",
     "open_device",
+    "overlap_join",
     "reference_join",
     "startup",
 ]
+
+_API = ("aggregate", "asof_join", "join", "join_aggregate", "overlap_join")
+
+
+def __getattr__(name: str) -> Any:
+    """Load the functions for programs, which most modules of the kit do without."""
+    if name in _API:
+        return getattr(import_module("host.api"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that a program calls: rows in, an Arrow table or a reader of batches out.
+
+Rows are whatever Python libraries exchange by Arrow's stream interface (``__arrow_c_stream__``:
+Polars, DuckDB, pandas, DataFusion, pyarrow), batches, or the name of a file. What is asked is
+written in the words of a query, which :mod:`host.query.words` lists, or as a query.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
+
+import pyarrow as pa
+
+from host.devices import Device, open_device
+from host.errors import UsageError
+from host.operators.asof_tables import AsofJoin
+from host.operators.matches import aggregate_matches
+from host.operators.overlap import overlap_query
+from host.pipeline import Pipeline
+from host.pipeline.merging import read_input
+from host.query.queries import AggregateQuery, Aggregates, AsofQuery, Query
+from host.query.tables import Input, as_table
+from host.query.words import Equalities, column_pair
+from host.session.join import Join
+
+__all__ = ["Rows", "aggregate", "asof_join", "join", "join_aggregate", "overlap_join"]
+
+
+class ArrowStream(Protocol):
+    """Rows that another library hands over by Arrow's stream interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+#: What the functions take: a table of any library, batches, or a file, a folder or a pattern.
+Rows: TypeAlias = (
+    ArrowStream | pa.RecordBatch | Sequence[pa.RecordBatch] | Iterator[pa.RecordBatch] | str | Path
+)
+
+#: The device of a caller who names none: exact, without limits, and ready at once.
+SOFTWARE = "software:"
+
+Asked = TypeVar("Asked", Query, AsofQuery, AggregateQuery)
+
+
+@overload
+def join(
+    left: Rows,
+    right: Rows,
+    query: Query | None = ...,
+    *,
+    device: Device | str = ...,
+    reader: Literal[False] = ...,
+    **words: Any,
+) -> pa.Table: ...
+@overload
+def join(
+    left: Rows,
+    right: Rows,
+    query: Query | None = ...,
+    *,
+    device: Device | str = ...,
+    reader: Literal[True],
+    **words: Any,
+) -> pa.RecordBatchReader: ...
+def join(
+    left: Rows,
+    right: Rows,
+    query: Query | None = None,
+    *,
+    device: Device | str = SOFTWARE,
+    reader: bool = False,
+    **words: Any,
+) -> pa.Table | pa.RecordBatchReader:
+    """Join rows over a sliding window.
+
+    The result has the left columns, then the right ones, in the order of arrival of the later row
+    of each pair unless the ordering is another. Inputs that are declared sorted are read in pieces,
+    and only the window is held in memory.
+
+    Parameters
+    ----------
+    left, right : Rows
+        The inputs.
+    query : Query, optional
+        What is asked, in place of words.
+    device : Device or str
+        An open device, or the address of one: ``"sim:BUNDLE"`` is an accelerator. By default,
+        software.
+    reader : bool
+        Whether batches are returned as they are found, in place of a table. The reader holds the
+        device until it is read to its end, closed or forgotten.
+    words
+        Those of :class:`~host.query.queries.Query`: ``time``, ``on``, ``band``, ``within`` or
+        ``rows``, ``how`` and so on.
+
+    Returns
+    -------
+    pa.Table or pa.RecordBatchReader
+        The result.
+
+    Raises
+    ------
+    UsageError
+        If a word, an input or a column will not do.
+    WindowOverflowError
+        If the device has no room for the window.
+
+    Examples
+    --------
+    >>> pairs = join(trades, quotes, time="time", on="symbol", within="5s")
+    """
+    asked = _asked(Query, query, words)
+    sides = [
+        _rows(rows, column, bool(asked.sorted), side)
+        for rows, column, side in zip((left, right), asked.time, ("left", "right"), strict=True)
+    ]
+    return _joined(sides[0], sides[1], asked, device, reader=reader)
+
+
+def overlap_join(
+    left: Rows,
+    right: Rows,
+    *,
+    left_interval: tuple[str, str],
+    right_interval: tuple[str, str] | None = None,
+    on: Equalities = None,
+    touching: bool = True,
+    device: Device | str = SOFTWARE,
+    reader: bool = False,
+    **words: Any,
+) -> pa.Table | pa.RecordBatchReader:
+    """Join the rows whose intervals overlap.
+
+    Parameters
+    ----------
+    left, right : Rows
+        The inputs.
+    left_interval, right_interval : (str, str)
+        Columns with the start and the end, inclusive; the right ones may be called like the left
+        ones.
+    on : str or list, optional
+        Columns that must be equal.
+    touching : bool
+        Whether intervals of which one ends where the other one starts overlap.
+    device, reader
+        As for :func:`join`.
+    words
+        Further words of :class:`~host.query.queries.Query`, such as ``how``.
+
+    Returns
+    -------
+    pa.Table or pa.RecordBatchReader
+        The result.
+
+    Raises
+    ------
+    UsageError
+        If a word, an input or a column will not do, or an interval ends before it starts.
+    """
+    ours = column_pair(left_interval, "left_interval")
+    theirs = ours if right_interval is None else column_pair(right_interval, "right_interval")
+    tables = (
+        as_table(_rows(left, ours[0], False, "left")),
+        as_table(_rows(right, theirs[0], False, "right")),
+    )
+    query = overlap_query(tables, ours, theirs, on=on, touching=touching, **words)
+    return _joined(*tables, query, device, reader=reader)
+
+
+def asof_join(
+    left: Rows,
+    right: Rows,
+    query: AsofQuery | None = None,
+    *,
+    device: Device | str | None = None,
+    reader: bool = False,
+    **words: Any,
+) -> pa.Table | pa.RecordBatchReader:
+    """Join each left row with the right row that is closest to it in time.
+
+    The result has the left columns, then the right ones, in the order of the left times.
+
+    Parameters
+    ----------
+    left, right : Rows
+        The inputs.
+    query : AsofQuery, optional
+        What is asked, in place of words.
+    device : Device or str, optional
+        An open device, or the address of one, that finds the right rows. By default, the host does.
+    reader : bool
+        As for :func:`join`.
+    words
+        Those of :class:`~host.query.queries.AsofQuery`: ``time``, ``on``, ``direction``,
+        ``within`` and so on.
+
+    Returns
+    -------
+    pa.Table or pa.RecordBatchReader
+        The result.
+
+    Raises
+    ------
+    UsageError
+        If a word, an input or a column will not do.
+
+    Examples
+    --------
+    >>> priced = asof_join(trades, quotes, time="time", on="symbol", within="5s")
+    """
+    asked = _asked(AsofQuery, query, words)
+    tables = [
+        as_table(_rows(rows, column, asked.sorted, side))
+        for rows, column, side in zip((left, right), asked.time, ("left", "right"), strict=True)
+    ]
+    with ExitStack() as held:
+        opened = None if device is None else _opened(device, held)
+        found = AsofJoin(tables[0], tables[1], asked, opened)
+        return _result(found.schema, found.batches(), held.pop_all(), reader=reader)
+
+
+def aggregate(
+    rows: Rows,
+    query: AggregateQuery | None = None,
+    *,
+    device: str | None = None,
+    reader: bool = False,
+    **words: Any,
+) -> pa.Table | pa.RecordBatchReader:
+    """Aggregate rows over windows of time, by keys.
+
+    The result has the boundaries of the windows, the keys and the aggregates, in the order of
+    windows and keys. Rows that are declared sorted are read in pieces.
+
+    Parameters
+    ----------
+    rows : Rows
+        The input.
+    query : AggregateQuery, optional
+        What is asked, in place of words.
+    device : str, optional
+        The address of an accelerator of aggregates, ``"sim:BUNDLE"``. By default, the host.
+    reader : bool
+        As for :func:`join`.
+    words
+        Those of :class:`~host.query.queries.AggregateQuery`: ``time``, ``window``, ``advance``,
+        ``on``, ``aggregates`` and ``sorted``.
+
+    Returns
+    -------
+    pa.Table or pa.RecordBatchReader
+        The result.
+
+    Raises
+    ------
+    UsageError
+        If a word, the input or a column will not do.
+
+    Examples
+    --------
+    >>> aggregate(trades, time="time", window="1h", on="symbol", aggregates={"n": "count"})
+    """
+    asked = _asked(AggregateQuery, query, words)
+    given = _rows(rows, asked.time, asked.sorted, "given")
+    if isinstance(given, pa.RecordBatchReader) and asked.sorted:
+        source = Pipeline.of_batches(lambda: given, given.schema)
+    else:
+        source = Pipeline.of_table(as_table(given))
+    execution = source.aggregate(asked, device=device).execution()
+    return _result(execution.schema, execution.batches(), ExitStack(), reader=reader)
+
+
+def join_aggregate(
+    left: Rows,
+    right: Rows,
+    query: Query | None = None,
+    *,
+    aggregates: Aggregates,
+    device: Device | str = SOFTWARE,
+    **words: Any,
+) -> pa.Table:
+    """Give each left row with aggregates of the right rows that a join pairs it with.
+
+    Parameters
+    ----------
+    left, right, query, device, words
+        As for :func:`join`; ``how``, ``suffix`` and ``ordering`` do not matter.
+    aggregates : mapping of str to Aggregate, str or (str, str)
+        What is computed of the right rows, by the name of its column: ``"count"``, or one of count,
+        sum, min, max and mean of a right column, as ``"sum:price"``.
+
+    Returns
+    -------
+    pa.Table
+        The left columns, then the aggregates; the left rows in their order.
+
+    Raises
+    ------
+    UsageError
+        If a word, an input or a column will not do.
+    """
+    asked = _asked(Query, query, words)
+    tables = [
+        as_table(_rows(rows, column, bool(asked.sorted), side))
+        for rows, column, side in zip((left, right), asked.time, ("left", "right"), strict=True)
+    ]
+    with ExitStack() as held:
+        return aggregate_matches(tables[0], tables[1], asked, aggregates, _opened(device, held))
+
+
+def _asked(kind: type[Asked], query: Asked | None, words: dict[str, Any]) -> Asked:
+    """Return the query that a caller gives, or has written in words."""
+    if query is None:
+        return kind(**words)
+    if not isinstance(query, kind):
+        raise UsageError(
+            f"The third argument is a {kind.__name__}, not {query!r}; write words by their names, "
+            f"as in time='t'."
+        )
+    if words:
+        raise UsageError(
+            f"A query is given, and so is {next(iter(words))}; use dataclasses.replace to ask for "
+            f"something else."
+        )
+    return query
+
+
+def _rows(rows: Rows, time: str, is_sorted: bool, side: str) -> Input:
+    """Return the rows of an input as a table or as batches."""
+    if isinstance(rows, (str, Path)):
+        return read_input(rows, time, is_sorted=is_sorted)
+    if isinstance(rows, (pa.Table, pa.RecordBatchReader)):
+        return rows
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    if hasattr(rows, "__arrow_c_stream__"):
+        stream = pa.RecordBatchReader.from_stream(rows)
+        # Read before the other input is opened: a connection of DuckDB has one open result.
+        return stream if is_sorted else stream.read_all()
+    if isinstance(rows, (list, tuple, Iterator)):
+        return rows
+    raise UsageError(
+        f"The {side} rows are a {type(rows).__name__}; give a table or a reader of pyarrow, a "
+        f"frame of a library that has __arrow_c_stream__ (Polars, DuckDB, pandas from 2.2 on), "
+        f"batches, or the name of a file."
+    )
+
+
+def _opened(device: Device | str, held: ExitStack) -> Device:
+    """Return a device, which is closed with ``held`` if it is opened here."""
+    return held.enter_context(open_device(device)) if isinstance(device, str) else device
+
+
+def _joined(
+    left: Input, right: Input, query: Query, device: Device | str, *, reader: bool
+) -> pa.Table | pa.RecordBatchReader:
+    with ExitStack() as held:
+        found = Join(left, right, query, _opened(device, held))
+        return _result(found.schema, found.batches(), held.pop_all(), reader=reader)
+
+
+def _result(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], held: ExitStack, *, reader: bool
+) -> pa.Table | pa.RecordBatchReader:
+    """Return batches in the form that is asked for; ``held`` is closed behind the last one."""
+    if reader:
+        serving = _serving(batches, held)
+        next(serving)
+        return pa.RecordBatchReader.from_batches(schema, serving)
+    with held:
+        return pa.Table.from_batches(batches, schema)
+
+
+def _serving(
+    batches: Iterator[pa.RecordBatch], held: ExitStack
+) -> Generator[pa.RecordBatch, None, None]:
+    """Yield batches after a first value, behind which closing the generator closes ``held``."""
+    with held:
+        yield None  # taken by the caller
+        yield from batches
