@@ -29,7 +29,10 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("host", "spark_offload", "hdl", "sim", "splitjoin", "examples", "tools", "tests")
+FOLDERS = (
+    "host", "spark_offload", "hdl", "sim", "splitjoin", "examples", "tools", "formal", "bench",
+    "tests",
+)  # fmt: skip
 
 SMALL, SHORT, MOST_ARGUMENTS = 40, 60, 10
 """Lines of a small file, lines of a module that should have several importers, and arguments."""
