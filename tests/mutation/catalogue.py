@@ -124,7 +124,7 @@ TARGETS = {
     ),
     "host/session/decoder.py": Target(
         "which rows a result of the hardware means",
-        ("tests/host/session/test_decoder.py",),
+        ("tests/host/session/test_decoder.py", "tests/host/session/test_expected_stars.py"),
         {
             "np.zeros(0, None)": NONE_THERE,
             "np.zeros(0))": NONE_THERE,
