@@ -28,7 +28,7 @@ DEMO_OPTIONS = \
     $(foreach term,$(ON),--on '$(term)') $(foreach term,$(BAND),--band '$(term)') \
     $(if $(ORDER),--order '$(ORDER)') $(if $(EQUAL),--equal '$(EQUAL)') \
     $(if $(WITHIN),--within '$(WITHIN)') $(if $(ROWS),--rows '$(ROWS)') \
-    $(if $(DEVICE),--device '$(DEVICE)') $(if $(OUTPUT),--output '$(OUTPUT)') $(OPTIONS)
+    --device '$(or $(DEVICE),sim:)' $(if $(OUTPUT),--output '$(OUTPUT)') $(OPTIONS)
 
 .PHONY: help
 help: ## List the targets

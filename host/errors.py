@@ -258,8 +258,8 @@ class CapacityError(AcceleratorLimitError):
         super().__init__(
             f"A window{of_side} of {needed} tuples is larger than the accelerator's capacity of "
             f"{capacity} tuples per side",
-            f"a bundle that holds it: {_build_command(needed, cores, engine)}; where no device is "
-            f"named, build=True (--build) makes one",
+            f"a bundle that holds it: {_build_command(needed, cores, engine)}; for device "
+            f"'sim:', build=True (--build) makes one",
         )
 
 

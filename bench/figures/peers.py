@@ -12,7 +12,7 @@ from bench.peers.race import race
 from bench.peers.workload import Workload
 from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
-from host.devices.bundles import default_device
+from host.devices.bundles import SIMULATED, choose_device
 from sim.verilated.library import build_library
 
 from .registry import NotMeasured, Result, figure
@@ -52,7 +52,7 @@ def compared(question, peers, judged, report, narrow=None):
     workload = Workload(FOLDER)
     workload.write()
     command = partial(getattr(kit, question), workload)
-    bundle = default_device(kit.ALIKE).bundle
+    bundle = choose_device(SIMULATED, kit.ALIKE).uri.removeprefix(SIMULATED)
     ways = {OURS: partial(command, f"sim:{bundle}")}
     if narrow is not None:
         ways[NARROW] = partial(command, _built(narrow, question, report))

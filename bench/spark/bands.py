@@ -26,6 +26,7 @@ from bench.spark.race import (
     stored_frames,
 )
 from host import UsageError
+from host.devices.bundles import SIMULATED
 from host.query.queries import Bands
 from spark_offload.api.aggregates import plan_aggregate
 from spark_offload.api.joins import plan_join
@@ -146,7 +147,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="fields in one cluster, normal with this standard deviation, instead of uniform ones; "
         "the expert then cuts time into cells too",
     )
-    parser.add_argument("--device", metavar="URI", help="default: the simulated accelerator")
+    parser.add_argument("--device", default=SIMULATED, metavar="URI", help="default: %(default)s")
     parser.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
     parser.add_argument("--turns", type=int, default=10, metavar="N", help="of the first two")
     parser.add_argument(

@@ -109,11 +109,13 @@ def add_query_arguments(
     run = parser.add_argument_group("run")
     run.add_argument(
         "--device", metavar="URI",
-        help="sim:BUNDLE, software: or software:BUNDLE; default: a bundle that suits, simulated",
+        help="software: (the software engine), sim: (the simulated accelerator that suits the "
+        "query), sim:BUNDLE, software:BUNDLE or a board; default: what the variable "
+        "SPLITJOIN_DEVICE names, else software:",
     )  # fmt: skip
     run.add_argument(
         "--build", action="store_true",
-        help="where no bundle here is large enough for the query, build one",
+        help="with --device sim:, build a bundle where none here is large enough for the query",
     )  # fmt: skip
     run.add_argument("--verify", action="store_true", help=f"compare with {against}")
     run.add_argument("--explain", action="store_true", help="say how the join is run")

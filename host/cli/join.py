@@ -10,7 +10,9 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from host.cli.arguments import (
     add_csv_options,
@@ -21,10 +23,10 @@ from host.cli.arguments import (
     query_from,
 )
 from host.cli.command import Status, add_wait, open_for_command, wait_of
-from host.columns import EncodingPlan, Ranges
+from host.columns import EncodingPlan, Ranges, arrange, plan_tables
 from host.devices import Device
-from host.devices.bundles import default_device
-from host.devices.software import on_device_or_software
+from host.devices.bundles import SOFTWARE, ChosenDevice, choose_device, known_accelerator
+from host.devices.software import SOFTWARE_MANIFEST, on_device_or_software
 from host.errors import FailureError, KeyRangeError, UsageError
 from host.files.reading import (
     CsvOptions,
@@ -39,6 +41,7 @@ from host.installation import command
 from host.pipeline.merging import read_input
 from host.pipeline.source import ParquetSource, SortedParquetSource
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
+from host.protocol.manifest import Manifest
 from host.protocol.segments import hardware_time
 from host.query.cores import Controller, parse_controller
 from host.query.quantities import positive
@@ -53,10 +56,8 @@ __all__ = [
     "cost",
     "explain",
     "main",
+    "size_of_join",
 ]
-
-SOFTWARE = "software:"
-"""Address of the reference join in software, which holds windows, times and values of any size."""
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -114,10 +115,11 @@ def main(options: argparse.Namespace) -> int:
                 return held.enter_context(open_for_command(uri, command("host join"), wait))
 
         # A build reports its own progress, line by line.
-        uri = options.device or default_device(query, build=options.build).uri
+        chosen = choose_device(options.device, query, needs=_need_of(options), build=options.build)
+        uri = chosen.uri
         first = opened(uri)
         work, used, rows, seconds = on_device_or_software(
-            lambda device: _joined(options, query, device, status, told),
+            lambda device: _joined(options, query, device, status, told, chosen),
             first,
             None if options.strict or uri == SOFTWARE else lambda: opened(SOFTWARE),
             lambda refusal: print(
@@ -148,12 +150,20 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
+def _need_of(options: argparse.Namespace) -> str | None:
+    """Return the option that asks for what only an accelerator has."""
+    if options.pace is not None:
+        return "--pace"
+    return None if options.elastic is None else "--elastic"
+
+
 def _joined(
     options: argparse.Namespace,
     query: Query,
     device: Device,
     status: Status,
     told: CsvOptions,
+    chosen: ChosenDevice,
 ) -> "tuple[_Work, Device, int, float]":
     """Join the files on a device; return what was done, its device, and its results and seconds."""
     if _is_streamed(options, query):
@@ -163,25 +173,32 @@ def _joined(
                 _streamed(files_of(path), column)
                 for path, column in zip((options.left, options.right), query.time, strict=True)
             ]
-            return _written(_planned(options, query, device, status, sides), options, status)
+            work = _planned(options, query, device, status, sides)
+            return _written(work, options, status, chosen)
     sides = []
     for path, column in zip((options.left, options.right), query.time, strict=True):
         with status.stage(f"reading {path}"):
             table = read_input(path, column, is_sorted=bool(query.sorted), options=told)
             sides.append(_Side(table, table.num_rows, {}))
     require_text(told, [side.rows.schema for side in sides])
-    return _written(_planned(options, query, device, status, sides), options, status)
+    return _written(_planned(options, query, device, status, sides), options, status, chosen)
 
 
 def _written(
-    work: "_Work", options: argparse.Namespace, status: Status
+    work: "_Work", options: argparse.Namespace, status: Status, chosen: ChosenDevice
 ) -> "tuple[_Work, Device, int, float]":
     """Run a join and write its results; return what :func:`_joined` returns."""
     join = work.join
     if options.explain:
-        left, right = work.sides
         told = [f"input    {side.told}" for side in work.sides if side.told]
-        print("\n".join([explain(join, (left.count, right.count)), *told]))
+        told.append(f"chosen   {chosen.uri}: {chosen.reason}")
+        left, right = (
+            _order_column(side, path, column)
+            for side, path, column in zip(
+                work.sides, (options.left, options.right), join.query.time, strict=True
+            )
+        )
+        print("\n".join([explain(join, size_of_join(left, right, join.query)), *told]))
     began = time.monotonic()
     with status.stage("joining", work.passed):
         rows = write_table(_checked(work, options, status), join.schema, options.output)
@@ -318,13 +335,20 @@ def _checked(work: _Work, options: argparse.Namespace, status: Status) -> Iterat
         raise FailureError(f"Verification failed: {verdict.text}.")
 
 
-def explain(join: Join, rows: tuple[int, int]) -> str:
-    """Describe how ``join``, of so many ``rows``, is run."""
+def _order_column(side: _Side, path: str, column: str) -> pa.Table:
+    """Return the order column of an input, which is read once more if it is a stream."""
+    if isinstance(side.rows, pa.Table):
+        return side.rows.select([column])
+    return pa.concat_tables([pq.read_table(file, columns=[column]) for file in files_of(path)])
+
+
+def explain(join: Join, size: JoinSize) -> str:
+    """Describe how ``join``, of such a size, is run."""
     streams = [f"streams  {line}" for line in join.describe().splitlines()]
-    return "\n".join([_heading(join.query, join.device, join.plan, rows), *streams])
+    return "\n".join([_heading(join.query, join.device, join.plan, size), *streams])
 
 
-def _heading(query: Query, device: Device, plan: EncodingPlan, rows: tuple[int, int]) -> str:
+def _heading(query: Query, device: Device, plan: EncodingPlan, size: JoinSize) -> str:
     """Describe the query, the device and the encoding of the columns."""
     manifest = device.manifest
     storage = manifest.storage
@@ -341,22 +365,52 @@ def _heading(query: Query, device: Device, plan: EncodingPlan, rows: tuple[int, 
     unused = [key.name for key in manifest.keys[len(plan.fields) :]]
     if unused:
         lines.append(f"unused   {', '.join(unused)}")
-    return "\n".join([*lines, *cost(query, device, rows)])
+    return "\n".join([*lines, *cost(query, device, size)])
 
 
-def cost(query: Query, device: Device, rows: tuple[int, int]) -> list[str]:
-    """Say how long it takes by the cost model, if the device has a clock and windows are known.
+def cost(query: Query, device: Device, size: JoinSize) -> list[str]:
+    """Say how long it takes by the cost model: on the device, or on the accelerator in its place.
 
-    How many tuples a time-based window holds depends on the values.
+    A model of a bundle in software has no cost; the accelerator is the one that ``sim:`` would be.
     """
-    window = query.window
-    if not isinstance(window, CountWindow) or device.uri.startswith("software:"):
+    manifest, what = device.manifest, "cycles   at"
+    if device.is_software_engine:
+        found = known_accelerator(query)
+        if found is None:
+            return ["cycles   not known: no accelerator is here; --device sim: builds one"]
+        manifest, what = found, "cycles   on the accelerator (sim:) at"
+    elif device.uri.startswith(SOFTWARE):
         return []
-    left, right = (mean_of_last(window.size, count) for count in rows)
-    size = JoinSize(rows, (left, right))
-    cycles = estimated_cycles(device.manifest, size, query.ordering)
-    least = hardware_time(cycles, device.manifest) or f"{cycles:,} cycles"
+    cycles = estimated_cycles(manifest, size, query.ordering)
+    least = hardware_time(cycles, manifest) or f"{cycles:,} cycles"
     return [
-        f"cycles   at least {least}, more where many rows match",
-        f"latency  {describe_latency(device.manifest, size.windows)}",
+        f"{what} least {least}, by the cost model; more where many rows match",
+        f"latency  {describe_latency(manifest, size.windows)}",
     ]
+
+
+def size_of_join(left: pa.Table, right: pa.Table, query: Query) -> JoinSize:
+    """Return how many rows there are, and how many are in a window on average as a row comes.
+
+    Parameters
+    ----------
+    left, right : pa.Table
+        All rows; only their order columns are looked at.
+    query : Query
+        The join.
+    """
+    rows = left.num_rows, right.num_rows
+    if query.rows is not None:
+        means = [mean_of_last(query.rows, count) for count in rows]
+        return JoinSize(rows, (means[0], means[1]))
+    asked = Query(time=query.time, within=query.within, sorted=query.sorted)
+    plan = plan_tables(left, right, asked, Manifest.load(SOFTWARE_MANIFEST))
+    assert not isinstance(plan.window, CountWindow)
+    times = arrange(plan, left, right).times
+    life = np.uint64(min(int(plan.window.lifespan), (1 << 64) - 1))
+    means = []
+    for mine, others in (times, times[::-1]):
+        first = np.where(others > life, others - life, np.uint64(0))
+        held = np.searchsorted(mine, others, side="right") - np.searchsorted(mine, first)
+        means.append(float(held.mean()) if len(held) else 0.0)
+    return JoinSize(rows, (means[0], means[1]))

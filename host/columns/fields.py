@@ -178,7 +178,7 @@ def assigned(
             raise AcceleratorLimitError(
                 f"The query needs {needed} key fields, but the accelerator has {len(fields)}",
                 f"build a bundle with more of them: `{command('sim build')}` takes --key once a "
-                "field; where no device is named, build=True (--build) makes one",
+                "field; for device 'sim:', build=True (--build) makes one",
             )
         groups = []
         for term in terms:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundles on this machine, and which one serves a query that names no device."""
+"""Which device serves a query, and the bundles on this machine that it may be made from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +21,17 @@ from host.query.queries import Query
 
 __all__ = [
     "CACHE_VARIABLE",
-    "DefaultDevice",
+    "ChosenDevice",
+    "DEVICE_VARIABLE",
     "EngineChoice",
+    "SIMULATED",
+    "SOFTWARE",
     "bundle_folders",
     "cache_folder",
+    "choose_device",
     "default_bundle",
-    "default_device",
     "find_bundles",
+    "known_accelerator",
     "library_folder",
     "prepare_folder",
     "source_hash",
@@ -217,7 +221,7 @@ def default_bundle(
             f"The bundle builder (packages {', '.join(MAKERS)} and {LANGUAGE})",
             "to build the default bundle",
             f"install the kit with its extra 'simulator', copy a built bundle to "
-            f"{places[0] / name}-1, or name a device, such as --device software:",
+            f"{places[0] / name}-1, or join by the software engine, --device software:",
         )
     _build(["--preset", preset, *options], places[0] / exact, quiet)
     return places[0] / exact
@@ -306,7 +310,7 @@ def _reason(code: int, lines: list[str]) -> str:
     return ": ".join(words) or f"the builder ended with code {code} and no message"
 
 
-# Choose the engine for a query that names no device.
+# Choose the engine of the simulated accelerator for a query.
 
 
 @dataclass(frozen=True)
@@ -342,49 +346,68 @@ def suitable_engine(query: Query) -> EngineChoice:
     )
 
 
-# Choose the simulated accelerator for a query that names no device.
+# Choose the device of a query, and the simulated accelerator if that is asked for.
+
+SOFTWARE = "software:"
+"""Address of the software engine, which holds windows, times and values of any size."""
+
+SIMULATED = "sim:"
+"""Address of the simulated accelerator whose bundle the kit chooses, and builds if need be."""
+
+DEVICE_VARIABLE = "SPLITJOIN_DEVICE"
+"""Environment variable with the address of the device where none is named."""
 
 
 @dataclass(frozen=True)
-class DefaultDevice:
-    """A simulated accelerator, and the reason for its choice.
+class ChosenDevice:
+    """A device, and the reason for its choice.
 
     Parameters
     ----------
-    bundle : Path
-        Folder of the bundle.
+    uri : str
+        Address of the device.
     reason : str
         Reason for the choice, for an explanation.
     """
 
-    bundle: Path
+    uri: str
     reason: str
 
-    @property
-    def uri(self) -> str:
-        """URI of the device."""
-        return f"sim:{self.bundle}"
 
+def choose_device(
+    device: str | None,
+    query: Query,
+    *,
+    cause: str = "as asked for",
+    needs: str | None = None,
+    tuples: int = 0,
+    build: bool = False,
+    directory: Path | None = None,
+) -> ChosenDevice:
+    """Choose the device of a query: the one that is named, else the software engine.
 
-def default_device(
-    query: Query, *, tuples: int = 0, build: bool = False, directory: Path | None = None
-) -> DefaultDevice:
-    """Choose the smallest bundle of the suitable engine that can serve a query.
-
-    The default bundle is chosen if its window and its key fields suffice; it is built when it is
-    first needed. Otherwise, a bundle on this machine is chosen. If none of them suffices, one is
-    built if ``build`` allows it. Otherwise, the default bundle is returned, and planning the query
-    on it raises the error that says what to do.
+    Where none is named, ``SPLITJOIN_DEVICE`` can name one. ``"sim:"`` is the smallest simulated
+    accelerator that can serve the query: that of the default bundle, which is built when it is
+    first needed, or of another bundle on this machine. If none suffices, one is built if ``build``
+    allows it; otherwise, planning the query on the default bundle raises the error that says what
+    to do.
 
     Parameters
     ----------
+    device : str or None
+        Address of the device; None if the user names none.
     query : Query
         The join.
+    cause : str
+        What names ``device``.
+    needs : str, optional
+        What the user asks for that only an accelerator has. Where none is named, the simulated one
+        is chosen then; an elastic query always has such a need.
     tuples : int
         Largest number of tuples of a side in the window, if known. Ignored for a count-based
         window, whose size is known.
     build : bool
-        Whether to build a larger bundle if necessary.
+        Whether to build a larger bundle for ``"sim:"`` if necessary.
     directory : Path, optional
         Folder of the bundles.
 
@@ -393,6 +416,33 @@ def default_device(
     MissingToolError, BuildError
         If a bundle must be built and cannot be.
     """
+    if device is None:
+        device = os.environ.get(DEVICE_VARIABLE, "").strip() or None
+        cause = f"named by {DEVICE_VARIABLE}"
+    if device is None:
+        needs = needs or _need_of(query) or ("a bundle to build" if build else None)
+        if needs is None:
+            return ChosenDevice(
+                SOFTWARE, "no accelerator is named, and the software engine is the quickest way"
+            )
+        device, cause = SIMULATED, f"{needs} needs an accelerator, and none is named"
+    if device != SIMULATED:
+        return ChosenDevice(device, cause)
+    bundle, reason = _simulated(query, tuples, directory, build=build)
+    return ChosenDevice(f"{SIMULATED}{bundle}", f"{cause}: {reason}")
+
+
+def _need_of(query: Query) -> str | None:
+    """Return what a query asks for that only an accelerator has."""
+    if query.elastic is not None:
+        return "an elastic join"
+    return "an ordering that adapts itself" if query.ordering.hold is not None else None
+
+
+def _simulated(
+    query: Query, tuples: int, directory: Path | None, *, build: bool
+) -> tuple[Path, str]:
+    """Return the bundle of the simulated accelerator for a query, and why this one."""
     suitable = suitable_engine(query)
     if query.rows is not None:
         tuples = query.rows
@@ -400,7 +450,7 @@ def default_device(
     model = Manifest.load(default)
     needs = _Needs(model, max(tuples, 1), query.least_fields)
     if needs.met_by(model):
-        return DefaultDevice(default, suitable.reason)
+        return default, suitable.reason
     others = [
         (manifest.capacity, len(manifest.keys), str(folder))
         for folder, manifest in find_bundles(directory)
@@ -408,13 +458,23 @@ def default_device(
     ]
     if others:
         smallest = Path(min(others)[2])
-        return DefaultDevice(
-            smallest, f"{suitable.reason}; {needs}, and this is the smallest that is here"
-        )
+        return smallest, f"{suitable.reason}; {needs}, and this is the smallest that is here"
     if build:
         larger = default_bundle(suitable.engine, directory, options=needs.options())
-        return DefaultDevice(larger, f"{suitable.reason}; {needs}, so this was built")
-    return DefaultDevice(default, suitable.reason)
+        return larger, f"{suitable.reason}; {needs}, so this was built"
+    return default, suitable.reason
+
+
+def known_accelerator(query: Query, directory: Path | None = None) -> Manifest | None:
+    """Return what the default accelerator of a query is, by its newest bundle on this machine.
+
+    Nothing is built: None if there is no such bundle.
+    """
+    preset = PRESETS[suitable_engine(query).engine]
+    for folder, manifest in find_bundles(directory):
+        if folder.name.rpartition("-")[0] == preset:
+            return manifest
+    return None
 
 
 @dataclass(frozen=True)

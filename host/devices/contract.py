@@ -209,7 +209,8 @@ def open_device(uri: str) -> Device:
     Parameters
     ----------
     uri : str
-        ``"sim:BUNDLE"`` runs the bundle's simulator library. ``"software:"`` is the software
+        ``"sim:BUNDLE"`` runs the bundle's simulator library, and ``"sim:"`` that of the default
+        index, which is built when it is first needed. ``"software:"`` is the software
         engine, which is always available. ``"software:BUNDLE"`` is a model of the bundle's hardware
         with the same results. ``"serial:PATH?baud=N&bundle=DIR"`` is a
         board at a serial port, ``"tcp:HOST:PORT?bundle=DIR"`` one behind a TCP server, and
@@ -235,10 +236,13 @@ def open_device(uri: str) -> Device:
         device.is_software_engine = not place
         return device
     if kind == "sim":
-        if not place:
-            raise DeviceUriError(uri, "lacks its bundle")
         from host.devices.simulated import SimulatedDevice
 
+        if not place:
+            from host.devices.bundles import default_bundle
+
+            bundle = default_bundle("index")
+            return SimulatedDevice(bundle, uri=f"{uri}{bundle}")
         return SimulatedDevice(Path(place), uri=uri)
     if kind in _LINK_KINDS:
         from host.devices.linked import LinkedDevice

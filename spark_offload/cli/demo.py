@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from host import FailureError, UsageError
 from host.cli.command import Status
+from host.devices.bundles import SIMULATED
 from host.files.reading import format_of
 from host.files.writing import require_outputs, write_table
 from host.query.queries import Query
@@ -56,7 +57,7 @@ def add_parser(
         for action in parser._actions:
             if action.dest == "output":
                 action.required, action.default = False, str(OUTPUT)
-        parser.set_defaults(run=demonstrate_files)
+        parser.set_defaults(run=demonstrate_files, device=SIMULATED)
     else:
         defaults = Benchmark()
         parser.add_argument(
@@ -70,7 +71,9 @@ def add_parser(
         parser.add_argument(
             "--rows", type=int, metavar="N", help="a count-based window of the last N rows instead"
         )
-        parser.add_argument("--device", metavar="URI", help="default: the simulated accelerator")
+        parser.add_argument(
+            "--device", default=SIMULATED, metavar="URI", help="default: %(default)s"
+        )
         parser.add_argument("--output", metavar="FILE", help="also write the pairs to a file")
         parser.set_defaults(run=demonstrate_benchmark)
     add_spark_arguments(parser)

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 import json
+import os
 import time
 from types import TracebackType
 from typing import Self, TypeAlias
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from host import Device, Manifest, UsageError, open_device
 from host.devices import device_kind, is_shared
+from host.devices.bundles import DEVICE_VARIABLE
 from host.devices.locks import WAIT_DEFAULT, DeviceClaim, claim_device, parse_wait
 from host.errors import DeviceError, DeviceTimeoutError, DeviceUriError
 from host.protocol.manifest import join_manifest
@@ -31,13 +33,16 @@ from spark_offload.cluster.pools import ElasticPool, MicroBatchTask, PoolDecisio
 from spark_offload.errors import task_error
 
 __all__ = [
+    "DEVICE",
     "DeviceAddress",
     "DeviceSource",
     "Devices",
+    "OURS",
     "RESOURCE",
     "TaskDevice",
     "WAIT",
     "device_source",
+    "named_devices",
     "survey",
     "take_device",
 ]
@@ -49,6 +54,12 @@ Devices: TypeAlias = "str | Sequence[str] | None"
 
 RESOURCE = "resource"
 """Scheme of devices that Spark assigns to tasks."""
+
+OURS = "splitjoin"
+"""Name of the resource of Spark that is used where no device is named."""
+
+DEVICE = "spark.splitjoin.device"
+"""Option of the session: the device where none is named; several, with commas, are a pool."""
 
 WAIT = "spark.splitjoin.device.wait"
 """Option of the session: how long a task waits for a device that another one holds."""
@@ -174,6 +185,23 @@ class DeviceSource:
             )
         addresses = resources[self.resource].addresses
         return tuple(DeviceAddress(address, address) for address in addresses)
+
+
+def named_devices(session: SparkSession) -> tuple[str | list[str] | None, str]:
+    """Return the devices that the surroundings of a session name, and what names them.
+
+    Parameters
+    ----------
+    session : SparkSession
+        For its options.
+    """
+    option = session.conf.get(DEVICE, None)
+    if option:
+        names = [name.strip() for name in option.split(",")]
+        return names[0] if len(names) == 1 else names, f"named by {DEVICE}"
+    if not os.environ.get(DEVICE_VARIABLE) and session.conf.get(_amount(OURS), None) is not None:
+        return f"{RESOURCE}:{OURS}", f"Spark assigns the resource {OURS!r} to tasks"
+    return None, ""
 
 
 def device_source(devices: str | Sequence[str], session: SparkSession) -> DeviceSource:

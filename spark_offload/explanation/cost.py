@@ -84,6 +84,8 @@ class Cost:
         Join operator of Spark's own plan; None if Spark alone has no such join.
     pairs : int or None
         Pairs of rows that it compares; None where that depends on the values.
+    is_elsewhere : bool
+        Whether the cycles are those of an accelerator that could join in place of software.
     """
 
     cycles: int | None
@@ -91,6 +93,7 @@ class Cost:
     pairs: int | None
     hardware: str | None = None
     latency: str | None = None
+    is_elsewhere: bool = False
 
     def of_columns(self, count: int, manifest: Manifest) -> "Cost":
         """Return the cost of matches of which ``count`` columns are aggregated, from that of one.
@@ -107,7 +110,9 @@ class Cost:
         if self.cycles is not None:
             least = self.hardware or f"{self.cycles:,} cycles"
             ours = f"at least {least}, more where many rows match"
-        if self.latency is not None:
+        if self.is_elsewhere and self.cycles is not None:
+            ours = f"on the accelerator (device='sim:') {ours}"
+        elif self.latency is not None:
             ours += f"; {self.latency}"
         if self.operator is None:
             return f"{ours}; Spark alone has no join over the last rows"

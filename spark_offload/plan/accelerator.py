@@ -12,14 +12,21 @@ from pyspark.sql import SparkSession
 from host import CountWindow, Manifest, UsageError
 from host.columns import plan_streams
 from host.devices import device_kind
-from host.devices.bundles import default_device
+from host.devices.bundles import SIMULATED, SOFTWARE
+from host.devices.bundles import choose_device as choose_of_host
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import DeviceUriError
 from host.operators.device_aggregate import require_suitable
 from host.protocol.manifest import AggregateManifest, JoinAggregateManifest
 from host.protocol.segments import require_capacity, require_pairs
 from host.query.queries import AggregateQuery, Query
-from spark_offload.cluster.devices import Devices, DeviceSource, device_source, survey
+from spark_offload.cluster.devices import (
+    Devices,
+    DeviceSource,
+    device_source,
+    named_devices,
+    survey,
+)
 from spark_offload.explanation.explanations import TermExplanation
 
 __all__ = [
@@ -37,9 +44,6 @@ __all__ = [
 
 # The accelerator of a join: which one, what it is, and whether it can serve the query.
 
-SOFTWARE = "software:"
-"""Address of the software engine, which holds windows of any size."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -53,11 +57,14 @@ class Choice:
         Why these.
     manifest : Manifest
         Their description.
+    is_simulated : bool
+        Whether the kit has chosen the bundle, as for ``"sim:"``, and may build a larger one.
     """
 
     source: DeviceSource
     cause: str
     manifest: Manifest
+    is_simulated: bool = False
 
     @property
     def reason(self) -> str:
@@ -127,29 +134,36 @@ def choose_device(
     query: Query,
     session: SparkSession,
     *,
+    needs: str | None = None,
     tuples: int = 0,
     build: bool = False,
 ) -> Choice:
-    """Return the devices asked for, or the default one, which is built if it is not there yet.
+    """Return the devices asked for, or what is best here.
 
-    The default has the engine that suits the query; see
-    :func:`host.devices.bundles.default_device` for ``tuples`` and ``build``.
+    Where none is asked for, these are, in this order: what the session's ``spark.splitjoin.device``
+    names, what ``SPLITJOIN_DEVICE`` names where the driver runs, Spark's resource ``splitjoin`` if
+    tasks get one, and the software engine. See :func:`host.devices.bundles.choose_device` for
+    ``"sim:"``, ``needs``, ``tuples`` and ``build``.
 
     Raises
     ------
     JoinError
         If there is no such device, or its bundle cannot be used or built.
     """
+    cause = "as asked for"
     if devices is None:
-        default = default_device(query, tuples=tuples, build=build)
-        devices, cause = default.uri, default.reason
-    else:
-        cause = "as asked for"
+        devices, cause = named_devices(session)
+    is_simulated = False
+    if devices is None or isinstance(devices, str):
+        found = choose_of_host(devices, query, cause=cause, needs=needs, tuples=tuples, build=build)
+        # Of any other address, what was chosen is what was named.
+        is_simulated = devices in (None, SIMULATED) and found.uri.startswith(SIMULATED)
+        devices, cause = found.uri, found.reason
     source = device_source(devices, session)
     # Looking at it now finds out early what every task would run into.
     manifest = survey(source, session)
     planned = replace(source, manifest_hash=manifest.hash)
-    return Choice(planned, cause, manifest)
+    return Choice(planned, cause, manifest, is_simulated)
 
 
 def check_query(

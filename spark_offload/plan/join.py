@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from host import JoinError, Manifest
 from host.columns import plan_streams
+from host.devices.bundles import known_accelerator
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import AcceleratorLimitError, BuildError, MissingToolError
 from host.installation import command
@@ -138,19 +139,22 @@ def _sized(
 ) -> Explanation:
     """Return the explanation with sizes and cost, from how the rows lie in time, if known."""
     inputs = JoinInputs(left, right, query)
-    profile = rule = manifest = None
+    profile = rule = manifest = instead = None
     number = 1
     if devices is not None:
         profile, rule = devices.placement.profile, devices.placement.rule
         number = devices_of(devices.placement)
         manifest = devices.choice.manifest if devices.choice.is_estimated else None
+        # What the accelerator would take where the software engine joins.
+        instead = None if devices.choice.has_limits else known_accelerator(query)
     if profile is None and count:
         profile = inputs.profile(1 if rule is None else rule.ranges)
     size = None if profile is None else join_size(query, profile, inputs.facts().width)
+    cost = estimate_cost(left, right, query, manifest or instead, size, number)
     found = replace(
         explanation,
         inputs=InputSize(None if profile is None else profile.rows, inputs.known_bytes()),
-        cost=estimate_cost(left, right, query, manifest, size, number),
+        cost=replace(cost, is_elsewhere=instead is not None),
     )
     if rule is None or profile is None:
         return found
@@ -202,16 +206,17 @@ def make_plan(
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     session = left.sparkSession
-    choice = choose_device(device, query, session, build=build)
+    needs = "a trace of cycles" if trace else None
+    choice = choose_device(device, query, session, needs=needs, build=build)
     terms = check(query, choice, *schemas)
     inputs = JoinInputs(left, right, query)
     facts = inputs.facts()
     placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
-    if device is None and build and facts.width is not None:
+    if choice.is_simulated and build and facts.width is not None:
         ship_packages(cluster_of(session))
         tuples = count_windows(inputs.tagged(placement).frame, facts.width)
         if tuples > choice.manifest.capacity:
-            choice = choose_device(None, query, session, tuples=tuples, build=build)
+            choice = choose_device(device, query, session, tuples=tuples, build=build)
             terms = check(query, choice, *schemas)
     width = gauge_width(query, inputs.order_type) if choice.has_limits else None
     goes_on = not strict and width is not None and software_serves(query, choice, *schemas)

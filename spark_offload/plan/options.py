@@ -44,10 +44,12 @@ class Options:
         micro-batch use. The answer stays the same; :func:`metrics` and :func:`stream_metrics` say
         what was decided, see ``docs/elastic.md``.
     device : str or list of str, optional
-        ``"sim:BUNDLE"``, ``"software:"`` and so on; left out, the default simulated accelerator,
-        which is built when it is first needed. A list is a pool: every task gets one of its devices
-        to itself. ``"resource:NAME"`` are devices that Spark assigns to tasks. See
-        ``docs/spark-cluster.md``.
+        ``"software:"`` is the software engine, ``"sim:"`` the simulated accelerator that suits the
+        query, whose bundle is built when it is first needed, ``"sim:BUNDLE"`` that of a bundle.
+        A list is a pool: every task gets one of its devices to itself. ``"resource:NAME"`` are
+        devices that Spark assigns to tasks. Left out, what the session's
+        ``spark.splitjoin.device``, the variable ``SPLITJOIN_DEVICE`` or Spark's resource
+        ``splitjoin`` names, else the software engine. See ``docs/spark-cluster.md``.
     partitions : int, optional
         Number of partitions, each joined by a task with a device of its own. Left out, one for each
         core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the
@@ -64,8 +66,8 @@ class Options:
         too, which says how many rows it needs; otherwise the task goes on in software from that
         row on, and :func:`metrics` and the log say so.
     build : bool
-        Whether a larger simulated accelerator is built, with no device named, where the default one
-        is too small for the window or has too few key fields, and none that serves is here. The
+        Whether a larger simulated accelerator is built, for device ``"sim:"``, where the default
+        one is too small for the window or has too few key fields, and none that serves is here. The
         rows of a time-based window are counted for that, in a job of Spark.
     trace : bool
         Whether the device stamps every tuple and result with its clock cycle, which the plan's

@@ -232,7 +232,8 @@ def make_stream_plan(
     require_equal_bytes(left.schema, right.schema, equal)
     schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-    choice = choose_device(device, query, left.sparkSession, build=build)
+    needs = "a trace of cycles" if trace else None
+    choice = choose_device(device, query, left.sparkSession, needs=needs, build=build)
     terms = check_query(query, choice, *schemas)
     goes_on = not strict and choice.has_limits and software_serves(query, choice, *schemas)
     setting = Setting.of(left, right, query, partitions)

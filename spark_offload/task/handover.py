@@ -194,9 +194,7 @@ class Handover:
             cores=self._manifest.storage.cores,
             engine=self._manifest.engine,
         )
-        remedy = (
-            "Where no device is named, build=True counts the windows and builds what they need."
-        )
+        remedy = "For device 'sim:', build=True counts the windows and builds what they need."
         error.args = (f"{error} {remedy}",)
         return error
 

@@ -256,8 +256,6 @@ def test_a_remedy_quotes_a_path_that_has_spaces(tmp_path, capsys):
     assert f"`python -m sim build --preset demo --output '{tmp_path}/no where'`" in (
         capsys.readouterr().err
     )
-    assert main(arguments(tmp_path, "--rows", "5", device="sim:")) == 2
-    assert "`python -m sim build" in capsys.readouterr().err
 
 
 def test_an_interrupt_is_one_line_and_leaves_no_file(files, root):
@@ -388,14 +386,35 @@ def test_a_bundle_that_was_changed_is_refused(files, capsys):
     assert "was changed after it was generated" in capsys.readouterr().err
 
 
-def test_without_a_device_the_default_bundle_is_used(files, capsys, monkeypatch):
-    folder, _, _ = files
+@pytest.fixture
+def no_builder(files, monkeypatch):
+    """As on a machine without the builder's packages, a compiler or a bundle."""
     monkeypatch.setattr(host_bundles, "MAKERS", ("no_such_package",))
-    monkeypatch.setenv("SPLITJOIN_CACHE", str(folder / "none"))
-    command = [
-        word for word in arguments(folder, "--rows", "5") if word not in ("--device", "software:")
-    ]
-    assert main(command) == 1
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(files[0] / "none"))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("SPLITJOIN_DEVICE", raising=False)
+
+
+def test_without_a_device_the_software_engine_joins(files, no_builder, capsys):
+    folder, _, _ = files
+    words = arguments(folder, "--rows", "5")
+    assert main(words) == 0
+    expected = read_table(folder / "out.parquet")
+    capsys.readouterr()
+    at = words.index("--device")
+    assert main([*words[:at], *words[at + 2 :], "--explain"]) == 0
+    shown = capsys.readouterr()
+    assert "on software:, written to" in shown.err
+    assert "chosen   software:: no accelerator is named" in shown.out
+    assert read_table(folder / "out.parquet") == expected
+
+
+@pytest.mark.parametrize("words", [["--device", "sim:"], ["--elastic"], ["--pace", "3"]])
+def test_the_simulated_accelerator_is_built_where_it_is_asked_for(files, no_builder, capsys, words):
+    folder, _, _ = files
+    given = arguments(folder, "--rows", "5")
+    at = given.index("--device")
+    assert main([*given[:at], *given[at + 2 :], *words]) == 1
     assert "bundle builder" in capsys.readouterr().err
 
 

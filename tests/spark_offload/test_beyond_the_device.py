@@ -120,5 +120,5 @@ def test_the_default_device_joins_times_of_a_lifetime(spark):
     frame = spark.range(16).selectExpr(
         "make_timestamp(cast(2008 + id as int), 1, 1, 0, 0, 0) as at", "id as k"
     )
-    pairs = stream_join(frame, frame, on="k", time="at", within="1d", partitions=1)
+    pairs = stream_join(frame, frame, on="k", time="at", within="1d", partitions=1, device="sim:")
     assert Counter(row.k for row in pairs.collect()) == Counter(range(16))

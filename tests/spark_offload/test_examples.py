@@ -69,4 +69,4 @@ def test_the_cells_of_the_notebook_run(spark, root, capsys):
 
 @pytest.mark.long
 def test_the_notebook_runs_on_the_simulated_accelerator(spark, root):
-    assert explain(run_notebook(root, None)["pairs"]).device.startswith("sim:")
+    assert explain(run_notebook(root, "sim:")["pairs"]).device.startswith("sim:")

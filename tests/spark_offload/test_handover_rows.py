@@ -158,7 +158,7 @@ def test_without_software_all_rows_are_read_for_the_capacity_that_they_need(mani
     assert "--cores 2" in str(error)
     assert "demo-index" not in str(error)
     assert str(error).endswith(
-        " Where no device is named, build=True counts the windows and builds what they need."
+        " For device 'sim:', build=True counts the windows and builds what they need."
     )
     assert handover.rest_rows == HOLDS + 5
 

@@ -2,6 +2,7 @@
 """What is wrong is said before anything runs, and names the thing to change."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import date, timedelta
 
 from pyspark.errors import PySparkException
@@ -231,9 +232,9 @@ def test_where_the_window_outgrows_the_device_software_goes_on_and_says_so(
 def test_build_counts_the_windows_of_the_partitions(spark, software_bundle, monkeypatch):
     asked = []
 
-    def choose(devices, query, session, *, tuples=0, build=False):
+    def choose(devices, query, session, *, needs=None, tuples=0, build=False):
         asked.append((tuples, build))
-        return choose_device(software_bundle, query, session)
+        return replace(choose_device(software_bundle, query, session), is_simulated=True)
 
     monkeypatch.setattr("spark_offload.plan.join.choose_device", choose)
     left = spark.createDataFrame(

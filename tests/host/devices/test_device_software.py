@@ -81,7 +81,7 @@ def test_software_without_a_bundle_is_always_there():
         assert device.manifest.timestamp_bits == 64
 
 
-@pytest.mark.parametrize("uri", ["", "software", "build/demo", "fpga:0", "sim:"])
+@pytest.mark.parametrize("uri", ["", "software", "build/demo", "fpga:0"])
 def test_an_unknown_device_is_a_clear_error(uri):
     with pytest.raises(DeviceUriError, match="'sim:BUNDLE'") as caught:
         open_device(uri)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from hdl.manifest import describe
 from hdl.presets import PRESETS
-from host import Ordering
-from host.cli.join import cost
+from host import Ordering, open_device
+from host.cli import join
+from host.cli.join import cost, size_of_join
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.protocol.manifest import Manifest
 from host.query.queries import Query
@@ -53,14 +55,35 @@ def test_a_latency_is_told_with_what_it_consists_of():
     )
 
 
-def test_an_explanation_tells_cycles_and_latency_where_windows_are_known():
-    device = SimpleNamespace(uri="sim:demo", manifest=manifest_of("demo"))
-    query = Query(time="t", rows=1_600)
-    cycles, latency = cost(query, device, (8_000, 8_000))
-    assert cycles.startswith("cycles   at least 9")
-    assert cycles.endswith(" cycles, more where many rows match")
-    assert latency.startswith("latency  1")
-    timed = Query(time="t", within=9)
-    assert cost(timed, device, (8_000, 8_000)) == []
-    software = SimpleNamespace(uri="software:demo", manifest=device.manifest)
-    assert cost(query, software, (8_000, 8_000)) == []
+def test_an_explanation_tells_cycles_and_latency(monkeypatch):
+    manifest = manifest_of("demo")
+    device = SimpleNamespace(uri="sim:demo", manifest=manifest, is_software_engine=False)
+    counted = Query(time="t", rows=1_600)
+    rows = pa.table({"t": range(8_000)})
+    for query in (counted, Query(time="t", within=1_599)):
+        size = size_of_join(rows, rows, query)
+        assert size.windows[1] == pytest.approx(1_440, abs=1)
+        cycles, latency = cost(query, device, size)
+        assert cycles.startswith("cycles   at least 9")
+        assert cycles.endswith(" cycles, by the cost model; more where many rows match")
+        assert latency.startswith("latency  1")
+        # Where software joins, it is what the accelerator would take.
+        monkeypatch.setattr(join, "known_accelerator", lambda query: manifest)
+        with open_device("software:") as software:
+            there, same = cost(query, software, size)
+            assert there == cycles.replace("at least", "on the accelerator (sim:) at least")
+            assert same == latency
+            monkeypatch.setattr(join, "known_accelerator", lambda query: None)
+            assert "--device sim: builds one" in cost(query, software, size)[0]
+    model = SimpleNamespace(uri="software:demo", manifest=manifest, is_software_engine=False)
+    assert cost(counted, model, size) == []
+
+
+def test_the_size_of_a_join_counts_the_rows_of_each_window():
+    left = pa.table({"t": [5, 0, 9, 5]})
+    right = pa.table({"u": [4, 6, 20]})
+    query = Query(time=("t", "u"), within=5)
+    size = size_of_join(left, right, query)
+    assert size == JoinSize((4, 3), ((1 + 2 + 0) / 3, (0 + 1 + 1 + 2) / 4))
+    none = size_of_join(left.slice(0, 0), right, query)
+    assert none == JoinSize((0, 3), (0.0, 0.0))

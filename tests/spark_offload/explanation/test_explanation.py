@@ -46,13 +46,19 @@ def test_a_join_tells_its_size_and_cost(spark, simulated_bundle):
     assert 1_500 <= read.cost.cycles <= done.total("cycles") <= 2 * read.cost.cycles
 
 
-def test_an_equality_is_a_hash_or_merge_join_of_which_nothing_is_known(spark):
+@pytest.fixture
+def no_bundle(monkeypatch):
+    """As on a machine that has no bundle to estimate cycles by."""
+    monkeypatch.setattr("spark_offload.plan.join.known_accelerator", lambda query: None)
+
+
+def test_an_equality_is_a_hash_or_merge_join_of_which_nothing_is_known(spark, no_bundle):
     left, right = frames(spark, LEFT, RIGHT)
     joined = stream_join(left, right, on="k", time="t", within=9, device="software:")
     cost = explain(joined, count=True).cost
     assert cost.operator in EQUI_JOINS
     assert cost.pairs is None
-    assert cost.cycles is None  # the reference join has no clock
+    assert cost.cycles is None  # the software engine has no clock
 
 
 def test_a_window_that_excludes_nothing_is_a_nested_loop_whose_pairs_are_counted(spark):
@@ -161,7 +167,7 @@ def test_sizes_are_written_with_what_is_known():
     assert "left of unknown size" in str(InputSize(None, (None, 5)))
 
 
-def test_the_page_about_the_explanation_shows_what_is_printed(spark, capsys):
+def test_the_page_about_the_explanation_shows_what_is_printed(spark, no_bundle, capsys):
     """The Python of the page, in this session; times and addresses may differ."""
     text = (ROOT / "docs" / "spark-explanation.md").read_text()
     # What follows is of an action that fails, on frames of the reader's.
