@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What travels inside a function, by value, since it imports nothing of this kit: luggage and
-entry.
+"""What travels inside a function, by value, as it imports nothing of this kit: luggage, and entry.
 
 Streaming queries of Spark Connect do not get the artifacts of their session (as of Spark 4.3), so
 their functions carry what they need as luggage, and unpack it among the files of the executor,
@@ -30,12 +29,6 @@ __all__ = [
     "Luggage",
     "carrying",
 ]
-
-# Archives that travel inside a function, for where Spark does not bring files to tasks.
-#
-# Streaming queries of Spark Connect do not get the artifacts of their session (as of Spark 4.3).
-# So their functions carry what they need, and unpack it among the files of the executor, which
-# Spark removes with the executor. This module travels by value: it imports nothing of this kit.
 
 Item = TypeVar("Item")
 
@@ -87,16 +80,6 @@ def _unpack(archive: bytes, folder: Path) -> None:
         shutil.rmtree(made)
         if not folder.is_dir():
             raise
-
-
-register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-
-
-# The class that Spark calls, shipped as its own source of truth: it imports nothing of this kit.
-#
-# Spark first calls :meth:`JoinProcessor.init` in a Python process beside the driver, which does
-# not get the packages that executors get; so this module travels by value, and what it needs on
-# an executor is imported there.
 
 
 class JoinProcessor(StatefulProcessor):
