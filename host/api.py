@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 import pyarrow as pa
 
 from host.devices import Device, open_device
+from host.devices.bundles import choose_device
 from host.errors import UsageError
 from host.operators.asof_tables import AsofJoin
 from host.operators.matches import aggregate_matches
@@ -39,9 +40,6 @@ Rows: TypeAlias = (
     ArrowStream | pa.RecordBatch | Sequence[pa.RecordBatch] | Iterator[pa.RecordBatch] | str | Path
 )
 
-#: The device of a caller who names none: exact, without limits, and ready at once.
-SOFTWARE = "software:"
-
 Asked = TypeVar("Asked", Query, AsofQuery, AggregateQuery)
 
 
@@ -51,7 +49,7 @@ def join(
     right: Rows,
     query: Query | None = ...,
     *,
-    device: Device | str = ...,
+    device: Device | str | None = ...,
     reader: Literal[False] = ...,
     **words: Any,
 ) -> pa.Table: ...
@@ -61,7 +59,7 @@ def join(
     right: Rows,
     query: Query | None = ...,
     *,
-    device: Device | str = ...,
+    device: Device | str | None = ...,
     reader: Literal[True],
     **words: Any,
 ) -> pa.RecordBatchReader: ...
@@ -70,7 +68,7 @@ def join(
     right: Rows,
     query: Query | None = None,
     *,
-    device: Device | str = SOFTWARE,
+    device: Device | str | None = None,
     reader: bool = False,
     **words: Any,
 ) -> pa.Table | pa.RecordBatchReader:
@@ -86,9 +84,9 @@ def join(
         The inputs.
     query : Query, optional
         What is asked, in place of words.
-    device : Device or str
-        An open device, or the address of one: ``"sim:BUNDLE"`` is an accelerator. By default,
-        software.
+    device : Device or str, optional
+        An open device, or the address of one: ``"sim:"`` is the simulated accelerator that suits
+        the query. By default, that of ``SPLITJOIN_DEVICE``, or else the software engine.
     reader : bool
         Whether batches are returned as they are found, in place of a table. The reader holds the
         device until it is read to its end, closed or forgotten.
@@ -128,7 +126,7 @@ def overlap_join(
     right_interval: tuple[str, str] | None = None,
     on: Equalities = None,
     touching: bool = True,
-    device: Device | str = SOFTWARE,
+    device: Device | str | None = None,
     reader: bool = False,
     **words: Any,
 ) -> pa.Table | pa.RecordBatchReader:
@@ -217,8 +215,9 @@ def asof_join(
         for rows, column, side in zip((left, right), asked.time, ("left", "right"), strict=True)
     ]
     with ExitStack() as held:
-        opened = None if device is None else _opened(device, held)
-        found = AsofJoin(tables[0], tables[1], asked, opened)
+        if isinstance(device, str):
+            device = held.enter_context(open_device(device))
+        found = AsofJoin(tables[0], tables[1], asked, device)
         return _result(found.schema, found.batches(), held.pop_all(), reader=reader)
 
 
@@ -279,7 +278,7 @@ def join_aggregate(
     query: Query | None = None,
     *,
     aggregates: Aggregates,
-    device: Device | str = SOFTWARE,
+    device: Device | str | None = None,
     **words: Any,
 ) -> pa.Table:
     """Give each left row with aggregates of the right rows that a join pairs it with.
@@ -308,7 +307,9 @@ def join_aggregate(
         for rows, column, side in zip((left, right), asked.time, ("left", "right"), strict=True)
     ]
     with ExitStack() as held:
-        return aggregate_matches(tables[0], tables[1], asked, aggregates, _opened(device, held))
+        return aggregate_matches(
+            tables[0], tables[1], asked, aggregates, _opened(device, asked, held)
+        )
 
 
 def _asked(kind: type[Asked], query: Asked | None, words: dict[str, Any]) -> Asked:
@@ -349,16 +350,18 @@ def _rows(rows: Rows, time: str, is_sorted: bool, side: str) -> Input:
     )
 
 
-def _opened(device: Device | str, held: ExitStack) -> Device:
-    """Return a device, which is closed with ``held`` if it is opened here."""
-    return held.enter_context(open_device(device)) if isinstance(device, str) else device
+def _opened(device: Device | str | None, query: Query, held: ExitStack) -> Device:
+    """Return the device of a query, which is closed with ``held`` if it is opened here."""
+    if isinstance(device, Device):
+        return device
+    return held.enter_context(open_device(choose_device(device, query).uri))
 
 
 def _joined(
-    left: Input, right: Input, query: Query, device: Device | str, *, reader: bool
+    left: Input, right: Input, query: Query, device: Device | str | None, *, reader: bool
 ) -> pa.Table | pa.RecordBatchReader:
     with ExitStack() as held:
-        found = Join(left, right, query, _opened(device, held))
+        found = Join(left, right, query, _opened(device, query, held))
         return _result(found.schema, found.batches(), held.pop_all(), reader=reader)
 
 

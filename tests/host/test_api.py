@@ -117,6 +117,13 @@ def test_a_device_is_given_open_or_by_its_address():
             assert pairs(asof_join(RIGHT, LEFT, time="t", on="k", device=given)) != []
 
 
+def test_the_environment_names_the_device_of_who_names_none(monkeypatch, tmp_path):
+    monkeypatch.setenv("SPLITJOIN_DEVICE", f"sim:{tmp_path}/none")
+    assert pairs(join(LEFT, RIGHT, device="software:", **ASKED)) == PAIRS
+    with pytest.raises(host.UsageError, match="none"):
+        join(LEFT, RIGHT, **ASKED)
+
+
 @pytest.mark.parametrize("rows", [{"t": [1]}, 7, None])
 def test_what_holds_no_rows_is_named(rows):
     with pytest.raises(UsageError, match=f"The left rows are a {type(rows).__name__}; give a"):
