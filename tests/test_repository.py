@@ -17,7 +17,7 @@ FOLDERS = (
     "tests",
 )  # fmt: skip
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def sources(pattern="*.py"):

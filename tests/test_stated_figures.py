@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's latencies are those of the components, which other tests measure."""
+"""Figures that pages state: latencies are those of the components, the README's are measured."""
 
 import re
 
@@ -27,11 +27,8 @@ SCANS = ("tiny", "demo", "ecp5-equality", "ecp5-band-digest-timed", "board-small
     ],
 )
 def test_latencies_in_the_table_are_those_of_the_components(root, name):
-    table = dict(
-        re.findall(
-            r"^\| `(\w+)` \|[^|]*\| (\d+)[^|]*\|", (root / "README.md").read_text(), re.MULTILINE
-        )
-    )
+    page = (root / "docs" / "scan-engine.md").read_text()
+    table = dict(re.findall(r"^\| `(\w+)` \|[^|]*\| (\d+)[^|]*\|", page, re.MULTILINE))
     stated = {component: int(latency) for component, latency in table.items()}
     dut = Accelerator(PRESETS[name])
     core = dut.cores[0]
@@ -61,3 +58,19 @@ def test_latencies_of_the_index_are_those_of_its_page(root, name):
     latency -= PRESETS[name].timestamp_bits > 0  # 1 more with timestamps"
     assert re.findall(star, page) == [str(latency)]
     assert re.findall(walk, page) == [str(ChainWalker.CIRCLE)]
+
+
+def test_the_figures_of_the_readme_are_measured(root):
+    section = (root / "README.md").read_text().split("## Measured")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")][2:]
+    stated = [re.findall(r"\*\*([\d.,e]+)\*\*", row) for row in rows]
+    assert len(rows) == 6
+    assert all(stated)
+    measured = (root / "docs" / "measured.md").read_text()
+    missing = [
+        number
+        for numbers in stated
+        for number in numbers
+        if not re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d]|[.,]\d)", measured)
+    ]
+    assert missing == []

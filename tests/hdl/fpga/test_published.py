@@ -11,7 +11,7 @@ from hdl.fpga.routing_report import routing_markdown
 from hdl.presets import PRESETS
 from tests.conftest import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / REPORTS / "index.md").read_text(encoding="utf-8")
 
 
 def published_reports():
@@ -69,7 +69,7 @@ def routed(commands):
     return seeds, rest
 
 
-def test_a_route_with_the_locked_packages_is_what_the_command_of_the_readme_gives():
+def test_a_route_with_the_locked_packages_is_what_the_command_of_the_page_gives():
     reports = published(ROOT / REPORTS).values()
     assert {report["preset"] for report in reports} >= set(CURRENT)
     locked = [
@@ -79,6 +79,6 @@ def test_a_route_with_the_locked_packages_is_what_the_command_of_the_readme_give
     ]
     assert {report["preset"] for report in locked} >= set(CURRENT)
     assert locked
-    told = re.findall(r"^\$ \.venv/bin/(python -m hdl route .*)", README, re.MULTILINE)
+    told = re.findall(r"^\$ \.venv/bin/(python -m hdl route .*)", PAGE, re.MULTILINE)
     told = [routed(command) for command in told]
     assert all(routed(report["command"]) in told for report in locked)
