@@ -166,7 +166,7 @@ def test_sums_are_exact_until_64_bits_cannot_hold_them():
     left = pa.table({"t": [1, 2], "x": [0, 0]})
     query = Query(band=(EQUAL,), time="t", within=1)
     with open_device("software:") as device:
-        wide = replace(query, window=TimeWindow(2))
+        wide = replace(query, within=2)
         result = aggregate_matches(left, right, wide, {"total": "sum:v"}, device)
         assert result.column("total").to_pylist() == [top, top]
         narrow = left.slice(0, 1)
