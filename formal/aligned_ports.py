@@ -3,8 +3,8 @@
 
 from amaranth import *
 
-from hdl.trees import round_aligner
-from hdl.trees.round_aligner import RoundAligner
+from hdl.trees import merger as round_aligner
+from hdl.trees.merger import RoundAligner
 from hdl.words.results import ResultKind
 
 from .bench import Bench

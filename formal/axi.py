@@ -8,10 +8,8 @@ from amaranth.lib import data
 
 from hdl.registers.file import RegisterFile
 from hdl.registers.table import Field, Register, RegisterTable
-from hdl.shells.axi_lite import AxiLiteSlave
-from hdl.shells.axi_signatures import SLVERR
-from hdl.shells.axi_stream import AxiStreamInput, AxiStreamOutput
-from hdl.shells.reset_stretch import ResetStretch
+from hdl.shells.axi_streams import SLVERR, AxiLiteSlave, AxiStreamInput, AxiStreamOutput
+from hdl.shells.bus_crossing import ResetStretch
 from hdl.words.results import ResultKind
 
 from .bench import Bench

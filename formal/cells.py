@@ -5,8 +5,8 @@ from functools import reduce
 
 from amaranth import *
 
-from hdl.comparison import cell_comparator
-from hdl.comparison.cell_comparator import CellComparator
+from hdl.comparison import comparator as cell_comparator
+from hdl.comparison.comparator import CellComparator
 from hdl.words import cells
 
 from .bench import Bench

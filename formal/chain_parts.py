@@ -5,10 +5,9 @@ from itertools import combinations
 
 from amaranth import *
 
-from hdl.baselines.gathering import FreeMerger
-from hdl.baselines.in_flight import InFlight
-from hdl.baselines.outlet import Outlet
-from hdl.memory.key_column import KeyColumn
+from hdl.baselines.entries import InFlight
+from hdl.baselines.exits import FreeMerger, Outlet
+from hdl.memory.columns import KeyColumn
 
 from .bench import Bench
 from .proof import Proof

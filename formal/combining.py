@@ -4,8 +4,7 @@
 from amaranth import *
 
 from hdl.trees import combiner as combiners
-from hdl.trees.combiner import Combiner
-from hdl.trees.dual_combiner import DualCombiner
+from hdl.trees.combiner import Combiner, DualCombiner
 from hdl.trees.result_pairing import ResultPairing
 from hdl.trees.side_result import elaborate_side_result
 from hdl.words.results import ResultKind

@@ -7,11 +7,10 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.failures.core_gate import CoreGate
-from hdl.failures.owed_stops import OwedStops
+from hdl.failures.core_gate import CoreGate, OwedStops
 from hdl.local_reset import STAGES
 from hdl.words.inputs import Control, InputKind
-from hdl.words.operations import answers_mark
+from hdl.words.operands import answers_mark
 from hdl.words.results import ResultKind
 
 from .bench import Bench

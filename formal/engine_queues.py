@@ -3,9 +3,9 @@
 
 from amaranth import *
 
-from hdl.index.walk_queue import WalkQueue
-from hdl.scan.group_collector import GroupCollector
-from hdl.scan.population import PopulationCount
+from hdl.index.chain_walker import WalkQueue
+from hdl.scan.scanner import PopulationCount
+from hdl.scan.serializers import GroupCollector
 
 from .bench import Bench
 from .proof import Proof

@@ -3,9 +3,8 @@
 
 from amaranth import *
 
-from hdl.ingress.core_lists import LISTS
 from hdl.ingress.ingress import Ingress
-from hdl.ingress.side_turns import ListWalk
+from hdl.ingress.storage_turns import LISTS, ListWalk
 from hdl.trees.distribution import DistributionNode, DistributionTree
 from hdl.words.inputs import Control, InputKind
 

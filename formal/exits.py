@@ -4,7 +4,7 @@
 from amaranth import *
 
 from hdl.silence import longest_silence
-from hdl.trees.side_exit import SideExit
+from hdl.trees.result_pairing import SideExit
 from hdl.trees.side_result import elaborate_side_result
 from hdl.words.results import ResultKind
 

@@ -3,7 +3,7 @@
 
 from amaranth import *
 
-from hdl.baselines.expedited_core import ExpeditedCore
+from hdl.baselines.chain import ExpeditedCore
 from hdl.baselines.layouts import LaneKind
 
 from .link_bench import Link, R, S, among, chosen, since

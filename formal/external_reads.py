@@ -6,9 +6,8 @@ from types import SimpleNamespace
 from amaranth import *
 from amaranth.utils import ceil_log2
 
-from hdl.external.addresses import drive_address
-from hdl.external.read_master import ReadMaster
-from hdl.external.row_queue import RowQueue
+from hdl.external.layouts import drive_address
+from hdl.external.reads import ReadMaster, RowQueue
 
 from .bench import Bench
 from .proof import Proof

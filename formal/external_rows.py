@@ -4,9 +4,7 @@
 from amaranth import *
 
 from hdl.external.layouts import COPIES
-from hdl.external.pass_splitter import PassSplitter
-from hdl.external.row_queue import RowQueue
-from hdl.external.row_selector import RowSelector
+from hdl.external.reads import PassSplitter, RowQueue, RowSelector
 
 from .bench import Bench
 from .proof import Proof

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from amaranth import *
 
-from hdl.external.write_batcher import WriteBatcher
+from hdl.external.rows import WriteBatcher
 from hdl.memory.read_ahead import ReadAhead
 
 from .bench import Bench

@@ -3,8 +3,7 @@
 
 from amaranth import *
 
-from hdl.failures.deadline_watch import DeadlineWatch
-from hdl.failures.owed_stops import OwedStops
+from hdl.failures.core_gate import DeadlineWatch, OwedStops
 from hdl.silence import longest_silence
 from hdl.words.results import ResultKind
 

@@ -3,7 +3,7 @@
 
 from amaranth import *
 
-from hdl.baselines.flow_window import FlowWindow
+from hdl.baselines.windows import FlowWindow
 
 from .bench import Bench
 from .proof import Proof

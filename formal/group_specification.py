@@ -7,7 +7,7 @@ from amaranth import *
 
 __all__ = ["Group", "Specification", "free_limit", "schedule_states"]
 
-#: Least limit of a group, by the docstring of :class:`hdl.ingress.group_schedule.GroupSchedule`.
+#: Least limit of a group, by the docstring of :class:`hdl.ingress.punctuation.GroupSchedule`.
 LEAST_LIMIT = 2
 
 

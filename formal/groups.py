@@ -3,9 +3,8 @@
 
 from amaranth import *
 
-from hdl.ingress.group_schedule import GroupSchedule
-from hdl.ingress.punctuation import Punctuation
-from hdl.ingress.word_halves import WordHalves
+from hdl.ingress.punctuation import GroupSchedule, Punctuation
+from hdl.ingress.word_facts import WordHalves
 
 from .bench import Bench
 from .group_specification import Specification, free_limit, schedule_states

@@ -3,7 +3,7 @@
 
 from amaranth import *
 
-from hdl.baselines.handshake_core import HandshakeCore
+from hdl.baselines.chain import HandshakeCore
 from hdl.baselines.layouts import LaneKind
 
 from .link_bench import Link, R, S, among, chosen, since

@@ -3,8 +3,7 @@
 
 from amaranth import *
 
-from hdl.trees.merger import Merger, MergerTree
-from hdl.trees.ordered_merger import OrderedMerger, OrderedMergerTree
+from hdl.trees.merger import Merger, MergerTree, OrderedMerger, OrderedMergerTree
 from hdl.words.results import ResultKind
 
 from .bench import Bench

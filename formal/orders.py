@@ -3,9 +3,7 @@
 
 from amaranth import *
 
-from hdl.trees.order_queue import OrderQueue
-from hdl.trees.turn_queue import TurnQueue
-from hdl.trees.turns import Turns
+from hdl.trees.order_queue import OrderQueue, TurnQueue, Turns
 
 from .bench import Bench
 from .proof import Proof

@@ -7,10 +7,8 @@ from operator import or_
 from amaranth import *
 from amaranth.lib import wiring
 
-from hdl.failures.core_gate import CoreGate
-from hdl.failures.parity_watch import ParityWatch
-from hdl.memory.key_column import KeyColumn
-from hdl.memory.parity_column import ParityColumn, parity_of, parity_width
+from hdl.failures.core_gate import CoreGate, ParityWatch
+from hdl.memory.columns import KeyColumn, ParityColumn, parity_of, parity_width
 from hdl.silence import longest_silence
 from hdl.words.inputs import Control, InputKind
 from hdl.words.results import ResultKind

@@ -4,25 +4,17 @@
 from amaranth import *
 from amaranth.lib import data, wiring
 
-from hdl.ingress.group_schedule import GroupSchedule
 from hdl.ingress.ingress import Ingress
-from hdl.ingress.punctuation import Punctuation
+from hdl.ingress.punctuation import GroupSchedule, Punctuation
 from hdl.local_reset import STAGES
-from hdl.scan.group_collector import GroupCollector
-from hdl.scan.lane_serializer import LaneSerializer
-from hdl.scan.pair_serializer import PairSerializer
-from hdl.streams.pointer_queue import PointerQueue
-from hdl.streams.registers import StreamRegister
-from hdl.streams.steady import SteadyQueue
-from hdl.trees.combiner import Combiner
+from hdl.scan.serializers import GroupCollector, LaneSerializer, PairSerializer
+from hdl.streams.queues import PointerQueue
+from hdl.streams.registers import SteadyQueue, StreamRegister
+from hdl.trees.combiner import Combiner, DualCombiner
 from hdl.trees.distribution import DistributionNode, DistributionTree
-from hdl.trees.dual_combiner import DualCombiner
-from hdl.trees.merger import MergerTree
-from hdl.trees.order_queue import OrderQueue
-from hdl.trees.ordered_merger import OrderedMerger, OrderedMergerTree
-from hdl.trees.side_exit import SideExit
-from hdl.trees.turn_queue import TurnQueue
-from hdl.trees.turns import Turns
+from hdl.trees.merger import MergerTree, OrderedMerger, OrderedMergerTree
+from hdl.trees.order_queue import OrderQueue, TurnQueue, Turns
+from hdl.trees.result_pairing import SideExit
 from hdl.window.tracker import WindowTracker
 
 from .bench import Bench

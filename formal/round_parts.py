@@ -3,9 +3,9 @@
 
 from amaranth import *
 
-from hdl.ingress.round_mode import RoundMode
-from hdl.scan.round_ends import RoundEnds
-from hdl.words.rounds import longest_round, rounds_shape
+from hdl.ingress.punctuation import RoundMode
+from hdl.scan.scanner import RoundEnds
+from hdl.words.cells import longest_round, rounds_shape
 
 from .bench import Bench
 from .proof import Proof

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 from amaranth import *
 
-from hdl.scalegate.gate import ScaleGate
-from hdl.scalegate.merge import TimestampMerge
+from hdl.scalegate.gate import ScaleGate, TimestampMerge
 from hdl.scalegate.port import MergePort
 from hdl.scalegate.words import GateKind, gate_word
 

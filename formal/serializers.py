@@ -3,13 +3,12 @@
 
 from amaranth import *
 
-from hdl.scan import lane_serializer, pair_serializer
-from hdl.scan.lane_serializer import LaneSerializer
-from hdl.scan.match_queue import MatchQueue
-from hdl.scan.pair_serializer import PairSerializer
-from hdl.words import rounds
+from hdl.scan import serializers as lane_serializer
+from hdl.scan import serializers as pair_serializer
+from hdl.scan.serializers import LaneSerializer, MatchQueue, PairSerializer
+from hdl.words import cells as rounds
+from hdl.words.cells import longest_round
 from hdl.words.results import ResultKind
-from hdl.words.rounds import longest_round
 
 from .bench import Bench
 from .proof import Proof

@@ -50,7 +50,7 @@ def early_states(bench, register, *, flags=None):
 
 
 def queue_entries(bench, queue):
-    """Claim the states of a :class:`hdl.streams.pointer_queue.PointerQueue`, as invariants.
+    """Claim the states of a :class:`hdl.streams.queues.PointerQueue`, as invariants.
 
     Returns
     -------

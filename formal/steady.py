@@ -3,9 +3,9 @@
 
 from amaranth import *
 
-from hdl.streams import delay as delays
-from hdl.streams.pointer_queue import PointerQueue
-from hdl.streams.steady import SteadyQueue, SteadyRegister
+from hdl.streams import registers as delays
+from hdl.streams.queues import PointerQueue
+from hdl.streams.registers import SteadyQueue, SteadyRegister
 
 from .bench import Bench
 from .proof import Proof

@@ -3,9 +3,7 @@
 
 from amaranth import *
 
-from hdl.ingress.core_lists import LISTS, CoreLists
-from hdl.ingress.side_turns import ListWalk, SideTurns
-from hdl.ingress.storage_turns import StorageTurns
+from hdl.ingress.storage_turns import LISTS, CoreLists, ListWalk, SideTurns, StorageTurns
 
 from .bench import Bench
 from .proof import Proof

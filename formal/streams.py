@@ -5,9 +5,8 @@ from amaranth import *
 from amaranth.lib import data, stream
 
 from hdl.streams import registers
-from hdl.streams.fork import StreamFork
-from hdl.streams.pointer_queue import PointerQueue
-from hdl.streams.registers import StreamRegister
+from hdl.streams.queues import PointerQueue
+from hdl.streams.registers import StreamFork, StreamRegister
 
 from .bench import Bench
 from .proof import Proof

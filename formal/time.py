@@ -4,9 +4,7 @@
 from amaranth import *
 
 from hdl.streams.registers import StreamRegister
-from hdl.window.age_flags import AgeFlags
-from hdl.window.deadline_queue import DeadlineQueue
-from hdl.window.time_expiry import TimeExpiry
+from hdl.window.time_expiry import AgeFlags, DeadlineQueue, TimeExpiry
 from hdl.window.tracker import WindowTracker
 
 from .bench import Bench

@@ -3,8 +3,7 @@
 
 from amaranth import *
 
-from hdl.window.occupancy import Occupancy
-from hdl.window.tracker import WindowTracker
+from hdl.window.tracker import Occupancy, WindowTracker
 
 from .bench import Bench
 from .proof import Proof

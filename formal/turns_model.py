@@ -3,7 +3,7 @@
 
 from amaranth import *
 
-from hdl.ingress.core_lists import LISTS
+from hdl.ingress.storage_turns import LISTS
 
 __all__ = ["Lists", "TurnsWindow"]
 

@@ -3,8 +3,7 @@
 
 from amaranth import *
 
-from hdl.window.moving_span import MovingSpan
-from hdl.window.tracker import WindowTracker
+from hdl.window.tracker import MovingSpan, WindowTracker
 
 from .bench import Bench
 from .proof import Proof

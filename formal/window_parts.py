@@ -3,9 +3,7 @@
 
 from amaranth import *
 
-from hdl.window.moving_span import MovingSpan
-from hdl.window.occupancy import Occupancy
-from hdl.window.turn import Turn
+from hdl.window.tracker import MovingSpan, Occupancy, Turn
 
 from .bench import Bench
 from .proof import Proof

@@ -3,9 +3,9 @@
 
 from amaranth import *
 
-from hdl.ingress.core_lists import LISTS
 from hdl.ingress.ingress import Ingress
-from hdl.ingress.time_order import TimeOrder
+from hdl.ingress.storage_turns import LISTS
+from hdl.ingress.word_facts import TimeOrder
 from hdl.words.inputs import Control, InputKind
 
 from .bench import Bench

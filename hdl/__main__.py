@@ -9,14 +9,13 @@ import warnings
 from amaranth._toolchain.yosys import YosysError
 from amaranth.hdl import UnusedElaboratable
 
-from .aggregate.aggregate_parameters import AggregateParameters
-from .aggregate.presets import AGGREGATE_PRESETS
+from .aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
 from .boards.commands import add_commands as add_boards
 from .fpga.commands import add_commands
 from .options import add_parameter_options, parameters_from
 from .packaging.commands import add_commands as add_packaging
 from .presets import PRESETS
-from .shells.axi_arguments import add_axi_options, axi_options_from
+from .shells.axi import add_axi_options, axi_options_from
 from .shells.names import SHELLS, shell_top
 
 __all__ = ["main"]

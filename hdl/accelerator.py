@@ -9,20 +9,18 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from .accelerator_ports import accelerator_ports
-from .counted_events import count_events
-from .counters import ActivityTree
+from .counters import ActivityTree, count_events
 from .failures.core_gate import CoreGate
 from .ingress.ingress import Ingress
 from .join_core import JoinCore
 from .local_reset import reset_tree_within
 from .result_ports import result_ports
-from .trees.combiner import Combiner
+from .trees.combiner import Combiner, DualCombiner
 from .trees.distribution import DistributionTree
-from .trees.dual_combiner import DualCombiner
 from .trees.merger import MergerTree
 from .trees.order_queue import OrderQueue
-from .trees.side_exit import SideExit
-from .verilog.literal import literal
+from .trees.result_pairing import SideExit
+from .verilog.conversion import literal
 from .words.prepared import region_word
 from .words.results import turns_shape
 

@@ -14,9 +14,9 @@ import time
 from .aggregate.aggregate_manifest import describe_aggregate
 from .aggregate.aggregate_parameters import AggregateParameters
 from .architecture import make_accelerator
-from .fpga.routed_clock import routed_clock
+from .fpga.reports import routed_clock
 from .manifest import describe as describe_join
-from .shells.axi_options import AxiOptions
+from .shells.axi import AxiOptions
 from .shells.files import check_shells, describe_shell, shell_files
 from .shells.names import SHELLS, shell_top
 from .verilog.conversion import to_netlist

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from amaranth import *
 
 from .words.inputs import Control
-from .words.operations import answers_mark, begins_window, empties_window
+from .words.operands import answers_mark, begins_window, empties_window
 
 __all__ = ["ControlSteps", "elaborate_execution", "elaborate_steps", "rounds_after"]
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the kit runs from a checkout or was installed by pip."""
+"""How the kit is installed: its version, and how its commands are called."""
 
+import importlib.metadata
 from pathlib import Path
+import tomllib
 
-__all__ = ["fpga_tools", "project_file"]
+__all__ = ["fpga_tools", "kit_version", "project_file", "sibling_command"]
 
 
 def project_file() -> Path | None:
@@ -15,3 +17,29 @@ def project_file() -> Path | None:
 def fpga_tools() -> str:
     """Return the command that installs the tools for real devices."""
     return "pip install 'splitjoin-kit[fpga]'" if project_file() is None else "make setup-fpga"
+
+
+def kit_version() -> str:
+    """Return the version of the kit.
+
+    In a checkout, ``pyproject.toml`` is the only place that states it.
+    """
+    project = project_file()
+    if project is not None:
+        described = tomllib.loads(project.read_text(encoding="utf-8"))
+        return str(described["project"]["version"])
+    return importlib.metadata.version("splitjoin-kit")
+
+
+def sibling_command(parser, words):
+    """Return how another command of the kit is called, by the way in which this one was called.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Of a subcommand of a package, such as ``python -m hdl route`` or ``splitjoin hdl route``.
+    words : str
+        Package and subcommand of the other command, such as ``"sim saturate"``.
+    """
+    caller = parser.prog.split()[:-2]  # without the package and the subcommand of this one
+    return " ".join([*caller, words])

@@ -6,16 +6,15 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from .accelerator_ports import accelerator_ports
-from .counted_events import count_events
-from .counters import ActivityTree
+from .counters import ActivityTree, count_events
 from .ingress.ingress import Ingress
 from .local_reset import reset_tree_within
 from .matches.reducing_merger import ReducingTree
 from .region import Region
 from .streams.registers import StreamRegister
 from .trees.distribution import DistributionTree
-from .verilog.literal import literal
-from .words.match_values import MatchKind
+from .verilog.conversion import literal
+from .words.cells import MatchKind
 from .words.prepared import region_word
 from .words.results import result_word
 

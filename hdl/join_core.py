@@ -9,7 +9,7 @@ from .clock_request import ClockRequest
 from .memory.axi4 import memory_members
 from .paired_region import PairedRegion
 from .region import Region
-from .streams.fork import StreamFork
+from .streams.registers import StreamFork
 from .words.inputs import Control, InputKind
 from .words.prepared import region_word
 from .words.results import node_result

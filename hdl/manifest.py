@@ -13,13 +13,12 @@ from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
 from .counters import counters_of
-from .kit_version import kit_version
+from .installation import kit_version
 from .result_ports import result_ports
 from .tree import tree_levels
 from .verilog.conversion import yosys_version
-from .words.cells import cell_layout, digest_parts, has_cells
+from .words.cells import MatchKind, cell_layout, digest_parts, has_cells
 from .words.inputs import Control, InputKind, coordinate_layout, input_word, operation_indices
-from .words.match_values import MatchKind
 from .words.results import ResultKind, result_word
 
 __all__ = ["bundle_parts", "describe", "fingerprint", "members", "word"]
@@ -149,7 +148,7 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     others : iterable of (str, str, str)
         Other files of the bundle: what each one is, its name, and its text.
     clock : dict or None
-        Clock on a device, as :func:`hdl.fpga.routed_clock.routed_clock` returns it.
+        Clock on a device, as :func:`hdl.fpga.reports.routed_clock` returns it.
     """
     others = list(others)
     indices = {op.name: count for op, count in operation_indices(parameters).items()}

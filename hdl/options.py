@@ -3,8 +3,7 @@
 
 import argparse
 
-from .aggregate.aggregate_parameters import AggregateParameters
-from .aggregate.presets import AGGREGATE_PRESETS
+from .aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
 from .parameter_checks import ARCHITECTURES, COMPARATORS, ENGINES, STORES
 from .parameters import JoinParameters, KeyField
 from .presets import PRESETS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of one accelerator: a frozen, validated description.
+"""Parameters of a join accelerator, and the fields of its keys.
 
 A :class:`JoinParameters` determines the generated accelerator completely, and the manifest of a
 bundle repeats it. Components take the few values that they need. Top-level components take the
@@ -10,10 +10,32 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from amaranth.utils import ceil_log2
 
-from .key_field import KeyField
-from .parameter_checks import MEMORY, check_parameters, require
+from .parameter_checks import MEMORY, check_key_field, check_parameters, require
 
 __all__ = ["JoinParameters", "KeyField", "low_latency_slack"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyField:
+    """One compared field of a tuple.
+
+    Parameters
+    ----------
+    name : str
+        Identifier; also the attribute that a custom ``predicate(r, s)`` reads.
+    bits : int
+        Width, 1 to 64.
+    signed : bool
+        Whether the field is in two's complement.
+    """
+
+    name: str
+    bits: int
+    signed: bool = True
+
+    def __post_init__(self):
+        check_key_field(self)
+
 
 #: Default of ``tag_bits``: a host may send 16 million tuples before it looks at a result.
 TAG_BITS = 24
@@ -38,7 +60,7 @@ def low_latency_slack(cores):
     - Their numbers are consecutive, and every ``cores``-th of them is kept here. That makes at most
       ``sub_window + 4 - 4 // cores`` rows.
     - A core takes words while fewer than ``ring_rows - 9`` rows are in use
-      (:data:`hdl.baselines.ring_room.RING_RESERVE`), and :attr:`JoinParameters.ring_rows` has three
+      (:data:`hdl.baselines.layouts.RING_RESERVE`), and :attr:`JoinParameters.ring_rows` has three
       rows beside the slack.
 
     Parameters
@@ -78,7 +100,7 @@ class JoinParameters:
         Width of the digest of a key. A pass compares digests, and then compares the whole keys
         whose digests agree. That takes fewer cells and wires. By default, a pass compares whole
         keys. Only for a scan. The digest of an equality is a remainder
-        (:func:`hdl.comparison.digest.split_key`), that of a band consists of cell numbers
+        (:func:`hdl.comparison.comparator.split_key`), that of a band consists of cell numbers
         (:mod:`hdl.words.cells`).
     bucket_bits : int
         An index has ``2 ** bucket_bits`` buckets. By default, it has as many buckets as a core's
@@ -124,7 +146,7 @@ class JoinParameters:
         rows can be outstanding.
     parity : bool
         Whether the memories of stored tuples have parity bits
-        (:class:`hdl.memory.parity_column.ParityColumn`), so that a core that reads a flipped bit
+        (:class:`hdl.memory.columns.ParityColumn`), so that a core that reads a flipped bit
         counts as failed. It needs ``failure_cycles``.
     clock_requests : bool
         Whether ports tell of every core whether its clock may be stopped, and whether it holds no
@@ -282,7 +304,7 @@ class JoinParameters:
 
         There are rows for two bursts, those that are stored while the first one is written, and
         some in which a region notices that stores have to wait
-        (:data:`hdl.external.row_store.MARGIN`).
+        (:data:`hdl.external.rows.MARGIN`).
         """
         meanwhile = -(-self.memory_latency // self.lanes)
         return 1 << ceil_log2(2 * self.memory_burst + meanwhile + RECENT_MARGIN)

@@ -11,7 +11,7 @@ from .index.engine import IndexEngine
 from .local_reset import reset_nearby
 from .matches.engine import ReducingEngine
 from .memory.axi4 import memory_members
-from .scan.digest_engine import DigestEngine
+from .scan.digests import DigestEngine
 from .scan.engine import ScanEngine
 from .streams.registers import StreamRegister, flagged_register
 from .window.time_expiry import times_layout

@@ -7,7 +7,7 @@ from pathlib import Path
 import shlex
 import sys
 
-from hdl.fpga.rates import ONE_IN, describe
+from hdl.fpga.reports import ONE_IN, describe
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
 from host.devices.bundles import library_folder, prepare_folder
@@ -55,7 +55,7 @@ def bench(options):
     shapes = SHAPES if described == JoinParameters() else {"chosen": described}
     run_benches(shapes, waves=options.waves, seed=options.seed, tuples=options.tuples)
     if shapes is SHAPES:
-        from hdl.aggregate.presets import AGGREGATE_PRESETS
+        from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 
         from .benches.aggregate_runner import run_aggregate_bench
         from .benches.axi_runner import run_axi_benches

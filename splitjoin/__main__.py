@@ -11,7 +11,7 @@ from importlib import import_module
 import sys
 from typing import NamedTuple, cast
 
-from hdl.kit_version import kit_version
+from hdl.installation import kit_version
 
 __all__ = ["COMMANDS", "Command", "main", "parser"]
 

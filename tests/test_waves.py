@@ -9,7 +9,7 @@ from amaranth import Module
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.shells.axi_lite import AxiLiteSlave
+from hdl.shells.axi_streams import AxiLiteSlave
 
 WAVES = Path(__file__).resolve().parent.parent / "docs" / "waves"
 SOURCES = sorted(WAVES.glob("*.json"))

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.bundle import write_bundle
 from host.devices import Stamps
 from host.devices.simulated import SimulatedAggregate

@@ -7,7 +7,7 @@ import time
 
 import pyarrow as pa
 
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from host.pipeline import Pipeline
 from host.query.queries import AggregateQuery
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from hdl.fpga.cost import cost_report
 from hdl.fpga.devices import find_device
 from hdl.fpga.provenance import design_hash, identify, routed_verilog
-from hdl.fpga.published import published, routed_parameters
+from hdl.fpga.reports import published, routed_parameters
 from hdl.fpga.tools import YOSYS
 from hdl.presets import PRESETS
 

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import numpy as np
 
-from hdl.boards.ethernet_top import ETHERNET_MHZ
+from hdl.boards.top import ETHERNET_MHZ
 from host.devices.linked import words_of_bytes, words_to_bytes
 from host.protocol.manifest import Manifest
 from sim.board.ethernet_board import SimulatedEthernetBoard

@@ -8,8 +8,15 @@ outer order, in which no probes share a pass.
 from functools import cache
 import json
 
-from hdl.fpga.published import REPORTS, earlier_design, routed_parameters
-from hdl.fpga.rates import ONE_IN, conditions, describe, per_second
+from hdl.fpga.reports import (
+    ONE_IN,
+    REPORTS,
+    conditions,
+    describe,
+    earlier_design,
+    per_second,
+    routed_parameters,
+)
 from hdl.presets import PRESETS
 from sim.benches.saturated_run import saturate
 

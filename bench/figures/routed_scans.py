@@ -8,7 +8,7 @@ timestamps reaches.
 
 from functools import partial
 
-from hdl.fpga.rates import rate_name
+from hdl.fpga.reports import rate_name
 from hdl.presets import PRESETS
 
 from .registry import Result, figure

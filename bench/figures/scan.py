@@ -8,7 +8,7 @@ import tempfile
 import time
 
 from hdl.bundle import write_bundle
-from hdl.fpga.rates import ONE_IN
+from hdl.fpga.reports import ONE_IN
 from hdl.presets import PRESETS
 from host.devices.simulated import SimulatedDevice
 from sim.benches.saturated_run import FREQUENT, RARE, SaturatedRun

@@ -4,7 +4,7 @@
 from functools import cache
 
 from hdl.presets import PRESETS
-from hdl.shells.axi_options import AxiOptions
+from hdl.shells.axi import AxiOptions
 from sim.benches.axi_runner import run_axi_bench
 
 from .registry import Result, figure

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The open pane: the reductions of each key so far, updated by one tuple in every cycle."""
+"""Accumulation of the values of a pane, and division of their sums."""
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.memory.key_column import KeyColumn
+from hdl.memory.columns import KeyColumn
 
 from .reductions import combined, exceeds, partial_shape
 from .words import entry_layout, lifted_layout
 
-__all__ = ["PaneAccumulator"]
+__all__ = ["PaneAccumulator", "SerialDivider"]
+
 
 #: Cycles from a tuple to the memory's row, to its operand, and to its write.
 READ, OPERAND, WRITE = KeyColumn.LATENCY, KeyColumn.LATENCY + 1, KeyColumn.LATENCY + 2
@@ -174,3 +175,65 @@ class PaneAccumulator(wiring.Component):
                 self.exceeded_bank.eq(stage["bank"]),
                 self.exceeded_row.eq(stage["row"]),
             ]
+
+
+class SerialDivider(wiring.Component):
+    """Divide two unsigned numbers; the divisor must not be zero.
+
+    Latency: ``width + 1`` cycles from ``start`` to ``done``. Throughput: 1 division in as many.
+
+    Parameters
+    ----------
+    width : int
+        Bits of both numbers.
+
+    Members
+    -------
+    start : In(1)
+        Begin with ``dividend`` and ``divisor``, which must hold until ``done``. A division that is
+        under way is forgotten.
+    dividend, divisor : In(width)
+    done : Out(1)
+        ``quotient`` and ``remainder`` are there, in one cycle.
+    quotient, remainder : Out(width)
+    """
+
+    def __init__(self, width):
+        if width < 1:
+            raise ValueError(f"A divider must have at least one bit, not {width!r}")
+        self.width = width
+        self.latency = width + 1
+        super().__init__(
+            {
+                "start": In(1),
+                "dividend": In(width),
+                "divisor": In(width),
+                "done": Out(1),
+                "quotient": Out(width),
+                "remainder": Out(width),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        left = Signal(range(self.width + 1))
+        # The remainder moves up from the quotient's upper end, bit by bit.
+        shifted = Cat(self.quotient[-1], self.remainder)
+        rest = Signal(signed(self.width + 2))
+        m.d.comb += rest.eq(shifted - self.divisor)
+        m.d.sync += self.done.eq(left == 1)
+        with m.If(left != 0):
+            fits = ~rest[-1]
+            m.d.sync += [
+                left.eq(left - 1),
+                self.quotient.eq(Cat(fits, self.quotient)),
+                self.remainder.eq(Mux(fits, rest, shifted)),
+            ]
+        with m.If(self.start):
+            m.d.sync += [
+                left.eq(self.width),
+                self.done.eq(0),
+                self.quotient.eq(self.dividend),
+                self.remainder.eq(0),
+            ]
+        return m

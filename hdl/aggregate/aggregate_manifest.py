@@ -3,10 +3,10 @@
 
 import re
 
-from hdl.kit_version import kit_version
+from hdl.installation import kit_version
 from hdl.manifest import bundle_parts, fingerprint, members, word
 
-from .aggregate_counters import AGGREGATE_COUNTERS
+from .accelerator import AGGREGATE_COUNTERS
 from .reductions import is_additive
 from .words import (
     AggregateControl,

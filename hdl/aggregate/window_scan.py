@@ -1,21 +1,219 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a pane in a core: every key's window moves on by one pane, and is sent."""
+"""From panes to windows: their memory, running windows, and the scan of all keys."""
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.memory.key_column import KeyColumn
-from hdl.streams.delay import delayed
-from hdl.streams.steady import SteadyQueue
+from hdl.memory.columns import ColumnBank, DeepColumn, KeyColumn
+from hdl.streams.registers import SteadyQueue, delayed
 
-from .pane_store import PaneStore
-from .pane_tree import PaneTree
-from .reductions import delta_reductions, exceeds, pane_reductions, window_shape
-from .running_windows import RunningWindows, running_layout
+from .reductions import (
+    delta_reductions,
+    exceeds,
+    pane_reductions,
+    partial_shape,
+    running_shape,
+    window_shape,
+)
+from .trees import PaneTree, cell_layout
 from .words import CoreKind, ValueKind, entry_layout, job_layout, value_result, window_layout
 
-__all__ = ["NAMING", "WindowScan"]
+__all__ = ["NAMING", "PaneStore", "RunningWindows", "WindowScan", "delta_layout", "running_layout"]
+
+
+def delta_layout(parameters):
+    """Return the layout of the partials of one pane that are taken out of windows again."""
+    return data.StructLayout(
+        {rule.name: partial_shape(parameters, rule) for rule in delta_reductions(parameters)}
+    )
+
+
+def running_layout(parameters):
+    """Return the layout of a key's running window.
+
+    ``age``: panes since the last pane with a tuple, up to the panes of a window, which then is
+    empty.
+    """
+    windows = {rule.name: running_shape(parameters, rule) for rule in delta_reductions(parameters)}
+    return data.StructLayout({"age": range(parameters.panes + 1), **windows})
+
+
+class RunningWindows(wiring.Component):
+    """Move the window of a key by one pane: add the pane that ends, take out the one that leaves.
+
+    Latency: 3 cycles. Throughput: 1 key per cycle.
+
+    Parameters
+    ----------
+    parameters : AggregateParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    present : In(1)
+        A key is at the inputs; otherwise the registers may keep their values.
+    entry : In(entry_layout(parameters))
+        Entry of the key in the pane that ends.
+    oldest : In(delta_layout(parameters))
+        Partials of the pane that leaves.
+    window : In(running_layout(parameters))
+    leaves : In(1)
+        A pane leaves, so ``oldest`` counts; constant while keys are under way.
+    first : In(1)
+        No pane has ended before, so ``window`` means nothing; constant like ``leaves``.
+    size : In(range(parameters.panes + 1))
+        Panes of a window; constant like ``leaves``.
+    moved : Out(running_layout(parameters))
+    filled : Out(1)
+        The moved window holds a tuple.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 3
+        super().__init__(
+            {
+                "present": In(1),
+                "entry": In(entry_layout(parameters)),
+                "oldest": In(delta_layout(parameters)),
+                "window": In(running_layout(parameters)),
+                "leaves": In(1),
+                "first": In(1),
+                "size": In(range(parameters.panes + 1)),
+                "moved": Out(running_layout(parameters)),
+                "filled": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        names = [rule.name for rule in delta_reductions(self.parameters)]
+        seen = {"touched": self.entry.touched, "age": self.window.age}
+        for name in names:
+            seen |= {
+                f"entry_{name}": self.entry.partial[name],
+                f"oldest_{name}": self.oldest[name],
+                f"window_{name}": self.window[name],
+            }
+        with m.If(self.present):
+            seen = delayed(m, seen, "seen", flags=())
+        at_limit = seen["age"] == self.size
+        older = Mux(self.first, self.size, Mux(at_limit, self.size, seen["age"] + 1))
+        aged = {"age": Mux(seen["touched"], 0, older)[: len(self.moved.age)]}
+        for name in names:
+            added = Mux(seen["touched"], seen[f"entry_{name}"], 0)
+            taken = Mux(self.leaves, seen[f"oldest_{name}"], 0)
+            aged[f"delta_{name}"] = added - taken
+            aged[f"window_{name}"] = Mux(self.first, 0, seen[f"window_{name}"])
+        aged = delayed(m, aged, "aged", flags=())
+        m.d.sync += [self.moved.age.eq(aged["age"]), self.filled.eq(aged["age"] != self.size)]
+        for name in names:
+            m.d.sync += self.moved[name].eq(aged[f"window_{name}"] + aged[f"delta_{name}"])
+        return m
+
+
+class PaneStore(wiring.Component):
+    """Memories of ended panes, by key: one for reductions by delta, one for those by panes.
+
+    By delta, a window needs one pane only, the one that leaves it, so there is one deep memory. By
+    panes, it needs all of them at once, so every slot is a memory of its own. The pane that ends
+    takes the slot of the one that leaves.
+
+    Latency: :attr:`LATENCY` cycles from ``row`` to ``oldest`` and ``cells``. Throughput: 1 key
+    read and 1 key written per cycle.
+
+    Parameters
+    ----------
+    parameters : AggregateParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    slot : In(range(parameters.panes))
+        Slot of the pane that ends; constant while keys are under way.
+    row : In(range(parameters.rows))
+        Key whose panes are read.
+    oldest : Out(delta_layout(parameters))
+        What slot ``slot`` holds.
+    cells : Out(cell_layout(parameters)).array(parameters.panes)
+        What all slots hold; not there without reductions by panes.
+    write : In(1)
+        Keep ``entry`` as the pane of key ``place`` in slot ``slot``.
+    place : In(range(parameters.rows))
+    entry : In(entry_layout(parameters))
+    """
+
+    LATENCY = DeepColumn.LATENCY
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = self.LATENCY
+        self._tree = bool(pane_reductions(parameters))
+        row = range(parameters.rows)
+        cells = Out(cell_layout(parameters)).array(parameters.panes)
+        super().__init__(
+            {
+                "slot": In(range(max(2, parameters.panes))),
+                "row": In(row),
+                "oldest": Out(delta_layout(parameters)),
+                "write": In(1),
+                "place": In(row),
+                "entry": In(entry_layout(parameters)),
+                **({"cells": cells} if self._tree else {}),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        if delta_reductions(self.parameters):
+            self.elaborate_ring(m)
+        if self._tree:
+            self.elaborate_slots(m)
+        return m
+
+    def elaborate_ring(self, m):
+        """Keep the partials of delta reductions; those of a key without a tuple are zero."""
+        depth = self.parameters.slots * self.parameters.rows
+        m.submodules.ring = ring = DeepColumn(width=self.oldest.shape().size, depth=depth)
+        slot = self.slot[: (self.parameters.slots - 1).bit_length()]
+        kept = Signal(self.oldest.shape(), name="kept")
+        with m.If(self.entry.touched):
+            m.d.comb += [
+                kept[rule.name].eq(self.entry.partial[rule.name])
+                for rule in delta_reductions(self.parameters)
+            ]
+        m.d.comb += [
+            ring.address.eq(Cat(self.row, slot)),
+            ring.write.eq(self.write),
+            ring.place.eq(Cat(self.place, slot)),
+            ring.row.eq(kept),
+            Value.cast(self.oldest).eq(ring.data),
+        ]
+
+    def elaborate_slots(self, m):
+        """Keep the partials of all panes side by side."""
+        cell = cell_layout(self.parameters)
+        kept = Signal(cell, name="kept_cell")
+        m.d.comb += kept.touched.eq(self.entry.touched)
+        m.d.comb += [
+            kept[rule.name].eq(self.entry.partial[rule.name])
+            for rule in pane_reductions(self.parameters)
+        ]
+        slots = [ColumnBank(width=cell.size, depth=self.parameters.rows) for _ in self.cells]
+        late = {"row": self.row}
+        for cycle in range(self.latency - slots[0].latency):
+            late = delayed(m, late, f"late_{cycle}", flags=())
+        for n, (slot, data_) in enumerate(zip(slots, self.cells, strict=True)):
+            m.submodules[f"slot_{n}"] = slot
+            m.d.comb += [
+                slot.address.eq(late["row"]),
+                slot.write.eq(self.write & (self.slot == n)),
+                slot.place.eq(self.place),
+                slot.row.eq(kept),
+                Value.cast(data_).eq(slot.data),
+            ]
+
 
 #: Cycles from the end of a key's scan, or of a tuple's way, until a star can name it as a fault.
 NAMING = 3

@@ -5,15 +5,14 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.memory.key_column import KeyColumn
-from hdl.streams.delay import delayed
-from hdl.streams.pointer_queue import PointerQueue
+from hdl.memory.columns import KeyColumn
+from hdl.streams.queues import PointerQueue
+from hdl.streams.registers import delayed
 from hdl.words.prepared import criterion_layout, stored_layout
 from hdl.words.spans import activity_layout
 
 from .layouts import match_layout, pass_layout, place_shape
-from .pass_rows import PassRows
-from .row_comparison import compare_row
+from .passes import PassRows, compare_row
 
 __all__ = ["Segment"]
 

@@ -8,10 +8,8 @@ import shlex
 from hdl.bundle import write_bundle
 from hdl.fpga.tools import find_tool, run_tool
 
-from .ethernet_top import EthernetTop
-from .flows import FLOWS
-from .report import board_report, report_text
-from .top import BoardTop
+from .flows import FLOWS, board_report, report_text
+from .top import BoardTop, EthernetTop
 
 __all__ = ["ClockMissed", "make_bitstream"]
 

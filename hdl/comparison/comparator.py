@@ -1,21 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join predicate: compares a prepared probe with a stored key in every cycle."""
+"""Comparators of keys: whole ones, digests and cells."""
 
-from functools import reduce
+from functools import cache, reduce
 import importlib
-from operator import and_
+from operator import and_, xor
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.ecp5 import is_ecp5
+from hdl.words.cells import double_cells_layout
 from hdl.words.prepared import comparison_groups, criterion_layout, stored_layout
 
-from .carry_chain import CarryChain
-from .carry_equality import CarryEquality
+from .carry_chain import ONE, CarryChain, CarryEquality, elaborate_luts
 
-__all__ = ["PART_BITS", "Comparator", "criterion_signature", "load_predicate", "packed"]
+__all__ = [
+    "PART_BITS",
+    "CellComparator",
+    "Comparator",
+    "criterion_signature",
+    "divisor",
+    "load_predicate",
+    "packed",
+    "split_key",
+]
 
 
 #: Bits that an equality compares as one part in its first cycle: two levels of logic.
@@ -65,7 +74,7 @@ class Comparator(wiring.Component):
 
     On an ECP5 both use carry chains. The comparators of a scan use
     :class:`hdl.comparison.carry_chain.CarryChain`. The equality of an index, with one comparator
-    per region, uses :class:`hdl.comparison.carry_equality.CarryEquality`.
+    per region, uses :class:`hdl.comparison.carry_chain.CarryEquality`.
 
     Latency: 1 cycle; the register is between comparing the parts of a key and combining the
     outcomes. Throughput: 1 comparison per cycle.
@@ -189,3 +198,132 @@ def guard_offsets(group):
         bits += field.bits + 1
         offsets.append(bits - 1)
     return offsets
+
+
+def remainder(value, by):
+    """Return the remainder of a polynomial division over the field of two elements.
+
+    Bit n of a number is the coefficient of x^n.
+    """
+    while value.bit_length() >= by.bit_length():
+        value ^= by << value.bit_length() - by.bit_length()
+    return value
+
+
+@cache
+def divisor(degree):
+    """Return the least irreducible polynomial of this degree that x does not divide.
+
+    Parameters
+    ----------
+    degree : int
+        At least one. The run time doubles with every second degree; it is 0.1 s for degree 24.
+    """
+    return next(
+        candidate
+        for candidate in range(1 << degree | 1, 2 << degree, 2)
+        if all(remainder(candidate, by) for by in range(2, 2 << degree // 2))
+    )
+
+
+def split_key(key, bits):
+    """Return the digest of a key and the rest of the key. The two together determine the key.
+
+    The digest is the remainder of the key divided by :func:`divisor`, as in a cyclic redundancy
+    check. Keys that differ only within ``bits`` neighbouring bits have different digests, so
+    consecutive numbers do not collide. The rest is the key without its lowest ``bits``.
+
+    Parameters
+    ----------
+    key : Value
+        Wider than ``bits``.
+    bits : int
+        Width of the digest.
+
+    Returns
+    -------
+    tuple of Value
+        Digest and rest.
+    """
+    rest = key[bits:]
+    shares = [remainder(1 << bits + n, divisor(bits)) for n in range(len(rest))]
+    digest = Cat(
+        reduce(xor, (rest[n] for n, share in enumerate(shares) if share >> bit & 1), key[bit])
+        for bit in range(bits)
+    )
+    return digest, rest
+
+
+#: Table of a LUT that passes the carry on if C is the one of A and B that D chooses: A for 0.
+CHOSEN = sum(1 << n for n in range(16) if (n >> 1 if n & 8 else n) & 1 == n >> 2 & 1)
+
+
+class CellComparator(wiring.Component):
+    """Compare the cells of a stored key with those of a probe, and say whether the key may match.
+
+    A range that is no wider than a cell meets the cell in which it begins, and perhaps the next
+    one. These two are one double cell of the even or of the odd grid
+    (:func:`hdl.words.cells.double_cells_layout`). The probe brings the grid and the number of the
+    double cell, so one comparison for equality tells whether the key lies in either cell.
+
+    On an ECP5 the comparator is a carry chain with one LUT per compared bit, one that starts the
+    carry, and one that brings it out. The LUT of a bit also chooses the grid.
+
+    Latency: 1 cycle. Throughput: 1 comparison per cycle.
+
+    Parameters
+    ----------
+    widths : list of int
+        Bits of a cell number in each part of the digest, at least two each.
+
+    Members
+    -------
+    criterion : In(wiring.Signature({"digest": Out(sum(widths))}))
+        From the lowest bit up: for each part the grid, 1 for the odd one; then the numbers of the
+        double cells, one below the other.
+    key : In(double_cells_layout(widths))
+    match : Out(1)
+        The key lies, in all parts, in the double cell of the probe.
+    """
+
+    def __init__(self, widths):
+        if not widths or min(widths) < 2:
+            raise ValueError(
+                f"Each part of a band digest must have at least 2 bits, not {widths!r}"
+            )
+        self.widths = list(widths)
+        self.latency = 1
+        digest = wiring.Signature({"digest": Out(sum(widths))})
+        super().__init__(
+            {"criterion": In(digest), "key": In(double_cells_layout(widths)), "match": Out(1)}
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        digest, parts = self.criterion.digest, len(self.widths)
+        # The grid of each compared bit.
+        grids = Cat(digest[n].replicate(width - 1) for n, width in enumerate(self.widths))
+        double = digest[parts:]
+        even, odd = self.key.even, self.key.odd
+        match = Signal(reset_less=True)
+        m.d.comb += self.match.eq(match)
+        if is_ecp5(platform):
+            holds = Signal()
+            elaborate_luts(m, chain(even, odd, double, grids, holds))
+            m.d.sync += match.eq(holds)
+        else:
+            chosen = Signal.like(even)
+            m.d.comb += chosen.eq(even ^ ((even ^ odd) & grids))
+            m.d.sync += match.eq(chosen == double)
+        return m
+
+
+def chain(even, odd, double, grids, holds):
+    """Return the LUTs of the carry chain, as :func:`elaborate_luts` takes them."""
+    ones = Const(-1, 4)
+    bits = zip(even, odd, double, grids, strict=True)
+    return [
+        (ONE, "NO", ones, None),
+        *((CHOSEN, "YES", inputs, None) for inputs in bits),
+        (0, "NO", ones, holds),  # the sum is zero plus the carry
+    ]

@@ -5,15 +5,10 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .arp import ArpResponder
-from .datagram_packer import DatagramPacker
-from .datagram_receiver import DatagramReceiver
-from .datagram_sender import DatagramSender
-from .frame_choice import FrameChoice
-from .frames import GmiiSignature
-from .gmii_receiver import GmiiReceiver
-from .gmii_transmitter import GmiiTransmitter
-from .header_match import HeaderMatch, bytes_at
+from .frames import ArpResponder, GmiiSignature, HeaderMatch, bytes_at
+from .phy import GmiiReceiver, GmiiTransmitter
+from .receiving import DatagramReceiver
+from .sending import DatagramPacker, DatagramSender, FrameChoice
 
 __all__ = ["EthernetPort"]
 

@@ -5,10 +5,10 @@ from amaranth import *
 from amaranth.lib.wiring import connect, flipped
 
 from hdl.scan.engine import ScanEngine
-from hdl.streams.fork import StreamFork
-from hdl.words.operations import empties_own_window
+from hdl.streams.registers import StreamFork
+from hdl.words.operands import empties_own_window
 
-from .row_store import RowStore
+from .rows import RowStore
 
 __all__ = ["ExternalEngine"]
 
@@ -16,7 +16,7 @@ __all__ = ["ExternalEngine"]
 class ExternalEngine(ScanEngine):
     """Compare every key of the window with every probe; the keys come from external memory.
 
-    A :class:`hdl.external.row_store.RowStore` takes the place of the key ring. It learns of a group
+    A :class:`hdl.external.rows.RowStore` takes the place of the key ring. It learns of a group
     when the group closes, and reads its rows ahead while the scanner is busy with the group before.
     The scanner reads a row when it is at hand. Everything else is as in a :class:`ScanEngine`.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of what is read from and written to external memory."""
+"""Addresses and layouts of rows in external memory."""
 
 from amaranth import *
 from amaranth.lib import data
@@ -8,7 +8,39 @@ from amaranth.utils import ceil_log2
 from hdl.words.prepared import stored_layout
 from hdl.words.spans import pointer_layout
 
-__all__ = ["burst_layout", "pass_layout", "row_bits", "run_layout"]
+__all__ = ["burst_layout", "drive_address", "pass_layout", "row_bits", "run_layout"]
+
+
+#: Type of a burst whose addresses rise from beat to beat.
+INCREMENTAL = 1
+
+
+def drive_address(m, parameters, axi, channel, burst):
+    """Drive an address channel, but for its handshake.
+
+    Row ``n`` of the ring lies at ``n`` times the bytes of a beat. A burst never crosses a multiple
+    of ``memory_burst`` rows, and so no boundary of 4 KiB either.
+
+    Parameters
+    ----------
+    m : Module
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    axi : interface
+        Members of a :func:`hdl.memory.axi4.memory_port`.
+    channel : str
+        ``"aw"`` or ``"ar"``.
+    burst : View
+        Its layout is :func:`hdl.external.layouts.burst_layout`.
+    """
+    size = ceil_log2(parameters.memory_width // 8)
+    m.d.comb += [
+        getattr(axi, f"{channel}addr").eq(Cat(Const(0, size), burst.row)),
+        getattr(axi, f"{channel}len").eq(burst.more),
+        getattr(axi, f"{channel}size").eq(size),
+        getattr(axi, f"{channel}burst").eq(INCREMENTAL),
+    ]
+
 
 #: Rows of the recent ones that are copied in one go.
 COPIES = 8

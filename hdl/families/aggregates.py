@@ -3,8 +3,7 @@
 
 from amaranth import *
 
-from hdl.aggregate.aggregate_counters import ADDRESS_BITS, AGGREGATE_COUNTERS
-from hdl.aggregate.aggregate_ports import aggregate_ports
+from hdl.aggregate.accelerator import ADDRESS_BITS, AGGREGATE_COUNTERS, aggregate_ports
 from hdl.aggregate.words import (
     AggregateControl,
     AggregateKind,
@@ -13,8 +12,7 @@ from hdl.aggregate.words import (
     value_result,
 )
 
-from .family import DIFFERENT, ILLEGAL, Family, Fault, InputNames, Trait
-from .input_names import check_count
+from .family import DIFFERENT, ILLEGAL, Family, Fault, InputNames, Trait, check_count
 
 __all__ = ["AggregateFamily"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shell asks of an accelerator, whatever it computes."""
+"""What a shell asks of its accelerator, and the names of its inputs."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -7,15 +7,21 @@ from typing import Any
 
 from amaranth import *
 
+from hdl.scalegate.gate import MOST_SOURCES
+
 __all__ = [
     "DIFFERENT",
     "ILLEGAL",
-    "Fault",
     "Family",
+    "Fault",
     "InputNames",
     "Trait",
+    "check_count",
+    "check_inputs",
+    "input_names",
     "is_mark",
     "results_of",
+    "sides_of",
 ]
 
 
@@ -201,3 +207,67 @@ def is_mark(word):
     """Return whether a result word is a mark, which would be in its first result."""
     kind = results_of(word)[0].kind
     return kind == kind.shape().MARK
+
+
+def check_count(inputs):
+    """Raise :exc:`ValueError` unless a shell can have so many inputs."""
+    if not 1 <= inputs <= MOST_SOURCES:
+        raise ValueError(f"A shell has 1 to {MOST_SOURCES} inputs, not {inputs!r}")
+
+
+def check_inputs(parameters, inputs, r_inputs=None):
+    """Raise :exc:`ValueError` unless a join can have so many inputs, so many of them R's.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    inputs, r_inputs
+        See :func:`input_names`.
+    """
+    check_count(inputs)
+    if r_inputs is not None and not 1 <= r_inputs < inputs:
+        raise ValueError(
+            f"Of {inputs} inputs, at least one is R's and one is S's, so the number of R's inputs "
+            f"must be between 1 and {inputs - 1}, not {r_inputs!r}"
+            if inputs > 1
+            else "One input takes the words of both sides, so it has no number of R's inputs"
+        )
+    if inputs > 1 and not parameters.timestamp_bits:
+        raise ValueError(
+            f"{inputs} inputs are merged by timestamp, so 'timestamp_bits' must not be zero"
+        )
+    if inputs > 1 and parameters.tuples_per_word != 1:
+        raise ValueError(
+            f"{inputs} inputs take words of one side each, so 'tuples_per_word' must be 1, "
+            f"not {parameters.tuples_per_word!r}"
+        )
+
+
+def input_names(inputs, r_inputs=None):
+    """Return the names of the inputs that are merged: R's first, then S's.
+
+    A single input is not merged, so there are no names. A side with one input gives it its own
+    name, ``R``; a side with several numbers them: ``R0``, ``R1``.
+
+    Parameters
+    ----------
+    inputs : int
+        Number of inputs.
+    r_inputs : int or None
+        So many of them bring R's tuples, and the others S's. None: half of them, rounded down.
+    """
+    if inputs == 1:
+        return ()
+    r_inputs = inputs // 2 if r_inputs is None else r_inputs
+    return (*names_of("R", r_inputs), *names_of("S", inputs - r_inputs))
+
+
+def names_of(side, inputs):
+    """Return the names of the inputs of one side."""
+    return (side,) if inputs == 1 else tuple(f"{side}{n}" for n in range(inputs))
+
+
+def sides_of(names):
+    """Return the side of each named input: 0 for R, 1 for S."""
+    return tuple(int(name.startswith("S")) for name in names)

@@ -11,12 +11,21 @@ from hdl.counters import address_bits, counters_of
 from hdl.memory.axi4 import memory_members
 from hdl.result_ports import result_ports
 from hdl.words.inputs import InputKind, input_word, operation_indices
-from hdl.words.operations import ANSWERED
+from hdl.words.operands import ANSWERED
 from hdl.words.results import ResultKind, result_word
 from hdl.words.source_orders import SOURCE_OPERATION, SourceOrder
 
-from .family import DIFFERENT, ILLEGAL, Family, Fault, InputNames, Trait
-from .input_names import check_inputs, input_names, sides_of
+from .family import (
+    DIFFERENT,
+    ILLEGAL,
+    Family,
+    Fault,
+    InputNames,
+    Trait,
+    check_inputs,
+    input_names,
+    sides_of,
+)
 
 __all__ = ["JoinFamily"]
 

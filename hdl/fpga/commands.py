@@ -6,12 +6,11 @@ import os
 from pathlib import Path
 import shlex
 
+from hdl.installation import sibling_command
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
-from hdl.sibling_command import sibling_command
 
-from .devices import DEVICES, SPEEDS, find_device
-from .large_devices import LARGE_DEVICES
+from .devices import DEVICES, LARGE_DEVICES, SPEEDS, find_device
 from .tools import VARIABLES
 
 __all__ = ["add_commands"]
@@ -27,7 +26,7 @@ def cost(options):
     device = find_device(options.device)
     parameters = parameters_from(options, aggregates=True)
     from .cost import cost_report, cost_table
-    from .design_name import design_name
+    from .reports import design_name
 
     folder = Path("build/cost") / design_name(parameters, options.preset)
     report = cost_report(parameters, device, folder=folder, preset=options.preset)
@@ -38,8 +37,8 @@ def cost(options):
 def print_estimate(options, device):
     """Print how large an accelerator can be on a large device."""
     parameters = parameters_from(options)
-    from .design_name import design_name
-    from .large_estimate import estimate, estimate_text
+    from .cost import estimate, estimate_text
+    from .reports import design_name
 
     folder = Path("build/estimate") / design_name(parameters, options.preset)
     report = estimate(
@@ -54,7 +53,7 @@ def depth(options):
     device = find_device(options.device)
     parameters = parameters_from(options, aggregates=True)
     from .depth import depth_report, depth_table
-    from .design_name import design_name
+    from .reports import design_name
 
     folder = Path("build/depth") / (
         design_name(parameters, options.preset) + merged_suffix(options.inputs)
@@ -94,10 +93,8 @@ def route(options):
         raise ValueError(f"Option --seeds must be at least 1, not {options.seeds}")
     if options.jobs < 1:
         raise ValueError(f"Option --jobs must be at least 1, not {options.jobs}")
-    from .design_name import design_name
-    from .published import of_parameters
+    from .reports import design_name, of_parameters, write_report
     from .route import route as run
-    from .routing_report import write_report
 
     design = design_name(parameters, options.preset) + merged_suffix(options.inputs)
     name = f"{design}-{device.name}-grade{options.speed}"
@@ -129,8 +126,7 @@ def route(options):
 
 def reports(options):
     """List the published reports, and write their Markdown again."""
-    from .published import earlier_design, of_parameters, published, routed_parameters
-    from .routing_report import write_report
+    from .reports import earlier_design, of_parameters, published, routed_parameters, write_report
 
     measured = [read(path) for path in options.measured]
     for path, report in published(options.output).items():

@@ -1,18 +1,151 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m hdl depth``: the number of LUTs between registers, known before placement."""
+"""Logic depth of a netlist, by its cells."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import asdict, dataclass
 from functools import cache
 import json
 
-from .critical_path import PORTS, register_of
-from .hierarchy import Hierarchy
+from .critical_path import PORTS, Hierarchy, register_of
 from .provenance import identify, routed_verilog
 from .shell import SHELL
 from .synthesis import synthesize_netlist
 from .tools import YOSYS, find_tool
 
-__all__ = ["depth_report", "depth_table", "logic_depth"]
+__all__ = [
+    "CARRY",
+    "CARRY_SITES",
+    "CELLS",
+    "CONSTANT_SITES",
+    "RAM_SITES",
+    "Cost",
+    "carry_feeds",
+    "cost_of",
+    "depth_report",
+    "depth_table",
+    "logic_depth",
+]
+
+
+# Yosys counts cells, nextpnr counts sites. They differ where a cell takes several sites, and
+# where nextpnr adds cells of its own: a carry has no wire to or from the fabric, so nextpnr leads
+# it through a further carry cell where a chain begins with a signal or a constant, and where a
+# carry leaves its chain.
+
+CARRY = "CCU2C"
+#: LUT sites of a carry cell, and of one that nextpnr adds.
+CARRY_SITES = 2
+#: LUT sites of a distributed RAM: four hold its words, and two give their inputs to its write port.
+RAM_SITES = 6
+#: LUT sites that hold the constants zero and one, once in a design.
+CONSTANT_SITES = 2
+
+#: A pin that is left open, in Yosys' JSON.
+OPEN = "x"
+
+
+def pin(cell, port):
+    """Return the bit at a port of one bit, or :data:`OPEN`."""
+    bits = cell["connections"].get(port) or [OPEN]
+    return bits[0]
+
+
+def carry_feeds(cells):
+    """Count the carry cells that nextpnr adds, by the cell to which each is added.
+
+    Parameters
+    ----------
+    cells : dict
+        Cells of a flat netlist of the ECP5, as in Yosys' JSON: the one that nextpnr reads.
+
+    Returns
+    -------
+    Counter
+        Name of a carry cell to 1 or 2. One cell is added if the carry input is connected, if only
+        to a constant, and no other carry cell drives it. One is added if the carry output is
+        connected and does not lead to the input of exactly one carry cell and nowhere else. An
+        output without any reader counts as connected, because nextpnr does not look for readers at
+        the end of a chain.
+    """
+    chains = {name: cell for name, cell in cells.items() if cell["type"] == CARRY}
+    carries = {pin(cell, "COUT") for cell in chains.values()} - {OPEN}
+    readers = defaultdict(list)
+    for cell in cells.values():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] == "input":
+                for bit in carries.intersection(bits):
+                    readers[bit].append((cell["type"], port))
+    feeds = Counter()
+    for name, cell in chains.items():
+        if pin(cell, "CIN") not in carries | {OPEN}:
+            feeds[name] += 1
+        if (carry := pin(cell, "COUT")) != OPEN and readers[carry] != [(CARRY, "CIN")]:
+            feeds[name] += 1
+    return feeds
+
+
+#: Cells of the ECP5 that are counted, and their names in a report.
+CELLS = {
+    "LUT4": "luts",
+    "CCU2C": "carry_cells",
+    "TRELLIS_DPR16X4": "distributed_rams",
+    "TRELLIS_FF": "registers",
+    "DP16KD": "block_rams",
+    "MULT18X18D": "multipliers",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Cells that a component or a whole design takes.
+
+    Parameters
+    ----------
+    luts : int
+        Four-input look-up tables that only serve as such.
+    carry_cells : int
+        Carry cells; each handles two bits of an adder or a comparator and takes the place of two
+        LUTs.
+    carry_feeds : int
+        Carry cells that nextpnr adds where a carry comes from the fabric or goes there
+        (:func:`hdl.fpga.depth.carry_feeds`).
+    distributed_rams : int
+        Distributed RAMs of 16 words of 4 bits; each takes the place of six LUTs, two of them for
+        its write port.
+    registers : int
+    block_rams : int
+    multipliers : int
+        Multipliers of 18 by 18 bits.
+    """
+
+    luts: int = 0
+    carry_cells: int = 0
+    carry_feeds: int = 0
+    distributed_rams: int = 0
+    registers: int = 0
+    block_rams: int = 0
+    multipliers: int = 0
+
+    @property
+    def logic_cells(self):
+        """Return the number of LUT sites that the cells take."""
+        carries = self.carry_cells + self.carry_feeds
+        return self.luts + CARRY_SITES * carries + RAM_SITES * self.distributed_rams
+
+    def __add__(self, other):
+        theirs = asdict(other)
+        return Cost(**{name: count + theirs[name] for name, count in asdict(self).items()})
+
+    def to_dict(self):
+        """Return the cost as JSON-compatible values."""
+        return {**asdict(self), "logic_cells": self.logic_cells}
+
+
+def cost_of(cells):
+    """Return the :class:`Cost` of a flat netlist's cells, as in Yosys' JSON."""
+    count = Counter(CELLS[cell["type"]] for cell in cells.values() if cell["type"] in CELLS)
+    return Cost(**count, carry_feeds=carry_feeds(cells).total())
+
 
 #: Cells between registers, and their levels of logic. A carry chain is one level, whatever its
 #: length, as the way from cell to cell is short. Cells that join two LUTs of a tile need no wire,

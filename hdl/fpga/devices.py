@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices that open-source tools can route, and their resources."""
+"""Devices that accelerators are routed for, and those that are only estimated."""
 
 from dataclasses import dataclass
 
-__all__ = ["DEVICES", "SPEEDS", "Device", "find_device", "ram_site"]
+__all__ = ["DEVICES", "LARGE_DEVICES", "SPEEDS", "Device", "LargeDevice", "find_device", "ram_site"]
+
 
 #: Speed grades of the ECP5, from slow to fast.
 SPEEDS = (6, 7, 8)
@@ -95,3 +96,48 @@ def find_device(name):
     except KeyError:
         known = ", ".join(DEVICES)
         raise ValueError(f"Device must be one of {known}, not {name!r}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargeDevice:
+    """What a device has, by its data sheet.
+
+    Parameters
+    ----------
+    name : str
+        Name on the command line.
+    title : str
+        Card and device.
+    luts, registers : int
+        LUTs of six inputs, and registers.
+    block_rams : int
+        Block RAMs of 18 kbit: two for each of 36 kbit.
+    multipliers : int
+        DSP slices.
+    """
+
+    name: str
+    title: str
+    luts: int
+    registers: int
+    block_rams: int
+    multipliers: int
+
+
+LARGE_DEVICES = {
+    device.name: device
+    for device in [
+        LargeDevice(
+            name="u280", title="Alveo U280 (XCU280)", luts=1_303_680, registers=2_607_360,
+            block_rams=2 * 2_016, multipliers=9_024,
+        ),
+        LargeDevice(
+            name="u55c", title="Alveo U55C (XCU55C)", luts=1_303_680, registers=2_607_360,
+            block_rams=2 * 2_016, multipliers=9_024,
+        ),
+        LargeDevice(
+            name="vc1902", title="Versal AI Core VC1902 (VCK190, VCK5000)", luts=899_840,
+            registers=1_799_680, block_rams=2 * 967, multipliers=1_968,
+        ),
+    ]
+}  # fmt: skip

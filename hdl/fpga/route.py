@@ -5,14 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import json
 from pathlib import Path
 
-from .critical_path import critical_path, fmax_mhz, slow_registers, utilization
-from .design_name import design_name
-from .floorplan import lay_out
-from .hierarchy import Hierarchy
+from .critical_path import Hierarchy, critical_path, fmax_mhz, slow_registers, utilization
+from .floorplan import lay_out, require_room
 from .provenance import commit, design_hash, identify, routed_verilog
-from .rates import what_it_computes
-from .room import require_room
-from .seeds import merge_reports, outcome, require_same
+from .reports import design_name, merge_reports, outcome, require_same, what_it_computes
 from .shell import SHELL
 from .synthesis import synthesize_netlist
 from .tools import NEXTPNR, YOSYS, find_tool, run_tool

@@ -1,22 +1,215 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bucket computation, done once for all regions: where a tuple is stored, and what it visits."""
+"""Cells: buckets that a band reaches, by the hash of their numbers."""
 
 from functools import reduce
-from operator import or_, xor
+from operator import add, or_, xor
 
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.streams.steady import SteadyRegister, steady
-from hdl.words.inputs import Control, InputKind, coordinate_layout
+from hdl.streams.registers import SteadyRegister, steady
+from hdl.words.inputs import SEED_BITS, Control, InputKind, coordinate_layout
 from hdl.words.prepared import field_ranges, region_word
 
-from .bucket_hash import FieldHash, first_seed
-from .disjoint_parts import elaborate_disjoint, wanted_bits, wanted_layout
 from .limb_multiplier import LimbMultiplier
 
-__all__ = ["CellPreparation"]
+__all__ = [
+    "FIRST_SEEDS",
+    "CellPreparation",
+    "FieldHash",
+    "elaborate_disjoint",
+    "first_seed",
+    "wanted_bits",
+    "wanted_layout",
+]
+
+
+#: Operand width of an ECP5 multiplier, in bits.
+LIMB = 18
+
+#: Seeds after reset, one per key field: fractional parts of square roots (of 5, halved, then of 2,
+#: 3, 7, 11, 13, 17 and 19). The multiples of such a number are evenly spaced, so consecutive keys,
+#: and grids of them, spread better than random ones.
+FIRST_SEEDS = (
+    0x9E3779B9, 0x6A09E667, 0xBB67AE85, 0xA54FF53A,
+    0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19,
+)  # fmt: skip
+
+
+def first_seed(n):
+    """Return the seed of the ``n``-th key field after reset."""
+    return FIRST_SEEDS[n % len(FIRST_SEEDS)]
+
+
+class FieldHash:
+    """Hash one key field to a number of ``bucket_width`` bits.
+
+    The lowest bits of the first field are used unchanged, so that nearby keys, such as dictionary
+    codes, fall into different buckets. All other bits of the first field, and all bits of the other
+    fields, are multiplied by the seed, which is repeated up to :attr:`width` bits. The product is
+    truncated to :attr:`width` bits, and its upper ``bucket_width`` bits are added to the unchanged
+    bits. The seed decides which keys collide: for two keys and a random seed, the probability is at
+    most ``4 / 2 ** bucket_width``.
+
+    The multiplication is split into two steps, so that registers can stand between them.
+    :meth:`operands` returns the operands of one multiplier for each pair of limbs of :data:`LIMB`
+    bits; :meth:`total` adds the products.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    n : int
+        Index of the key field.
+
+    Attributes
+    ----------
+    plain : int
+        Number of low bits of the field that are used unchanged.
+    multiplied : int
+        Number of the remaining bits, which are multiplied.
+    width : int
+        Number of low bits of the product that are kept; zero if nothing is multiplied.
+    layout : StructLayout
+        Layout of the value that :meth:`gathered` returns.
+    """
+
+    def __init__(self, parameters, n):
+        bits, field = parameters.bucket_width, parameters.keys[n]
+        self.bits = bits
+        self.plain = min(bits, field.bits) if n == 0 else 0
+        self.multiplied = field.bits - self.plain
+        self.width = min(self.multiplied + bits, 2 * SEED_BITS) if self.multiplied else 0
+        members = {"plain": self.plain}
+        members |= {
+            f"product_{i}_{j}": i_bits + j_bits for (i, i_bits), (j, j_bits) in self.limbs()
+        }
+        self.layout = data.StructLayout(members)
+
+    def limbs(self):
+        """Return the pairs of limbs to multiply; a limb is its first bit and its width."""
+        return [
+            (one, other)
+            for one in limbs(self.multiplied)
+            for other in limbs(self.width)
+            if one[0] + other[0] < self.width
+        ]
+
+    def operands(self, value, seed):
+        """Return the two operands of every multiplier.
+
+        Parameters
+        ----------
+        value : Value
+            Key field, as its raw bits.
+        seed : Value
+            Seed of the field.
+        """
+        rest = Value.cast(value)[self.plain :]
+        multiplier = Cat(seed, seed)[2 * SEED_BITS - self.width :]
+        return [
+            (rest[i : i + i_bits], multiplier[j : j + j_bits])
+            for (i, i_bits), (j, j_bits) in self.limbs()
+        ]
+
+    def gathered(self, value, products):
+        """Return the unchanged bits of the field and the products as one value.
+
+        Parameters
+        ----------
+        value : Value
+            Key field.
+        products : sequence of Value
+            Products of the :meth:`operands`.
+        """
+        return Cat(Value.cast(value)[: self.plain], *products)
+
+    def total(self, products):
+        """Return the hash, ``bits`` bits wide, from a view of the :meth:`gathered` value."""
+        upper = Const(0)
+        if self.width:
+            upper = reduce(add, self.terms(products))[self.width - self.bits : self.width]
+        return (products.plain + upper)[: self.bits]
+
+    def terms(self, products):
+        """Return the summands of the product; products that do not overlap share a summand."""
+        terms = []
+        for (i, _), (j, _) in self.limbs():
+            place, product = i + j, products[f"product_{i}_{j}"]
+            below = next((n for n, term in enumerate(terms) if len(term) <= place), None)
+            if below is None:
+                terms.append(product.shift_left(place))
+            else:
+                terms[below] = Cat(terms[below], C(0, place - len(terms[below])), product)
+        return terms
+
+
+def limbs(bits):
+    """Return the limbs of a ``bits``-bit number, each as its first bit and its width."""
+    return [(first, min(LIMB, bits - first)) for first in range(0, bits, LIMB)]
+
+
+# A probe visits each cell once, and at most as many cells as there are buckets, only if no bit of
+# the bucket number belongs to two fields and no part exceeds the number. Otherwise the visits of
+# a probe could take years and repeat the same pairs, and CLEAR would not be executed before they
+# had ended.
+
+
+def wanted_layout(parameters):
+    """Layout of a request: ``bits`` of a bucket number, and whether the part ``fits`` into it."""
+    return data.StructLayout({"bits": parameters.bucket_width, "fits": 1})
+
+
+def wanted_bits(parameters, word):
+    """Return what a COORDINATE word requests, in the layout of :func:`wanted_layout`."""
+    part = part_in(parameters, word)
+    bits = parameters.bucket_width
+    mask = ((1 << part.width) - 1) << part.place
+    return Cat(mask[:bits], part.place + part.width <= bits)
+
+
+def elaborate_disjoint(m, parameters, wanted, word, transfer):
+    """Grant the part of a COORDINATE word all the bits that it requests, or none.
+
+    The part gets no bits if it does not fit into the bucket number, or if another field owns one of
+    the bits. The bits that the field owned before are released in either case.
+
+    Parameters
+    ----------
+    m : Module
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    wanted : View
+        Result of :func:`wanted_bits` for the word, from the previous cycle.
+    word : View
+        The word. A combinational assignment sets the width of a refused part to zero.
+    transfer : Value
+        The word is transferred in this cycle.
+    """
+    control = word.body.control
+    is_coordinate = (word.kind == InputKind.CONTROL) & (control.op == Control.COORDINATE)
+    fields = range(len(parameters.keys))
+    taken = [Signal(parameters.bucket_width, name=f"taken_{n}") for n in fields]
+    overlaps = Signal()
+    m.d.comb += overlaps.eq(
+        reduce(
+            or_,
+            ((control.index != n) & (bits & wanted.bits).any() for n, bits in enumerate(taken)),
+        )
+    )
+    refused = overlaps | ~wanted.fits
+    with m.If(is_coordinate & refused):
+        m.d.comb += part_in(parameters, word).width.eq(0)
+    for n, bits in enumerate(taken):
+        with m.If(transfer & is_coordinate & (control.index == n)):
+            m.d.sync += bits.eq(Mux(refused, 0, wanted.bits))
+
+
+def part_in(parameters, word):
+    """Return the part that a COORDINATE word carries as its value."""
+    layout = coordinate_layout(parameters)
+    return data.View(layout, Value.cast(word.body.control.value)[: layout.size])
 
 
 class CellPreparation(wiring.Component):
@@ -24,13 +217,13 @@ class CellPreparation(wiring.Component):
 
     For an equality both are the same bucket, a hash of the key. For a band, control words assign
     each field a part of the bucket number (:func:`hdl.words.inputs.coordinate_layout`). In both
-    cases control words set the seed of the hash (:class:`hdl.index.bucket_hash.FieldHash`).
+    cases control words set the seed of the hash (:class:`hdl.index.cells.FieldHash`).
 
     Fields that own bits of the bucket number form a grid. A probe visits every cell that its range
     touches once, and at most as many cells along a field as its bits have values. Hashing suits a
     field whose two bounds are equal. A field without a part is only compared. If a part overlaps
     that of another field or exceeds the bucket number, its width is set to zero on the way out
-    (:mod:`hdl.index.disjoint_parts`).
+    (:mod:`hdl.index.cells`).
 
     Latency: :attr:`latency` cycles. Equality: input register, multiplication, addition. Band: input
     register; shift and multiplication; subtraction, placement and addition; limiting. Throughput: 1

@@ -6,18 +6,17 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import at_hand, engine_members, keep_from
-from hdl.memory.parity_column import stored_column
-from hdl.streams.delay import delayed
+from hdl.memory.columns import stored_column
+from hdl.streams.registers import delayed
 from hdl.words.inputs import Control
 from hdl.words.prepared import is_own_criterion, stored_layout
 
-from .cell_sequencer import CellSequencer
+from .cell_counter import CellSequencer
 from .chain_walker import ChainWalker
-from .group_results import GroupResults
-from .head_lookup import HeadLookup
-from .head_table import HeadTable
+from .heads import HeadLookup, HeadTable
 from .layouts import bank_count, link_layout, slot_shape
 from .probe_table import ProbeTable
+from .results import GroupResults
 
 __all__ = ["IndexEngine"]
 

@@ -54,7 +54,7 @@ def walks_waiting(parameters):
 
 
 def bank_count(parameters):
-    """Number of banks of the :class:`hdl.index.head_table.HeadTable`, each read once per visit.
+    """Number of banks of the :class:`hdl.index.heads.HeadTable`, each read once per visit.
 
     Two for a band, whose probes visit neighbouring cells; one for an equality, whose probes visit
     one bucket.
@@ -156,7 +156,7 @@ def entry_layout(parameters):
 def walks_layout(parameters):
     """Layout of the walks that one visit begins: one entry per bank, all for the same probe.
 
-    The matches of the walks go into ``queue`` (:class:`hdl.index.group_results.GroupResults`).
+    The matches of the walks go into ``queue`` (:class:`hdl.index.results.GroupResults`).
     """
     return data.StructLayout(
         {

@@ -5,10 +5,10 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.memory.key_column import KeyColumn
+from hdl.memory.columns import KeyColumn
 from hdl.memory.read_ahead import ReadAhead
-from hdl.streams.delay import delayed
-from hdl.streams.pointer_queue import PointerQueue
+from hdl.streams.queues import PointerQueue
+from hdl.streams.registers import delayed
 from hdl.words.prepared import criterion_layout
 from hdl.words.spans import ending_layout, pointer_layout
 
@@ -64,7 +64,7 @@ class ProbeTable(wiring.Component):
         released.
     criterion, size, number : Out
         What the probe at ``walking`` compares keys with, how many entries it sees, and its number
-        since the last star; with the latency of a :class:`hdl.memory.key_column.KeyColumn`.
+        since the last star; with the latency of a :class:`hdl.memory.columns.KeyColumn`.
     release : In(1)
         The oldest ``released`` probes have been answered.
     released : In

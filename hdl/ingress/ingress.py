@@ -8,17 +8,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.local_reset import reset_nearby
 from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.words.inputs import input_word
-from hdl.words.places import has_tuples, place_tuple
+from hdl.words.operands import has_tuples, place_tuple
 from hdl.words.prepared import region_word
 from hdl.words.results import turns_shape
 
-from .punctuation import Punctuation
-from .round_mode import RoundMode
+from .preparation import WordPreparation
+from .punctuation import Punctuation, RoundMode
 from .storage_turns import StorageTurns
-from .time_order import TimeOrder
-from .word_facts import is_clear, word_facts
-from .word_halves import WordHalves
-from .word_preparation import WordPreparation
+from .word_facts import TimeOrder, WordHalves, is_clear, word_facts
 
 __all__ = ["Ingress"]
 
@@ -36,7 +33,7 @@ class Ingress(wiring.Component):
     ``illegal``, up to and including CLEAR.
 
     Tuples leave prepared for the comparison and, with an index, for the lookup of buckets
-    (:class:`hdl.ingress.word_preparation.WordPreparation`).
+    (:class:`hdl.ingress.preparation.WordPreparation`).
 
     A word is first accepted, which depends on the order of time and on ``room``. What the word says
     by itself (:func:`word_facts`) goes into a register with it. So the logic that drops illegal

@@ -1,27 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepares a tuple once for all regions: its criterion as a probe, its key as it is stored."""
+"""Tuples prepared for comparison and lookup."""
+
+from functools import reduce
+from itertools import pairwise
+from operator import or_
 
 from amaranth import *
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.comparison.comparator import packed
-from hdl.comparison.digest import split_key
-from hdl.streams.steady import SteadyRegister, steady
-from hdl.words.cells import has_cells
-from hdl.words.inputs import InputKind, bound_shape
+from hdl.comparison.comparator import packed, split_key
+from hdl.index.cells import CellPreparation
+from hdl.streams.registers import SteadyQueue, SteadyRegister, delayed, steady
+from hdl.words.cells import cell_layout, digest_parts, has_cells, probe_digest
+from hdl.words.inputs import Control, InputKind, bound_shape
 from hdl.words.operands import limit_value, saturated
 from hdl.words.prepared import (
     comparison_groups,
     criterion_layout,
     decision_members,
+    field_ranges,
     is_own_criterion,
     region_word,
     scheduled_word,
     stored_layout,
 )
 
-__all__ = ["ProbePreparation"]
+__all__ = ["DigestPreparation", "ProbePreparation", "WordPreparation"]
 
 
 class ProbePreparation(wiring.Component):
@@ -37,7 +42,7 @@ class ProbePreparation(wiring.Component):
     itself says which bounds it sets (:func:`hdl.words.operands.bounds_set`).
 
     For other comparators, the criterion is the key as it is, or its digest and its rest. The
-    digests of a band are left to :class:`hdl.ingress.digest_preparation.DigestPreparation`.
+    digests of a band are left to :class:`hdl.ingress.preparation.DigestPreparation`.
 
     A value that is out of the range of its operation is clamped, so that no region has to check it.
     The word itself says which limit is exceeded (:func:`hdl.words.operands.value_limits`).
@@ -198,3 +203,239 @@ def unsigned_key(field, key):
     """Return ``key`` without its sign: the least value of the field becomes zero."""
     sign = 1 << field.bits - 1 if field.signed else 0
     return (Value.cast(key) ^ sign)[: field.bits]
+
+
+#: What has a cell number: the key, and both ends of the probe's range.
+VALUES = ("key", "low", "high")
+
+
+class DigestPreparation(wiring.Component):
+    """Compute the digest of a tuple that is stored, and its digest as a probe.
+
+    CELL words say which field each part of the digest is made of, and how wide its cells are
+    (:func:`hdl.words.cells.cell_layout`). After reset, all parts have the first field in cells of
+    one value. The registers of a stage follow the words that pass it, so every tuple has the cells
+    of the last CELL word before it.
+
+    A range that meets more than two cells of any part sets ``every``: a pass cannot tell which keys
+    may match. An empty range may have any digest.
+
+    Latency: 3 cycles: to choose the fields, to shift them, and to combine the cells. Throughput: 1
+    word per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator; a band with digests.
+
+    Members
+    -------
+    i : In(steady(region_word(parameters)))
+        Words without digests.
+    o : Out(steady(region_word(parameters)))
+        The same words with digests.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.widths = digest_parts(parameters)
+        self.latency = 3
+        word = region_word(parameters)
+        super().__init__({"i": In(steady(word)), "o": Out(steady(word))})
+
+    def elaborate(self, platform):
+        m = Module()
+        word = region_word(self.parameters)
+        most = max(*self.widths, *(key.bits for key in self.parameters.keys))
+        values = data.StructLayout(dict.fromkeys(VALUES, most))
+        staged = data.StructLayout(
+            {"word": word, "parts": data.ArrayLayout(values, len(self.widths))}
+        )
+        m.submodules.chosen = chosen = SteadyRegister(staged)
+        m.submodules.shifted = shifted = SteadyRegister(staged)
+        m.submodules.output = output = SteadyRegister(word)
+        connect(m, output.o, flipped(self.o))
+        m.d.comb += [
+            chosen.i.valid.eq(self.i.valid),
+            chosen.i.payload.word.eq(self.i.payload),
+            shifted.i.valid.eq(chosen.o.valid),
+            shifted.i.payload.word.eq(chosen.o.payload.word),
+            output.i.valid.eq(shifted.o.valid),
+            output.i.payload.eq(shifted.o.payload.word),
+        ]
+        for n, _ in enumerate(self.widths):
+            field = self.elaborate_cell(m, n, self.i, self.i.payload, "field")
+            shift = self.elaborate_cell(m, n, chosen.o, chosen.o.payload.word, "shift")
+            self.choose_field(m, field, chosen.i.payload.parts[n])
+            for name in VALUES:
+                value = chosen.o.payload.parts[n][name]
+                m.d.comb += shifted.i.payload.parts[n][name].eq(value >> shift)
+        self.elaborate_digests(m, shifted.o.payload.parts, output.i.payload)
+        return m
+
+    def elaborate_cell(self, m, n, words, word, name):
+        """Return what CELL words said last of a part, in the pipeline stage of ``words``."""
+        layout = cell_layout(self.parameters)
+        setting = Signal(layout[name].shape, name=f"{name}_{n}")
+        control = word.body.control
+        transfer = words.valid & (word.kind == InputKind.CONTROL)
+        with m.If(transfer & (control.op == Control.CELL) & (control.index == n)):
+            m.d.sync += setting.eq(data.View(layout, control.value[: layout.size])[name])
+        return setting
+
+    def choose_field(self, m, field, values):
+        """Take key and range of the field with this number; zeros if there is none."""
+        prepared = self.i.payload.body.tuple
+        ranges = field_ranges(self.parameters, prepared.criterion)
+        for name in VALUES:
+            fields = []
+            for n, key in enumerate(self.parameters.keys):
+                low, high = ranges[key.name]
+                value = {"key": prepared.key[key.name], "low": low, "high": high}[name]
+                fields.append(Mux(field == n, value, 0))
+            m.d.comb += values[name].eq(reduce(or_, fields))
+
+    def elaborate_digests(self, m, parts, word):
+        """Combine the cells of all parts into digests, and find ranges that are too wide."""
+        stored, first, wide = [], [], []
+        for n, width in enumerate(self.widths):
+            cells = parts[n]
+            stored.append(cells.key[:width])
+            first.append(cells.low[:width])
+            wide.append(cells.high > cells.low + 1)
+        prepared = word.body.tuple
+        with m.If(word.kind != InputKind.CONTROL):
+            m.d.comb += [
+                prepared.key.digest.eq(Cat(stored)),
+                prepared.criterion.digest.eq(probe_digest(first)),
+                prepared.criterion.every.eq(Cat(wide).any()),
+            ]
+
+
+#: Sides of the two lanes, by their names in a word of two tuples.
+LANES = {"r": InputKind.R, "s": InputKind.S}
+
+
+class WordPreparation(wiring.Component):
+    """Prepare tuples in a steady pipeline, with a queue at its end.
+
+    If ``parameters.side_by_side``, there is one lane for tuples of R and one for tuples of S. A
+    lane prepares a tuple in every word, whether the word holds one or not, and receives every
+    control word. Beside the lanes, delay registers carry which tuples the word holds and which one
+    comes first.
+
+    Latency: :attr:`latency` cycles, those of a lane and 1 of the queue. Throughput: 1 word per
+    cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    i : In(stream.Signature(scheduled_word(parameters)))
+        If ``parameters.side_by_side``, a tuple of S is in ``both.s`` even if it is the only one.
+        Otherwise, the layout is that of ``parameters.lane``. ``ready`` comes from a register.
+    o : Out(stream.Signature(region_word(parameters)))
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        scheduled = parameters if parameters.side_by_side else parameters.lane
+        names = LANES if parameters.side_by_side else [""]
+        self._lanes = {name: lane_stages(parameters.lane) for name in names}
+        self.stages = sum(stage.latency for stage in next(iter(self._lanes.values())).values())
+        self.latency = self.stages + 1
+        super().__init__(
+            {
+                "i": In(stream.Signature(scheduled_word(scheduled))),
+                "o": Out(stream.Signature(region_word(parameters))),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.queue = queue = SteadyQueue(self.o.payload.shape(), stages=self.stages)
+        connect(m, queue.o, flipped(self.o))
+        enter = self.i.valid & self.i.ready
+        lanes = {name: self.elaborate_lane(m, name) for name in self._lanes}
+        m.d.comb += [
+            self.i.ready.eq(queue.room),
+            *(first.valid.eq(enter) for first, _ in lanes.values()),
+        ]
+        if self.parameters.side_by_side:
+            self.elaborate_pair(m, lanes, queue.i)
+            return m
+        ((first, last),) = lanes.values()
+        m.d.comb += [
+            first.payload.eq(self.i.payload),
+            queue.i.valid.eq(last.valid),
+            queue.i.payload.eq(last.payload),
+        ]
+        return m
+
+    def elaborate_lane(self, m, name):
+        """Connect the stages of a lane in series; return its input and its output."""
+        for label, stage in self._lanes[name].items():
+            m.submodules[f"{label}_{name}" if name else label] = stage
+        stages = list(self._lanes[name].values())
+        for before, after in pairwise(stages):
+            connect(m, before.o, after.i)
+        return stages[0].i, stages[-1].o
+
+    def elaborate_pair(self, m, lanes, word):
+        """Lead the tuples of a word into the lanes of their sides, and join the lanes again."""
+        scheduled = self.i.payload
+        is_control = scheduled.word.kind == InputKind.CONTROL
+        for side, (first, _) in lanes.items():
+            lane = first.payload
+            m.d.comb += [
+                lane.word.kind.eq(Mux(is_control, InputKind.CONTROL, LANES[side])),
+                lane.bounds.eq(scheduled.bounds),
+                lane.limits.eq(scheduled.limits),
+                *(lane[name].eq(scheduled[name]) for name in decision_members(self.parameters)),
+                lane.word.body.tuple.eq(scheduled.word.body.both[side]),
+            ]
+            with m.If(is_control):
+                m.d.comb += lane.word.body.control.eq(scheduled.word.body.control)
+        r, s = (last for _, last in lanes.values())
+        beside = self.elaborate_beside(m)
+        prepared = word.payload
+        m.d.comb += [
+            word.valid.eq(r.valid),
+            prepared.kind.as_value().eq(beside["kind"]),
+            prepared.first.eq(beside["first"]),
+            *(prepared[name].eq(r.payload[name]) for name in decision_members(self.parameters)),
+            prepared.body.both.r.eq(r.payload.body.tuple),
+            prepared.body.both.s.eq(s.payload.body.tuple),
+        ]
+        with m.If(prepared.kind == InputKind.CONTROL):
+            m.d.comb += prepared.body.control.eq(r.payload.body.control)
+
+    def elaborate_beside(self, m):
+        """Delay what the lanes do not carry of a word.
+
+        Return it as it is when the word is at the outputs of the lanes.
+        """
+        word = self.i.payload.word
+        beside = {"kind": Value.cast(word.kind), "first": word.first}
+        for n in range(self.stages):
+            beside = delayed(m, beside, f"beside_{n}", flags=())
+        return beside
+
+
+def lane_stages(parameters):
+    """Return the components that prepare a tuple, in order, by name.
+
+    With a band and an index, the cells take most of the chip. A register at the entrance then
+    separates them from the logic that decides about a word.
+    """
+    stages = {"preparation": ProbePreparation(parameters)}
+    if has_cells(parameters):
+        return {**stages, "digests": DigestPreparation(parameters)}
+    if parameters.engine != "index":
+        return stages
+    if parameters.comparator == "band":
+        stages = {"arrival": SteadyRegister(scheduled_word(parameters), gated=True), **stages}
+    return {**stages, "cells": CellPreparation(parameters)}

@@ -1,16 +1,386 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns of the cores for both sides, and the control words that change them."""
+"""Turns of the cores: their lists, both sides, and the words that change them."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from hdl.words.inputs import control_layout, limits_layout
 
-from .core_lists import CoreLists
-from .side_turns import SideTurns
+__all__ = ["LISTS", "CoreLists", "ListWalk", "SideTurns", "StorageTurns"]
 
-__all__ = ["StorageTurns"]
+
+#: Lists that are kept: one that is being written, and those of three segments. A window over two
+#: changes has three segments, and a power of two makes the numbers of lists wrap by themselves.
+LISTS = 4
+
+
+class CoreLists(wiring.Component):
+    """Collect the cores of the next segment, and begin it.
+
+    ``append`` adds a core to the list that is being written. ``begin`` makes this list the one of
+    the new segment, and begins another list. A core that does not exist or that is already in the
+    list is refused. A segment is refused if its list is empty, or if one of the two sides still
+    needs the list that would be written next.
+
+    Latency: 0 cycles to what is refused; 1 cycle to everything else. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    value : In
+        Number of the core to append, if such a core ``exists``.
+    exists : In(1)
+    append, begin : In(1)
+        The word at hand appends a core, or begins a segment.
+    advance : In(1)
+        The word at hand is taken.
+    forget : In(1)
+        The word at hand discards the list that is being written.
+    needed : In(1)
+        A side still needs the list that would be written next.
+    core_refused, segment_refused : Out(1)
+        The word at hand appends a core, or begins a segment, and is refused: it has no effect.
+    begins : Out(1)
+        A segment begins with the word that is taken in this cycle.
+    newest : Out
+        List of the segment in force.
+    write, entry, core : Out
+        In this cycle, ``core`` is written as number ``entry`` of the list after ``newest``.
+    first, last : Out
+        For each list, the core of its first entry, and the number of its last one; of the list that
+        is being written, as far as it is written.
+    plain : Out(LISTS)
+        The lists of all cores in the order of their numbers, which are written nowhere. The segment
+        in force after reset has such a list.
+    limit : Out
+        ``slack`` times the number of cores in the segment in force.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 0
+        cores = range(max(2, parameters.cores))
+        super().__init__(
+            {
+                "value": In(cores),
+                "exists": In(1),
+                "append": In(1),
+                "begin": In(1),
+                "advance": In(1),
+                "forget": In(1),
+                "needed": In(1),
+                "core_refused": Out(1),
+                "segment_refused": Out(1),
+                "begins": Out(1),
+                "newest": Out(range(LISTS)),
+                "write": Out(1),
+                "entry": Out(cores),
+                "core": Out(cores),
+                "first": Out(data.ArrayLayout(cores, LISTS)),
+                "last": Out(data.ArrayLayout(cores, LISTS)),
+                "plain": Out(LISTS),
+                "limit": Out(range(parameters.cores * parameters.slack + 1)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        cores, slack = self.parameters.cores, self.parameters.slack
+        bits = len(self.core)
+        newest = Signal(range(LISTS))
+        listed = Signal(cores)  # the cores of the list that is being written
+        length = Signal(range(cores + 1))
+        vacant = Signal(init=1)  # this list has no cores yet
+        staged = Signal.like(self.limit)  # the limit of the segment that this list would begin
+        firsts, lasts = (
+            Signal(self.first.shape()),
+            Signal(self.last.shape(), init=[cores - 1] * LISTS),
+        )
+        plain = Signal(LISTS, init=1, name="plain_lists")
+        limit = Signal.like(self.limit, init=cores * slack, name="limit_now")
+        m.d.comb += [
+            self.core.eq(self.value),
+            self.entry.eq(length[:bits]),
+            self.core_refused.eq(self.append & (~self.exists | listed.bit_select(self.value, 1))),
+            self.segment_refused.eq(self.begin & (vacant | self.needed)),
+            self.write.eq(self.advance & self.append & ~self.core_refused),
+            self.begins.eq(self.advance & self.begin & ~self.segment_refused),
+            self.newest.eq(newest),
+            self.first.eq(firsts),
+            self.last.eq(lasts),
+            self.plain.eq(plain),
+            self.limit.eq(limit),
+        ]
+        then = (newest + 1)[: len(newest)]
+        with m.If(self.write):
+            m.d.sync += [
+                lasts[then].eq(length),
+                plain.bit_select(then, 1).eq(0),
+                listed.eq(listed | (Const(1, cores) << self.core)),
+                length.eq(length + 1),
+                vacant.eq(0),
+                staged.eq(staged + slack),
+            ]
+            with m.If(vacant):
+                m.d.sync += firsts[then].eq(self.core)
+        with m.If(self.begins):
+            m.d.sync += [newest.eq(then), limit.eq(staged)]
+        with m.If(self.begins | (self.advance & self.forget)):
+            m.d.sync += [listed.eq(0), length.eq(0), vacant.eq(1), staged.eq(0)]
+        return m
+
+
+def list_members(parameters):
+    """Return the members that say what the lists hold.
+
+    They are those of :class:`~hdl.ingress.storage_turns.CoreLists`; ``value`` is its ``core``.
+    """
+    cores = range(max(2, parameters.cores))
+    return {
+        "newest": In(range(LISTS)),
+        "write": In(1),
+        "entry": In(cores),
+        "value": In(cores),
+        "first": In(data.ArrayLayout(cores, LISTS)),
+        "last": In(data.ArrayLayout(cores, LISTS)),
+        "plain": In(LISTS),
+    }
+
+
+class ListWalk(wiring.Component):
+    """Go through the cores of a list, over and over.
+
+    The core at hand is in a register, and so is the place of the core after it. So the memory of
+    the lists is read before it is known whether there is a step, which only enables registers.
+
+    Latency: 1 cycle. Throughput: 1 step per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    lists : int
+        Number of lists to remember, a power of two: the newest ones, and that being written.
+
+    Members
+    -------
+    move : In(1)
+        Go on to another core: to the next one of the list or, if the walk is to begin ``anew``, to
+        the first one of list ``at``.
+    anew : In(1)
+    at : In
+    core : Out
+        The core at hand, from a register.
+    newest, write, entry, value, first, last, plain : In
+        See :func:`list_members`.
+    """
+
+    def __init__(self, parameters, *, lists):
+        self.parameters = parameters
+        self.lists = lists
+        self.latency = 1
+        super().__init__(
+            {
+                "move": In(1),
+                "anew": In(1),
+                "at": In(range(LISTS)),
+                "core": Out(range(max(2, parameters.cores))),
+                **list_members(parameters),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        bits, cores = len(self.core), self.parameters.cores
+        if cores == 1:
+            return m  # the only core, whatever the list
+        m.submodules.memory = memory = Memory(shape=bits, depth=self.lists << bits, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        place = ceil_log2(self.lists)  # bits of a list's number that say where it is kept
+        core = Signal.like(self.core, name="core_now")
+        at, plain = Signal(place, name="list_now"), Signal(init=1, name="plain_now")
+        coming, last = Signal.like(core, init=1), Signal.like(core, init=cores - 1, name="last_now")
+        m.d.comb += [
+            self.core.eq(core),
+            write.addr.eq(Cat(self.entry, (self.newest + 1)[:place])),
+            write.data.eq(self.value),
+            write.en.eq(self.write),
+            read.addr.eq(Cat(coming, at)),
+        ]
+        with m.If(self.move):
+            with m.If(self.anew):
+                m.d.sync += [
+                    core.eq(self.first[self.at]),
+                    coming.eq(self.last[self.at].any()),
+                    at.eq(self.at[:place]),
+                    plain.eq(self.plain.bit_select(self.at, 1)),
+                    last.eq(self.last[self.at]),
+                ]
+            with m.Else():
+                m.d.sync += [
+                    core.eq(Mux(plain, coming, read.data)),
+                    coming.eq(self.following(coming, last)),
+                ]
+        return m
+
+    def following(self, place, last):
+        """Return the place in a list after ``place``."""
+        return Mux(place == last, 0, place + 1)[: len(self.core)]
+
+
+class SideTurns(wiring.Component):
+    """Count one side's tuples, for all regions that store them (Algorithms 2 and 4).
+
+    The cores of the list of the segment in force take turns to store a tuple. A segment begins with
+    the first core of its list, and empties no window.
+
+    A count-based window expires passively. Once it holds ``size`` tuples, each further tuple
+    expires the oldest one. Tuples leave in the order in which they came: those of the oldest
+    segment first, by the turns of that segment's list. A segment without tuples is skipped. (Ages
+    are not known here: tuples of a time-based window leave by the decision of their region.)
+
+    What the word at hand would change is known from registers, a tuple ahead. Whether it is taken,
+    which is known late in the cycle, only enables them.
+
+    Latency: 1 cycle. Throughput: 1 tuple per cycle, whatever segments there are.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    tuple, restart, segment : In(1)
+        The word at hand holds a tuple of the side, empties the window, or is to begin a segment.
+        One of them at most is high. Emptying leaves the list of cores as it is.
+    advance : In(1)
+        The word at hand is taken.
+    begins : In(1)
+        The segment at hand begins: the word is taken, and is not refused.
+    core, oldest : Out
+        The core that stores the next tuple, and the core whose oldest tuple leaves for it; from
+        registers.
+    expires : Out(1)
+        The next tuple expires a tuple; from a register.
+    begin : In(1)
+        With ``restart``: the new window is of ``size`` tuples, or ``timed``.
+    size : In
+        1 to ``capacity``.
+    timed : In(1)
+    newest, write, entry, value, first, last, plain : In
+        See :func:`list_members`.
+    spans_three : Out(1)
+        The window has tuples of three segments, so a fourth one cannot begin; from a register.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 1
+        cores = range(max(2, parameters.cores))
+        super().__init__(
+            {
+                "tuple": In(1),
+                "restart": In(1),
+                "segment": In(1),
+                "advance": In(1),
+                "begins": In(1),
+                "core": Out(cores),
+                "oldest": Out(cores),
+                "expires": Out(1),
+                "begin": In(1),
+                "size": In(range(parameters.capacity + 1)),
+                "timed": In(1),
+                **list_members(parameters),
+                "spans_three": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        timed = Signal(name="window_timed")
+        comes, restarts = self.advance & self.tuple, self.advance & self.restart
+        ends, list_after, empty = self.elaborate_segments(m, comes & ~timed, restarts)
+        self.elaborate_total(m, timed, comes, restarts)
+        then = (self.newest + 1)[: len(self.newest)]
+        # Tuples are stored by the newest list only, while another one is being written.
+        m.submodules.storing = storing = ListWalk(self.parameters, lists=2)
+        m.submodules.leaving = leaving = ListWalk(self.parameters, lists=LISTS)
+        m.d.comb += [
+            storing.move.eq(comes | restarts | self.begins),
+            storing.anew.eq(~self.tuple),
+            storing.at.eq(Mux(self.segment, then, self.newest)),
+            self.core.eq(storing.core),
+            leaving.move.eq((comes & self.expires) | restarts | (self.begins & empty)),
+            leaving.anew.eq(~self.tuple | ends),
+            leaving.at.eq(Mux(self.segment, then, Mux(self.tuple, list_after, self.newest))),
+            self.oldest.eq(leaving.core),
+        ]
+        for walk in (storing, leaving):
+            m.d.comb += [
+                getattr(walk, name).eq(getattr(self, name))
+                for name in list_members(self.parameters)
+            ]
+        return m
+
+    def elaborate_total(self, m, timed, comes, restarts):
+        """Tell in a register whether a count-based window is full; only ``restart`` ends that."""
+        size = Signal(range(self.parameters.capacity + 1), init=self.parameters.capacity)
+        room = Signal.like(size, reset_less=True)
+        fresh = Signal(init=1)  # no tuple has come, so there is room for `size`
+        left = Mux(fresh, size, room)
+        with m.If(restarts & self.begin):
+            m.d.sync += [timed.eq(self.timed), size.eq(self.size)]
+        with m.If(restarts):
+            m.d.sync += [fresh.eq(1), self.expires.eq(0)]
+        with m.Elif(comes):
+            # Once the window is full, nobody asks for the room.
+            m.d.sync += [fresh.eq(0), room.eq(left - 1)]
+            m.d.sync += self.expires.eq(self.expires | (~timed & (left == 1)))
+
+    def elaborate_segments(self, m, comes, restarts):
+        """Count the tuples of a count-based window by segment.
+
+        A tuple leaves only when another one comes. So if all tuples are of the segment in force,
+        their number stays once tuples leave. Those of an older segment become fewer only, and there
+        may be tuples of one segment between.
+
+        Return whether the tuple at hand, if one leaves for it, leaves as the last one of an older
+        segment; the list of the tuple that leaves after that; and whether there are no tuples.
+        """
+        count = range(self.parameters.capacity + 1)
+        names = ("new", "mid", "old")
+        newer, middle, older = (Signal(count, name=f"held_{name}") for name in names)
+        has_newer, has_middle, has_older = (Signal(name=f"has_{name}") for name in names)
+        single = Signal()  # exactly one tuple is left of the older segment
+        ends = has_older & single
+        with m.If(restarts):
+            m.d.sync += [has.eq(0) for has in (has_newer, has_middle, has_older)]
+            m.d.sync += [newer.eq(0), self.spans_three.eq(0)]
+        with m.Elif(self.begins):
+            m.d.sync += [newer.eq(0), has_newer.eq(0)]
+            with m.If(has_older):
+                m.d.sync += [middle.eq(newer), has_middle.eq(has_newer), self.spans_three.eq(1)]
+            with m.Else():
+                m.d.sync += [older.eq(newer), has_older.eq(has_newer), single.eq(newer == 1)]
+        with m.Elif(comes):
+            m.d.sync += has_newer.eq(1)
+            with m.If(~self.expires | has_older):
+                m.d.sync += newer.eq(newer + 1)
+            with m.If(self.expires & has_older):
+                m.d.sync += [older.eq(older - 1), single.eq(older == 2)]
+            with m.If(self.expires & ends):
+                m.d.sync += [older.eq(middle), has_older.eq(has_middle), single.eq(middle == 1)]
+                m.d.sync += [has_middle.eq(0), self.spans_three.eq(0)]
+        return ends, (self.newest - has_middle)[: len(self.newest)], ~has_newer & ~has_older
+
 
 #: What both sides need to know of the lists.
 SHARED = ("newest", "write", "entry", "first", "last", "plain", "begins")

@@ -4,12 +4,12 @@
 from amaranth import *
 from amaranth.utils import ceil_log2
 
-from hdl.memory.key_column import KeyColumn
+from hdl.memory.columns import KeyColumn
 from hdl.scan.engine import ScanEngine
-from hdl.streams.pointer_queue import PointerQueue
+from hdl.streams.queues import PointerQueue
 from hdl.words.spans import pointer_layout
 
-from .reducing_queue import ReducingQueue
+from .reducing_merger import ReducingQueue
 
 __all__ = ["ReducingEngine"]
 

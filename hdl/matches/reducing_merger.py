@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gathering tree of a join aggregate: mergers that reduce the values of all cores to one."""
+"""The tree that combines reductions."""
 
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.local_reset import reset_nearby
+from hdl.scan.serializers import MatchQueue
 from hdl.streams.registers import StreamRegister
-from hdl.trees.ordered_merger import OrderedMergerTree
-from hdl.words.match_values import MatchKind, combined_values, values_layout
+from hdl.trees.merger import OrderedMergerTree
+from hdl.words.cells import MatchKind, combined_values, stored_value_shape, values_layout
 from hdl.words.results import node_result
+from hdl.words.spans import pointer_layout
 
-__all__ = ["ReducingMerger", "ReducingTree"]
+from .match_reducer import MatchReducer
+
+__all__ = ["ReducingMerger", "ReducingQueue", "ReducingTree"]
 
 
 class ReducingMerger(wiring.Component):
@@ -120,3 +124,48 @@ class ReducingTree(OrderedMergerTree):
     def merger(self, *, level, ports):
         """Return a merger of results."""
         return ReducingMerger(self.parameters, level=level, ports=ports)
+
+
+class ReducingQueue(MatchQueue):
+    """Queue the rows that have matches, and reduce their matches by probe.
+
+    It is a :class:`hdl.scan.serializers.MatchQueue` with a :class:`MatchReducer` in the place of
+    the pair serializer.
+
+    Latency: :attr:`latency` cycles from ``matches`` to the first word: 6, and 3 more with several
+    lanes. Throughput: 1 lane with matches per cycle.
+
+    Parameters
+    ----------
+    parameters, in_flight, depth, bits
+        Those of a ``MatchQueue``.
+
+    Members
+    -------
+    place, value, finished
+        Those of a :class:`MatchReducer`.
+
+    All others are those of a ``MatchQueue``.
+    """
+
+    def serializer(self):
+        """Return what turns lanes into results."""
+        return MatchReducer(self.parameters)
+
+    def members(self):
+        """Return the members beside those that every queue has."""
+        return {
+            "place": Out(pointer_layout(self.parameters)),
+            "value": In(stored_value_shape(self.parameters)),
+            "finished": Out(1),
+        }
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        reducer = self._pairs
+        m.d.comb += [
+            self.place.eq(reducer.place),
+            reducer.value.eq(self.value),
+            self.finished.eq(reducer.finished),
+        ]
+        return m

@@ -5,9 +5,9 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.streams.pointer_queue import PointerQueue
+from hdl.streams.queues import PointerQueue
 
-from .key_column import KeyColumn
+from .columns import KeyColumn
 
 __all__ = ["ReadAhead"]
 
@@ -15,7 +15,7 @@ __all__ = ["ReadAhead"]
 class ReadAhead(wiring.Component):
     """Read the rows of a ring ahead of their use, into a short queue that hides the memory latency.
 
-    The memory is outside of this component. It is one :class:`hdl.memory.key_column.KeyColumn`, or
+    The memory is outside of this component. It is one :class:`hdl.memory.columns.KeyColumn`, or
     several side by side.
 
     Latency: 3 cycles from ``head`` to ``filled``. Throughput: 1 row per cycle.
@@ -36,7 +36,7 @@ class ReadAhead(wiring.Component):
     address : Out(range(depth))
         Row to read.
     row : In(shape)
-        Content of the row that ``address`` named :attr:`hdl.memory.key_column.KeyColumn.LATENCY`
+        Content of the row that ``address`` named :attr:`hdl.memory.columns.KeyColumn.LATENCY`
         cycles ago.
     filled : Out(1)
         High while ``first`` is the oldest row that has not been taken; from a register.

@@ -4,7 +4,7 @@
 from pathlib import Path
 import re
 
-from .word_fields import input_streams, result_streams, word_fields
+from .headers import input_streams, result_streams, word_fields
 
 __all__ = ["bench_text", "check_bench"]
 

@@ -2,10 +2,10 @@
 """The command ``package`` of ``python -m hdl``."""
 
 from hdl.options import add_parameter_options, parameters_from
-from hdl.shells.axi_arguments import add_axi_options, axi_options_from
+from hdl.shells.axi import add_axi_options, axi_options_from
 from hdl.shells.names import SHELLS
 
-from .names import DEFAULT_PREFIX, PackageNames
+from .headers import DEFAULT_PREFIX, PackageNames
 
 __all__ = ["add_commands"]
 

@@ -8,23 +8,17 @@ from pathlib import Path
 
 from hdl.bundle import describe_bundle
 from hdl.families.choice import family_of
-from hdl.registers.shell_table import shell_table
-from hdl.registers.texts import register_texts
-from hdl.shells.axi_options import AxiOptions
+from hdl.registers.documents import register_texts
+from hdl.registers.table import shell_table
+from hdl.shells.axi import AxiOptions
 from hdl.shells.files import check_shells, describe_shell
 from hdl.verilog.lint import WAIVERS
 
 from .bench import bench_text, check_bench
-from .c_header import words_header
-from .fusesoc import core_file
-from .litex import litex_module
+from .headers import PackageNames, sv_package, with_orders, words_header
+from .integrations import core_file, litex_module, package_page, vivado_script
 from .litex_soc import litex_soc
-from .names import PackageNames
 from .one_file import one_file
-from .page import package_page
-from .sv_package import sv_package
-from .vivado import vivado_script
-from .word_fields import with_orders
 
 __all__ = ["package_files", "packages_in", "write_package"]
 

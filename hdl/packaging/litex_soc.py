@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An example of a LiteX SoC around the LiteX module of a package."""
 
-from .litex import class_name, sink_of, source_of
-from .word_fields import input_streams, result_streams
+from .headers import input_streams, result_streams
+from .integrations import class_name, sink_of, source_of
 
 __all__ = ["litex_soc"]
 

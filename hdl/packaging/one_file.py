@@ -6,7 +6,7 @@ from hdl.shells.axi import AxiShell
 from hdl.shells.files import ports_of
 from hdl.verilog.conversion import to_verilog
 
-from .word_fields import enumerations, what_it_is, word_fields, words
+from .headers import enumerations, what_it_is, word_fields, words
 
 __all__ = ["one_file", "packaged_component", "packaged_ports", "parameter_texts"]
 

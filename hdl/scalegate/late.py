@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparison.order import is_below
+from hdl.comparison.carry_chain import is_below
 
 from .words import GateKind
 

@@ -8,10 +8,9 @@ from amaranth.lib.wiring import connect, flipped
 from hdl.engine import engine_members, keep_from
 from hdl.words.prepared import stored_layout
 
-from .group_collector import GroupCollector
-from .key_ring import KeyRing
-from .match_queue import MatchQueue
+from .ring import KeyRing
 from .scanner import Scanner
+from .serializers import GroupCollector, MatchQueue
 
 __all__ = ["ScanEngine"]
 

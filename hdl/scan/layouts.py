@@ -5,8 +5,8 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
+from hdl.words.cells import rounds_shape
 from hdl.words.prepared import verified_layouts
-from hdl.words.rounds import rounds_shape
 from hdl.words.spans import ending_layout, pointer_layout, span_layout
 
 __all__ = [

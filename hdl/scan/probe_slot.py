@@ -9,8 +9,8 @@ from hdl.comparison.comparator import Comparator
 from hdl.words.prepared import criterion_layout, stored_layout
 from hdl.words.spans import pointer_layout, span_layout
 
-from .key_ring import KeyRing
 from .layouts import row_layout
+from .ring import KeyRing
 
 __all__ = ["ProbeSlot", "SpanMask"]
 
@@ -22,7 +22,7 @@ class SpanMask(wiring.Component):
     two equality comparisons and one bit of state replace magnitude comparisons modulo the ring.
     Rows between the last tail and the first head do not change the mask and need not be presented.
 
-    Latency: 2 cycles from ``row`` to ``lanes``, as for a :class:`hdl.scan.key_ring.KeyRing`.
+    Latency: 2 cycles from ``row`` to ``lanes``, as for a :class:`hdl.scan.ring.KeyRing`.
     Throughput: 1 row per cycle.
 
     Parameters

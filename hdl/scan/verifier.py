@@ -10,16 +10,14 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hdl.comparison.comparator import PART_BITS, Comparator
-from hdl.memory.block_ram import fits
-from hdl.memory.key_column import KeyColumn
-from hdl.streams.pointer_queue import PointerQueue
+from hdl.memory.columns import KeyColumn, fits
+from hdl.streams.queues import PointerQueue
 from hdl.words.cells import has_cells
 from hdl.words.prepared import verified_layouts
 from hdl.words.spans import pointer_layout
 
-from .key_ring import KeyRing, ring_block_rams
 from .layouts import lane_matches_layout, rounds_members
-from .pass_table import pass_reading
+from .ring import KeyRing, pass_reading, ring_block_rams
 
 __all__ = ["Verifier"]
 
@@ -52,7 +50,7 @@ class Verifier(wiring.Component):
     The whole keys are in a separate ring, which only the verifier reads, so candidates do not
     disturb the scan. It reads one key at a time. So lanes of few rows are folded: several of them
     stand one above the other in a column, where that takes fewer block RAMs. The probes are in a
-    :class:`hdl.scan.pass_table.PassTable`. A lane without a match is dropped, unless it is the last
+    :class:`hdl.scan.ring.PassTable`. A lane without a match is dropped, unless it is the last
     of its pass or of a round. Such a lane that is no candidate takes one step.
 
     Latency: :attr:`latency` cycles from the last step of a lane to ``o``: those of the ring, 2 to
@@ -76,7 +74,7 @@ class Verifier(wiring.Component):
         Store ``key`` at ``place``, as in a :class:`KeyRing`.
     place, key : In
     passes : In(pass_reading(parameters))
-        Read port of a :class:`hdl.scan.pass_table.PassTable` whose delay is :attr:`probe_delay`.
+        Read port of a :class:`hdl.scan.ring.PassTable` whose delay is :attr:`probe_delay`.
     i : In(stream.Signature(lane_matches_layout(parameters, 1)))
         Candidates.
     o : Out(stream.Signature(lane_matches_layout(parameters, probes)))

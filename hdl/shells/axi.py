@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An accelerator behind AXI: streams of words in and out, registers, an interrupt."""
+"""The AXI shell, its options and their words on the command line."""
+
+from dataclasses import asdict, dataclass
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -8,20 +10,138 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.architecture import make_accelerator
 from hdl.families.choice import family_of
 
-from .accelerator_instance import AcceleratorInstance
-from .axi_lite import AxiLiteSlave
-from .axi_options import AxiOptions
-from .axi_signatures import AxiLite, AxiStream
-from .axi_stream import AxiStreamInput, AxiStreamOutput
-from .bus_crossing import BusCrossing
-from .mark_watch import WordWatch
-from .memory_isolator import MemoryIsolator
-from .merged_inputs import MergedInputs
-from .names import shell_top
+from .axi_streams import AxiLite, AxiLiteSlave, AxiStream, AxiStreamInput, AxiStreamOutput
+from .bus_crossing import BusCrossing, MemoryIsolator, ResetStretch
+from .merged_inputs import MergedInputs, WordWatch
+from .names import PIN_NAMES, AcceleratorInstance, shell_top
 from .registers import ShellRegisters, hash_number
-from .reset_stretch import ResetStretch
 
-__all__ = ["AXI_TOP", "AxiShell", "master_name", "slave_names"]
+__all__ = [
+    "AXI_TOP",
+    "BUS_CLOCKS",
+    "AxiOptions",
+    "AxiShell",
+    "add_axi_options",
+    "axi_options_from",
+    "master_name",
+    "slave_names",
+]
+
+
+#: The registers have the clock of the streams, or one of their own.
+BUS_CLOCKS = ("shared", "separate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AxiOptions:
+    """What an AXI shell looks like from outside.
+
+    Parameters
+    ----------
+    inputs : int
+        1: one input ``s_axis`` for all words. More, up to 64, are merged by timestamp. Of a join,
+        2 are ``s_axis_r`` and ``s_axis_s`` for R and S, and more are several sources of a side,
+        ``s_axis_r0`` and so on. Of an aggregate, they are ``s_axis_in0`` and so on.
+    r_inputs : int or None
+        So many of the inputs of a join bring R's tuples. None: half of them, rounded down.
+    bus_clock : str
+        One of :data:`BUS_CLOCKS`.
+    names : str
+        One of :data:`hdl.shells.names.PIN_NAMES`.
+    """
+
+    inputs: int = 1
+    r_inputs: int | None = None
+    bus_clock: str = "shared"
+    names: str = "axi"
+
+    def __post_init__(self):
+        if self.bus_clock not in BUS_CLOCKS:
+            raise ValueError(
+                f"Clock of the registers must be {' or '.join(BUS_CLOCKS)}, not {self.bus_clock!r}"
+            )
+        if self.names not in PIN_NAMES:
+            raise ValueError(
+                f"Names of the pins must be {' or '.join(PIN_NAMES)}, not {self.names!r}"
+            )
+
+    @property
+    def pins(self):
+        """Return the :class:`hdl.shells.names.PinNames`."""
+        return PIN_NAMES[self.names]
+
+    @property
+    def has_bus_clock(self):
+        """Return whether the registers have a clock of their own."""
+        return self.bus_clock == "separate"
+
+    def merged(self, parameters):
+        """Return the names of the inputs that are merged; none if there is one input.
+
+        Raises
+        ------
+        ValueError
+            If the accelerator cannot have these inputs.
+        """
+        return family_of(parameters).inputs(self.inputs, self.r_inputs).names
+
+    def check(self, parameters):
+        """Raise :exc:`ValueError` unless the options suit an accelerator."""
+        self.merged(parameters)
+
+    def to_dict(self):
+        """Return the options as they are in a manifest."""
+        return asdict(self)
+
+    @classmethod
+    def from_manifest(cls, described):
+        """Return the options of a shell that a manifest describes; of an older kit the defaults."""
+        return cls(**described.get("options", {}))
+
+
+#: Names of the parsed options, and the fields of :class:`AxiOptions` that they set.
+FIELDS = {
+    "axi_inputs": "inputs",
+    "axi_r_inputs": "r_inputs",
+    "bus_clock": "bus_clock",
+    "names": "names",
+}
+
+
+def add_axi_options(command):
+    """Add the options to the parser of a command."""
+    command.add_argument(
+        "--axi-inputs", type=int, metavar="N",
+        help="inputs of the AXI shell: 1, 2 for R and S by themselves, or up to 64 for several "
+        "sources of a side, or of an aggregate's tuples; all are merged by timestamp",
+    )  # fmt: skip
+    command.add_argument(
+        "--axi-r-inputs", type=int, metavar="N",
+        help="how many of the inputs of a join are R's; default: half of them, rounded down",
+    )  # fmt: skip
+    command.add_argument(
+        "--bus-clock", choices=BUS_CLOCKS,
+        help="whether the registers of the AXI shell have a clock of their own",
+    )  # fmt: skip
+    command.add_argument(
+        "--names", choices=PIN_NAMES, help="names of the AXI shell's pins; vitis: of an RTL kernel"
+    )
+
+
+def axi_options_from(options, *, has_shell):
+    """Return the :class:`AxiOptions` of a parsed command line.
+
+    Raises
+    ------
+    ValueError
+        If there are any although no AXI shell was asked for.
+    """
+    given = {field: getattr(options, name) for name, field in FIELDS.items()}
+    axi = {field: value for field, value in given.items() if value is not None}
+    if axi and not has_shell:
+        raise ValueError("Options of the AXI shell need --shell axi")
+    return AxiOptions(**axi)
+
 
 #: Name of the top module.
 AXI_TOP = shell_top("axi")
@@ -49,7 +169,7 @@ class AxiShell(wiring.Component):
 
     With a separate bus clock, the signals of the registers belong to ``s_axi_aclk``, with its own
     reset (:class:`hdl.shells.bus_crossing.BusCrossing`); ``interrupt`` still belongs to ``aclk``.
-    The options may give the pins other names (:mod:`hdl.shells.pin_names`).
+    The options may give the pins other names (:mod:`hdl.shells.names`).
 
     Latency: :attr:`latency` cycles more than the accelerator, 1 in front of it, or 1 and the
     latency of the merge, and 1 behind it. Throughput: 1 word per cycle in, and 1 word per cycle out

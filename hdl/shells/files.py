@@ -7,8 +7,8 @@ import hashlib
 from amaranth.lib.wiring import In
 
 from hdl.families.choice import family_of
-from hdl.registers.shell_table import VERSION, shell_table
-from hdl.registers.texts import register_texts
+from hdl.registers.documents import register_texts
+from hdl.registers.table import VERSION, shell_table
 from hdl.verilog.conversion import TOP, port_names, to_verilog
 
 from .axi import AXI_TOP, AxiShell, master_name, slave_names

@@ -8,12 +8,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.counters import COUNTER_BITS as COUNT_BITS
 from hdl.families.choice import family_of
 from hdl.registers.bus import DATA_BITS, RegisterBus
-from hdl.registers.core_activity import register_words
-from hdl.registers.file import RegisterFile, port_name
-from hdl.registers.merge_table import TWO_SIDES, mask_names
-from hdl.registers.shell_table import HASH_WORDS, shell_table
-from hdl.registers.snapshot import CounterSnapshot
-from hdl.scalegate.entry import COUNTER_BITS, DEADLINE_BITS
+from hdl.registers.file import CounterSnapshot, RegisterFile, port_name
+from hdl.registers.table import HASH_WORDS, TWO_SIDES, mask_names, register_words, shell_table
+from hdl.scalegate.gate import COUNTER_BITS, DEADLINE_BITS
 
 __all__ = ["ShellRegisters", "hash_number"]
 
@@ -40,7 +37,7 @@ def hash_number(digest):
 
 
 class ShellRegisters(wiring.Component):
-    """The registers of :func:`hdl.registers.shell_table.shell_table`, wherever the bus comes from.
+    """The registers of :func:`hdl.registers.table.shell_table`, wherever the bus comes from.
 
     Latency: ``done`` 1 cycle after the request; a counter waits until copies have been made.
     Throughput: one access per 2 cycles.

@@ -10,8 +10,19 @@ transfer. A producer does not wait for ``ready`` before it raises ``valid``. A c
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
-__all__ = ["StreamRegister", "flagged_register"]
+from .queues import PointerQueue
+
+__all__ = [
+    "SteadyQueue",
+    "SteadyRegister",
+    "StreamFork",
+    "StreamRegister",
+    "delayed",
+    "flagged_register",
+    "steady",
+]
 
 
 class StreamRegister(wiring.Component):
@@ -120,3 +131,185 @@ def flagged_register(m, name, i, *, flags):
         *(placed.i.payload[flag].eq(value) for flag, value in known.items()),
     ]
     return placed.o
+
+
+def delayed(m, values, name, *, flags):
+    """Put one register behind each of several related values.
+
+    Parameters
+    ----------
+    m : Module
+        Module that receives the registers.
+    values : dict of str to Value
+        Values to delay, by name.
+    name : str
+        Prefix of the register names. The name of the value follows it.
+    flags : sequence of str
+        Names of the values that tell whether the other values are meaningful. Only these are reset.
+
+    Returns
+    -------
+    dict of str to Signal
+        The values of the previous cycle, by the same names.
+    """
+    later = {}
+    for field, value in values.items():
+        later[field] = Signal(
+            Value.cast(value).shape(), name=f"{name}_{field}", reset_less=field not in flags
+        )
+        m.d.sync += later[field].eq(value)
+    return later
+
+
+# A steady stream is an Amaranth stream whose ``ready`` is always high: a payload is transferred
+# in the cycle in which it is valid. A pipeline stage is one register that nothing stalls, so a
+# pipeline can have as many stages as the clock period demands. Back-pressure acts in front of the
+# first stage: the producer must not send more payloads than the queue behind the last stage has
+# room for.
+
+
+def steady(shape):
+    """Return the signature of a stream that is always ready."""
+    return stream.Signature(shape, always_ready=True)
+
+
+class SteadyRegister(wiring.Component):
+    """One stage of a steady pipeline.
+
+    Latency: 1 cycle. Throughput: 1 payload per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the payload.
+    gated : bool
+        Whether the payload register is only loaded with valid payloads. On the chip this is a clock
+        enable. In simulation, an idle stage then costs nothing.
+
+    Members
+    -------
+    i : In(steady(shape))
+    o : Out(steady(shape))
+    """
+
+    def __init__(self, shape, *, gated=False):
+        self.shape = shape
+        self.gated = gated
+        self.latency = 1
+        super().__init__({"i": In(steady(shape)), "o": Out(steady(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        payload = Signal(self.shape, reset_less=True, name="held")
+        valid = Signal(name="holds")
+        load = payload.eq(self.i.payload)
+        if self.gated:
+            with m.If(self.i.valid):
+                m.d.sync += load
+        else:
+            m.d.sync += load
+        m.d.sync += valid.eq(self.i.valid)
+        m.d.comb += [self.o.payload.eq(payload), self.o.valid.eq(valid)]
+        return m
+
+
+class SteadyQueue(wiring.Component):
+    """The end of a steady pipeline: a queue whose output may be stalled.
+
+    ``room`` is high while the queue has a place for one more payload besides all payloads that are
+    under way in the pipeline. A producer that sends only while ``room`` is high never overflows the
+    queue. A stall leaves no gap in the output either: the queue holds as many payloads as the
+    output can take before the next ones arrive through the pipeline.
+
+    Latency: 1 cycle. Throughput: 1 payload per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the payload.
+    stages : int
+        Cycles from the check of ``room`` by the producer to the payload at ``i``: the latency of
+        the pipeline.
+
+    Members
+    -------
+    i : In(steady(shape))
+    o : Out(stream.Signature(shape))
+    room : Out(1)
+        From a register.
+    """
+
+    def __init__(self, shape, *, stages):
+        self.shape = shape
+        self.stages = stages
+        # Places for the payloads that are under way when `room` falls. As many again leave the
+        # queue before the first payload arrives that was sent after `room` rose.
+        self.depth = 1 << ceil_log2(2 * stages + 4)
+        self.latency = 1
+        super().__init__(
+            {"i": In(steady(shape)), "o": Out(stream.Signature(shape)), "room": Out(1, init=1)}
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.queue = queue = PointerQueue(
+            self.shape, depth=self.depth, reserve=self.stages + 1
+        )
+        m.d.comb += [
+            queue.add.eq(self.i.valid),
+            queue.last.eq(self.i.payload),
+            queue.take.eq(self.o.valid & self.o.ready),
+            self.o.valid.eq(queue.filled),
+            self.o.payload.eq(queue.first),
+            self.room.eq(queue.room),
+        ]
+        return m
+
+
+class StreamFork(wiring.Component):
+    """Offer every payload to all outputs until each output has taken it.
+
+    An output does not wait for the other outputs: its ``valid`` does not depend on their ``ready``.
+    The input advances in the cycle in which the last output takes the payload.
+
+    While ``i.valid`` is low, the fork clears its record of the outputs that have taken a payload. A
+    reset of the preceding stage therefore resets the fork as well.
+
+    Latency: 0 cycles. Throughput: 1 payload per cycle.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of the payload.
+    outputs : int
+        Number of outputs, at least one.
+
+    Members
+    -------
+    i : In(stream.Signature(shape))
+    o : Out(stream.Signature(shape)).array(outputs)
+    """
+
+    def __init__(self, shape, *, outputs):
+        if outputs < 1:
+            raise ValueError(f"A fork needs at least one output, not {outputs!r}")
+        self.shape = shape
+        self.outputs = outputs
+        self.latency = 0
+        super().__init__(
+            {
+                "i": In(stream.Signature(shape)),
+                "o": Out(stream.Signature(shape)).array(outputs),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        # Outputs that took the current payload in an earlier cycle.
+        taken = Signal(self.outputs, reset_less=True)
+        done = taken | Cat(o.ready for o in self.o)
+        m.d.comb += self.i.ready.eq(done.all())
+        m.d.sync += taken.eq(done & (self.i.valid & ~self.i.ready).replicate(self.outputs))
+        for n, o in enumerate(self.o):
+            m.d.comb += [o.payload.eq(self.i.payload), o.valid.eq(self.i.valid & ~taken[n])]
+        return m

@@ -1,17 +1,245 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expiry of time-based windows: keys leave when their lifespan has passed (Algorithm 4)."""
+"""Expiry by time: deadlines, ages, and the keys that have passed theirs."""
 
 from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hdl.comparison.carry_chain import is_below
+from hdl.memory.columns import KeyColumn, ParityColumn
+from hdl.memory.read_ahead import ReadAhead
+from hdl.streams.registers import StreamRegister, delayed
 from hdl.words.inputs import control_layout
 
-from .age_flags import AgeFlags
-from .deadline_queue import DeadlineQueue
+__all__ = ["AgeFlags", "DeadlineQueue", "TimeExpiry", "time_members", "times_layout"]
 
-__all__ = ["TimeExpiry", "time_members", "times_layout"]
+
+class AgeFlags(wiring.Component):
+    """Compare the timestamps of a word with two deadlines before the word is at hand.
+
+    A word is at hand while it is at the output of the region's input register, a
+    :class:`hdl.streams.registers.StreamRegister`. This component holds the timestamps of the same
+    words in the same places as that register. It stands beside the last registers of a
+    :class:`hdl.window.time_expiry.DeadlineQueue` as well. Words and deadlines both move up, and
+    a pair of them is compared in the cycle before it is the word at hand and one of the two oldest
+    deadlines. So accepting a tuple depends on registers instead of comparisons, and a word may come
+    and a key may leave in the same cycle.
+
+    The word that comes next is compared with all three deadlines. The word at hand is compared with
+    the deadline that is coming only: what is known of the others moves up with them.
+
+    Latency: 0 cycles from ``rises`` and ``moves`` to the flags of what has moved. Throughput: 1
+    word and 1 deadline per cycle.
+
+    Parameters
+    ----------
+    bits : int
+        Width of a timestamp.
+    count : int
+        Number of timestamps in a word.
+
+    Members
+    -------
+    coming : In(data.ArrayLayout(bits, count))
+        Timestamps of the word at the input of the stream register.
+    fills : In(1)
+        The stream register is ready.
+    moves : In(1)
+        No word is at hand, or the word at hand leaves the stream register.
+    deadlines : In(data.ArrayLayout(bits + 1, 3))
+        The ``oldest`` deadline of the queue, the ``following`` one and the one that is ``coming``:
+        the last times at which their keys are in the window.
+    rises : In(2)
+        Which of the deadlines move up, as the queue tells.
+    outlived : Out(data.ArrayLayout(count, 2))
+        For the ``oldest`` deadline and the ``following`` one, and for each timestamp of the word at
+        hand: whether the timestamp is beyond the deadline. Of no meaning unless the deadline is
+        valid and a word is at hand.
+    """
+
+    def __init__(self, bits, count):
+        self.bits = bits
+        self.count = count
+        self.latency = 0
+        super().__init__(
+            {
+                "coming": In(data.ArrayLayout(bits, count)),
+                "fills": In(1),
+                "moves": In(1),
+                "deadlines": In(data.ArrayLayout(bits + 1, 3)),
+                "rises": In(2),
+                "outlived": Out(data.ArrayLayout(count, 2)),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        spare, next_, at_hand = (
+            Signal.like(self.coming, reset_less=True, name=name)
+            for name in ("spare", "next_times", "at_hand")
+        )
+        m.d.comb += next_.eq(Mux(self.fills, self.coming, spare))
+        with m.If(self.fills):
+            m.d.sync += spare.eq(self.coming)
+        with m.If(self.moves):
+            m.d.sync += at_hand.eq(next_)
+
+        known = [Signal(self.count, reset_less=True, name=f"beyond_{n}") for n in range(2)]
+        staying = [*known, self.beyond(m, at_hand, self.deadlines[2])]
+        moving = [self.beyond(m, next_, deadline) for deadline in self.deadlines]
+        for n, flags in enumerate(known):
+            of_word = [
+                Mux(self.rises[n], flags_of[n + 1], flags_of[n]) for flags_of in (staying, moving)
+            ]
+            m.d.comb += self.outlived[n].eq(flags)
+            m.d.sync += flags.eq(Mux(self.moves, of_word[1], of_word[0]))
+        return m
+
+    def beyond(self, m, times, deadline):
+        """Return for each timestamp whether it is beyond ``deadline``."""
+        return Cat(is_below(m, deadline, times[n]) for n in range(self.count))
+
+
+class DeadlineQueue(wiring.Component):
+    """A queue of numbers in block RAM, with registers at both ends.
+
+    A number goes straight to the registers at the output end if no other number is queued in front
+    of them. Otherwise it goes into the memory, and is read ahead from there. Then it moves up
+    through three registers, one after the other: ``coming``, ``following`` and ``oldest``. A number
+    stays in each of them for at least one cycle, so what is known of a number in one register is
+    known of it in the next. Reset empties the queue.
+
+    The last two registers are placed near the consumer, and the memory where the device has block
+    RAM. To bridge the distance, there is a stream register in front of the last two registers, and
+    the memory learns a cycle later that a number was taken.
+
+    Latency: 3 cycles from ``add`` until the number is the ``following`` one, 4 until it is the
+    ``oldest`` one, of an empty queue. Up to :attr:`latency` cycles until it is the ``oldest`` one
+    if others came shortly before, so that the number has to go through the memory. Throughput: 1
+    number added and 1 number taken per cycle.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a number.
+    depth : int
+        Numbers that the memory holds, a power of two.
+    parity : bool
+        Whether the memory has parity bits.
+
+    Members
+    -------
+    add : In(1)
+        Append ``last``. There is no protection against an overflow: ``depth`` numbers fit.
+    last : In(width)
+    take : In(1)
+        Remove the ``oldest`` number; only while it is valid.
+    oldest, following, coming : Out(width)
+        The last three registers.
+    oldest_valid, following_valid : Out(1)
+        There may be a ``following`` number without an ``oldest`` one for a cycle; it moves up then.
+    rises : Out(2)
+        The ``following`` number, if there is one, becomes the ``oldest`` one; the number that is
+        ``coming``, if there is one, becomes the ``following`` one.
+    wrong : Out(1)
+        A number that was read holds a flipped bit; from a register, only with parity. It is told in
+        the cycle in which the number is the first one that was read ahead, or earlier.
+    """
+
+    def __init__(self, width, *, depth, parity=False):
+        self.width = width
+        self.depth = depth
+        self.parity = parity
+        # A number is registered (1), goes to the memory (1), is written late (2), is read ahead,
+        # and moves up (3).
+        self.latency = 4 + (KeyColumn.LATENCY + 1) + 3
+        super().__init__(
+            {
+                "add": In(1),
+                "last": In(width),
+                "take": In(1),
+                "oldest": Out(width),
+                "following": Out(width),
+                "coming": Out(width),
+                "oldest_valid": Out(1),
+                "following_valid": Out(1),
+                "rises": Out(2),
+                **({"wrong": Out(1)} if parity else {}),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        oldest, following = (
+            Signal(self.width, reset_less=True, name=name)
+            for name in ("now_oldest", "now_following")
+        )
+        arriving = delayed(m, {"add": self.add, "last": self.last}, "arriving", flags=["add"])
+        # Consumers compare the number that is coming, so it comes directly from a register.
+        m.submodules.next = next_ = StreamRegister(
+            data.StructLayout({"number": self.width}), early=["number"]
+        )
+        self.elaborate_memory(m, next_.i, **arriving)
+        rises = Signal(2, name="rises_now")
+        m.d.comb += [
+            rises.eq(Cat(~self.oldest_valid | self.take, ~self.following_valid | rises[0])),
+            next_.o.ready.eq(rises[1]),
+            self.rises.eq(rises),
+            self.oldest.eq(oldest),
+            self.following.eq(following),
+            self.coming.eq(next_.o.payload.number),
+        ]
+        with m.If(rises[0]):
+            m.d.sync += [oldest.eq(following), self.oldest_valid.eq(self.following_valid)]
+        with m.If(rises[1]):
+            m.d.sync += [
+                following.eq(next_.o.payload.number),
+                self.following_valid.eq(next_.o.valid),
+            ]
+        return m
+
+    def elaborate_memory(self, m, next_, add, last):
+        """Queue numbers in the memory, and pass them on as they are read.
+
+        A number that is added while the memory holds none is passed on directly.
+        """
+        column = ParityColumn if self.parity else KeyColumn
+        m.submodules.numbers = memory = column(width=self.width, depth=self.depth, late=True)
+        m.submodules.ahead = ahead = ReadAhead(self.width, depth=self.depth, tells=self.parity)
+        if self.parity:
+            m.d.comb += [memory.checked.eq(ahead.reads), self.wrong.eq(memory.wrong)]
+        head, come, written = (
+            Signal.like(ahead.head, name=name) for name in ("head", "come", "written")
+        )
+        held = Signal.like(head)  # numbers in the memory, or on their way through it
+        none = Signal(init=1)
+        into, out = add & ~(none & next_.ready), ahead.filled & next_.ready
+        # A number that is added while the next register has no room goes into the memory. It is
+        # offered again when it has been read.
+        m.d.comb += [
+            next_.valid.eq(ahead.filled | (add & none)),
+            next_.payload.number.eq(Mux(none, last, ahead.first)),
+        ]
+        # `into` arrives late, and the block RAMs are far away.
+        arriving = {"into": into, "place": head, "row": last}
+        near = delayed(m, arriving, "near", flags=["into"])
+        m.d.comb += [
+            memory.write.eq(near["into"]),
+            memory.place.eq(near["place"]),
+            memory.row.eq(near["row"]),
+            memory.address.eq(ahead.address),
+            ahead.row.eq(memory.data),
+            ahead.head.eq(written),
+            ahead.take.eq(out),
+        ]
+        m.d.sync += [come.eq(head), written.eq(come)]
+        with m.If(into):
+            m.d.sync += head.eq(head + 1)
+        with m.If(into & ~out):
+            m.d.sync += [held.eq(held + 1), none.eq(0)]
+        with m.Elif(out & ~into):
+            m.d.sync += [held.eq(held - 1), none.eq(held == 1)]
 
 
 class TimeExpiry(wiring.Component):

@@ -4,15 +4,200 @@
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from hdl.words.inputs import control_layout
 from hdl.words.spans import pointer_layout, span_layout
 
-from .moving_span import MovingSpan
-from .occupancy import Occupancy
 from .time_expiry import TimeExpiry, time_members
 
-__all__ = ["WindowTracker"]
+__all__ = ["MovingSpan", "Occupancy", "Turn", "WindowTracker"]
+
+
+class MovingSpan(wiring.Component):
+    """Move the ends of the span as keys come and leave.
+
+    Latency: 1 cycle. Throughput: 1 key that comes and 1 key that leaves per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    restart : In(1)
+        Empty the span, and let it begin in the first row of the ring. A reset of at least two
+        cycles has the same effect.
+    comes, leaves : In(1)
+        A key comes, and is written at ``span.head``; the oldest key leaves.
+    span : Out(span_layout(parameters))
+        From a register, as are ``second`` and ``stop``.
+    second, stop : Out
+        The row after the first row that holds keys of the span, and the row after the last such
+        row.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 1
+        row = pointer_layout(parameters)["row"].shape
+        super().__init__(
+            {
+                "restart": In(1),
+                "comes": In(1),
+                "leaves": In(1),
+                "span": Out(span_layout(parameters)),
+                "second": Out(row, init=1),
+                "stop": Out(row),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        span, second, stop = (
+            Signal.like(member, name=f"{name}_now", reset_less=True)
+            for name, member in (("span", self.span), ("second", self.second), ("stop", self.stop))
+        )
+        m.d.comb += [self.span.eq(span), self.second.eq(second), self.stop.eq(stop)]
+        with m.If(self.comes):
+            m.d.sync += span.head.eq(self.following(span.head))
+            with m.If(span.head.lane == 0):
+                m.d.sync += stop.eq(stop + 1)
+        with m.If(self.leaves):
+            m.d.sync += span.tail.eq(self.following(span.tail))
+            with m.If(span.tail.lane == self.parameters.lanes - 1):
+                m.d.sync += second.eq(second + 1)
+        with m.If(self.restart):
+            m.d.sync += [Value.cast(span).eq(0), stop.eq(0), second.eq(1)]
+        return m
+
+    def following(self, pointer):
+        """Return the ring position after ``pointer``."""
+        lanes = self.parameters.lanes
+        wraps = pointer.lane == lanes - 1
+        lane = Mux(wraps, 0, pointer.lane + 1)[: ceil_log2(lanes)]
+        row = (pointer.row + wraps)[: pointer_layout(self.parameters)["row"].width]
+        return Cat(lane, row)
+
+
+class Occupancy(wiring.Component):
+    """Count the keys of a region, and say whether there are ``sub_window`` of them or none.
+
+    Latency: 1 cycle. Throughput: 1 key that comes and 1 key that leaves per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    restart : In(1)
+        Start with no key. A reset of at least two cycles has the same effect.
+    comes, leaves : In(1)
+        A key comes; the oldest key leaves.
+    full, vacant : Out(1)
+        The region holds ``sub_window`` keys; it holds none. Both come from registers.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 1
+        super().__init__(
+            {
+                "restart": In(1),
+                "comes": In(1),
+                "leaves": In(1),
+                "full": Out(1),
+                "vacant": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        most = self.parameters.sub_window
+        # Number of keys. A key that came or left in the previous cycle is not counted yet.
+        held = Signal(range(most + 1), reset_less=True)
+        came, left, full, vacant = (
+            Signal(reset_less=True, name=name) for name in ("came", "left", "is_full", "is_vacant")
+        )
+        more, fewer = self.comes & ~self.leaves, ~self.comes & self.leaves
+        m.d.comb += [self.full.eq(full), self.vacant.eq(vacant)]
+        m.d.sync += [
+            came.eq(more & ~self.restart),
+            left.eq(fewer & ~self.restart),
+            held.eq(held + Mux(left, -1, came)),
+        ]
+
+        def are_held(number):
+            """Return whether at least ``number`` keys are held now, by one carry chain."""
+            difference = Signal(signed(len(held) + 2))
+            m.d.comb += difference.eq(
+                held + Mux(left, -1 - number, Mux(came, 1 - number, Const(-number)))
+            )
+            return difference >= 0
+
+        with m.If(more):
+            m.d.sync += [full.eq(are_held(most - 1)), vacant.eq(0)]
+        with m.If(fewer):
+            m.d.sync += [full.eq(0), vacant.eq(~are_held(2))]
+        with m.If(self.restart):
+            m.d.sync += [Cat(held, full).eq(0), vacant.eq(1)]
+        return m
+
+
+class Turn(wiring.Component):
+    """Say when it is this core's turn. The cores take turns in the order of their numbers.
+
+    A counter holds the number of turns before this core's. A flag in a register says that none is
+    left.
+
+    Latency: 1 cycle from ``advance`` to ``mine``. Throughput: 1 turn per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+
+    Members
+    -------
+    position : In
+        Number of the core, 0 to ``cores - 1``.
+    restart : In(1)
+        Let core 0 be next. A reset of at least two cycles has the same effect.
+    advance : In(1)
+        A turn is over.
+    mine : Out(1)
+        It is this core's turn; from a register.
+    then : Out(1)
+        The value of ``mine`` after an ``advance``.
+    """
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 1
+        super().__init__(
+            {
+                "position": In(range(max(2, parameters.cores))),
+                "restart": In(1),
+                "advance": In(1),
+                "mine": Out(1),
+                "then": Out(1),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        last = self.parameters.cores - 1
+        left = Signal.like(self.position, reset_less=True)  # turns before this core's
+        here = Signal(reset_less=True)  # none is left
+        m.d.comb += [self.mine.eq(here), self.then.eq(Mux(here, last == 0, left == 1))]
+        with m.If(self.restart):
+            m.d.sync += [left.eq(self.position), here.eq(self.position == 0)]
+        with m.Elif(self.advance):
+            m.d.sync += [left.eq(Mux(here, last, left - 1)), here.eq(self.then)]
+        return m
 
 
 class WindowTracker(wiring.Component):
@@ -20,7 +205,7 @@ class WindowTracker(wiring.Component):
 
     ``span`` is this share when an accepted tuple takes effect, one cycle after it has settled. The
     ingress says of every tuple which region stores it and, for a count-based window that is full,
-    which region's oldest tuple leaves for it (:class:`hdl.ingress.side_turns.SideTurns`).
+    which region's oldest tuple leaves for it (:class:`hdl.ingress.storage_turns.SideTurns`).
 
     A time-based window expires actively. Every tuple of either side that is at hand first removes
     the keys whose lifespan has passed at its timestamp, one key per cycle. ``settled`` is high when

@@ -9,8 +9,8 @@ home, and a circuit is made for exactly what the host computes.
 from dataclasses import dataclass
 import importlib
 
-from hdl.key_field import KeyField
 from hdl.parameter_checks import require
+from hdl.parameters import KeyField
 
 from .expression import names_of
 

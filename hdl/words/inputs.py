@@ -8,9 +8,7 @@ from amaranth import *
 from amaranth.lib import data, enum
 from amaranth.utils import ceil_log2
 
-from .cells import cell_layout, digest_parts, has_cells
-from .match_values import stored_value_shape
-from .rounds import longest_round
+from .cells import cell_layout, digest_parts, has_cells, longest_round, stored_value_shape
 
 __all__ = [
     "SEED_BITS",
@@ -29,7 +27,7 @@ __all__ = [
 ]
 
 
-#: Bits of a hash seed (:mod:`hdl.index.bucket_hash`).
+#: Bits of a hash seed (:mod:`hdl.index.cells`).
 SEED_BITS = 32
 
 
@@ -82,7 +80,7 @@ class Control(enum.Enum, shape=4):
     #: with digests.
     CELL = 11
     #: Send a star for every probe, and one after each round of ``value`` stored tuples of each core
-    #: (:mod:`hdl.words.rounds`). The accelerator answers with a mark. Only with rounds.
+    #: (:mod:`hdl.words.cells`). The accelerator answers with a mark. Only with rounds.
     INNER = 12
     #: Mask core ``value``: it gets no word after this one, and later groups lack its results. Only
     #: if cores have gates. Without any effect if there is no such core.
@@ -141,7 +139,7 @@ def coordinate_layout(parameters):
 
     If ``hashed`` is set, a hash of the whole field goes into all bits of the bucket number instead.
     This is for a field whose two bounds are equal. ``seed`` selects the hash
-    (:class:`hdl.index.bucket_hash.FieldHash`).
+    (:class:`hdl.index.cells.FieldHash`).
 
     With the comparator ``"equality"``, all fields are hashed and ``seed`` is the only member that
     has any bits.

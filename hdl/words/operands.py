@@ -1,25 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Legality of input words, and clamping of operands that are out of range."""
+"""Operands and operations of control words, and the places of tuples."""
 
 from functools import reduce
 from operator import or_
 
 from amaranth import *
 
+from .cells import has_cells
 from .inputs import Control, InputKind, bounds_layout, operation_indices, value_ranges
-from .places import has_tuples
 
 __all__ = [
+    "ANSWERED",
+    "answers_mark",
+    "begins_window",
     "bounds_set",
     "clamped_time",
     "core_exists",
+    "empties_own_window",
+    "empties_window",
     "ends_groups",
     "executes",
+    "has_tuples",
+    "held_tuples",
     "is_legal",
     "limit_value",
+    "place_tuple",
     "saturated",
+    "times",
     "value_limits",
 ]
+
+
+#: Operations that an accelerator answers with a mark, if it executes them.
+ANSWERED = (Control.CLEAR, Control.FLUSH, Control.PRECISION, Control.INNER)
+
+
+def answers_mark(control):
+    """Return whether the accelerator answers a control word with a mark."""
+    return control.op.as_value().matches(*ANSWERED)
+
+
+def begins_window(control):
+    """Return whether a control word begins a new window for a side."""
+    return control.op.as_value().matches(Control.WINDOW, Control.LIFESPAN)
+
+
+def empties_window(control, parameters):
+    """Return whether a control word empties a window, and so waits until the engine is idle."""
+    own = (Control.COORDINATE, Control.DISTINCT) if parameters.engine == "index" else ()
+    if has_cells(parameters):
+        own = (Control.CELL,)
+    operation = control.op.as_value()
+    return begins_window(control) | operation.matches(Control.CLEAR, *own)
+
+
+def empties_own_window(control):
+    """Return whether a control word that empties a window empties the one that a region stores.
+
+    Parameters
+    ----------
+    control : View
+        The word as the region gets it, in which the side that it stores is side 1.
+    """
+    return ~begins_window(control) | (control.index == 1)
+
+
+def has_tuples(parameters, word):
+    """Return whether an input word holds one tuple or two."""
+    single = ~Value.cast(word.kind)[1]
+    return single if parameters.tuples_per_word == 1 else single | (word.kind == InputKind.BOTH)
+
+
+def held_tuples(parameters, word):
+    """Return whether an input word holds a tuple of R, and whether it holds a tuple of S."""
+    single = [word.kind == InputKind.R, word.kind == InputKind.S]
+    if parameters.tuples_per_word == 1:
+        return single
+    return [is_side | (word.kind == InputKind.BOTH) for is_side in single]
+
+
+def place_tuple(m, word, placed):
+    """Copy a tuple of S that is alone in ``word`` to where two tuples in ``placed`` have S."""
+    with m.If(word.kind == InputKind.S):
+        m.d.comb += placed.body.both.s.eq(word.body.tuple)
+
+
+def times(word):
+    """Return the timestamps of the first and of the last tuple of a word that may hold two."""
+    is_both = word.kind == InputKind.BOTH
+    # A single tuple has the place that R has among two.
+    r, s = word.body.both.r.timestamp, word.body.both.s.timestamp
+    return Mux(is_both & word.first, s, r), Mux(is_both & ~word.first, s, r)
 
 
 def executes(parameters, word, *, without=()):

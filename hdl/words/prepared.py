@@ -4,7 +4,7 @@
 from amaranth import *
 from amaranth.lib import data
 
-from .cells import has_cells
+from .cells import has_cells, rounds_shape, stored_value_shape
 from .inputs import (
     InputKind,
     bounds_layout,
@@ -13,8 +13,6 @@ from .inputs import (
     key_layout,
     limits_layout,
 )
-from .match_values import stored_value_shape
-from .rounds import rounds_shape
 
 __all__ = [
     "cells_layout",
@@ -43,7 +41,7 @@ def decision_members(parameters):
     ``storing`` (per side): the core that stores a tuple of this side.
     ``leaving`` (per side): the core whose oldest tuple of this side leaves for that tuple, if the
       side's bit of ``leaves`` is set. These three have a meaning for a tuple of that side only.
-    ``rounds``, with rounds: the code of their size from here on (:mod:`hdl.words.rounds`).
+    ``rounds``, with rounds: the code of their size from here on (:mod:`hdl.words.cells`).
     """
     rounds = {"rounds": rounds_shape(parameters)} if parameters.rounds else {}
     cores = data.ArrayLayout(range(max(2, parameters.cores)), 2)
@@ -146,8 +144,8 @@ def stored_layout(parameters):
     order. Comparing unsigned numbers is cheaper to simulate and costs no more hardware.
 
     With digests, a key of an equality consists of its ``digest`` and its ``rest``
-    (:mod:`hdl.comparison.digest`). A key of a band has its ``digest`` beside its fields: the lowest
-    bits of the cell numbers, one part below the other (:mod:`hdl.words.cells`).
+    (:mod:`hdl.comparison.comparator`). A key of a band has its ``digest`` beside its fields: the
+    lowest bits of the cell numbers, one part below the other (:mod:`hdl.words.cells`).
     """
     if has_cells(parameters):
         fields = {name: field.shape for name, field in stored_layout(parameters.whole)}

@@ -7,8 +7,7 @@ from amaranth.utils import ceil_log2
 
 from hdl.tree import tree_levels
 
-from .match_values import MatchKind, match_layout, root_level
-from .rounds import ROUND_BITS
+from .cells import ROUND_BITS, MatchKind, match_layout, root_level
 
 __all__ = [
     "ResultKind",
@@ -89,7 +88,7 @@ def node_result(parameters, level):
     """Return the layout of a result word of one region side after ``level`` mergers.
 
     A region emits level 0. With rounds, a pair and the star of a round have the lowest bits of
-    their ``round`` (:mod:`hdl.words.rounds`). A join aggregate has a ``value`` in place of a pair.
+    their ``round`` (:mod:`hdl.words.cells`). A join aggregate has a ``value`` in place of a pair.
     """
     if parameters.is_aggregated:
         return value_word(match_layout(parameters, level), punctuation_layout(parameters))
@@ -179,7 +178,7 @@ def result_layout(parameters):
     and, if cores have gates, :func:`failure_members`.
 
     All probes of a join aggregate are of side R, so its results name no side, and a ``value`` takes
-    the place of a pair (:func:`hdl.words.match_values.match_layout`).
+    the place of a pair (:func:`hdl.words.cells.match_layout`).
     """
     if parameters.is_aggregated:
         value = match_layout(parameters, root_level(parameters))

@@ -5,8 +5,8 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
+from .cells import rounds_shape
 from .results import punctuation_layout
-from .rounds import rounds_shape
 
 __all__ = [
     "activity_layout",
@@ -46,7 +46,7 @@ def ending_layout(parameters):
     """Return the layout of what follows the results of a group.
 
     ``count`` is the number of probes in the group. ``star`` and ``mark`` say which of the two
-    follow the group. With rounds, ``rounds`` is the code of their size (:mod:`hdl.words.rounds`).
+    follow the group. With rounds, ``rounds`` is the code of their size (:mod:`hdl.words.cells`).
     """
     return data.StructLayout(
         {

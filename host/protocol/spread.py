@@ -57,7 +57,7 @@ def tightened(bounds: Bounds, spread: Spread | None) -> Bounds:
 
 SEED_BITS = 32
 
-#: Seeds of choice 0. The accelerator has the same seeds after reset (``hdl/index/bucket_hash.py``).
+#: Seeds of choice 0. The accelerator has the same seeds after reset (``hdl/index/cells.py``).
 FIRST_SEEDS = (
     0x9E3779B9, 0x6A09E667, 0xBB67AE85, 0xA54FF53A,
     0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19,

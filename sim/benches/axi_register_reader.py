@@ -4,7 +4,7 @@
 import cocotb
 from cocotb.triggers import FallingEdge
 
-from hdl.shells.axi_signatures import SLVERR
+from hdl.shells.axi_streams import SLVERR
 from sim.benches.axi_bench import MANIFEST, REGISTERS, TWO_CLOCKS
 
 __all__ = ["RegisterReader"]

@@ -3,11 +3,10 @@
 
 import json
 
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.bundle import VERILOG
 from hdl.presets import PRESETS
-from hdl.shells.axi import AXI_TOP
-from hdl.shells.axi_options import AxiOptions
+from hdl.shells.axi import AXI_TOP, AxiOptions
 from hdl.verilog.conversion import TOP
 from sim.benches.runner import BenchRunner, build_bench, run_scenarios, stream_ports, write_bench
 

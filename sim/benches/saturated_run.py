@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from hdl.bundle import write_bundle
-from hdl.fpga.rates import counted, describe
+from hdl.fpga.reports import counted, describe
 from host.devices.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
 from host.protocol.codecs import WordCodec

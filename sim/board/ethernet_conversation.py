@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A host and a simulated board with Ethernet in one process, whose only clock is the board's."""
 
-from hdl.boards.ethernet_top import ETHERNET_MHZ
+from hdl.boards.top import ETHERNET_MHZ
 from host.devices.link import HostEndpoint, Timing
 from host.devices.link.transport import DATAGRAM_BYTES, Numbering
 from host.devices.linked import SLOTS, LinkAddress

@@ -3,8 +3,8 @@
 
 from pathlib import Path
 
-from hdl.boards.ethernet_top import ETHERNET_MHZ
-from hdl.shells.ethernet_shell import EthernetShell
+from hdl.boards.top import ETHERNET_MHZ
+from hdl.shells.linked_accelerator import EthernetShell
 from hdl.verilog.conversion import to_netlist, to_verilog
 from sim.verilated.library import cached, cached_runtime, key_of
 from sim.verilated.model import Harness, compile_model, simulated_text

@@ -5,7 +5,7 @@ import select
 import socket
 import threading
 
-from hdl.boards.ethernet_top import ETHERNET_MHZ
+from hdl.boards.top import ETHERNET_MHZ
 from sim.ethernet.card import NetworkCard
 
 from .pace import SLICE, Pace, speed

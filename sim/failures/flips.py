@@ -9,7 +9,7 @@ every flip.
 from dataclasses import dataclass
 import re
 
-from hdl.verilog.zeroed import ZEROED
+from hdl.verilog.conversion import ZEROED
 
 from .injection import variables, write_changed
 

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 import time
 
-from hdl.fpga.opened_shell import SHELL
 from hdl.fpga.provenance import commit
+from hdl.fpga.shell import SHELL
+from hdl.installation import sibling_command
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
-from hdl.sibling_command import sibling_command
 
 from .comparison import compare
 from .library import build_netlist_library, netlist_of

@@ -9,11 +9,12 @@ import json
 from pathlib import Path
 
 from hdl.bundle import write_bundle
-from hdl.fpga import floorplan, opened_shell, route, synthesis
+from hdl.fpga import floorplan, route, synthesis
+from hdl.fpga import shell as opened_shell
 from hdl.fpga.devices import find_device
-from hdl.fpga.opened_shell import open_shell
 from hdl.fpga.provenance import identify, routed_verilog
 from hdl.fpga.route import placed_netlist
+from hdl.fpga.shell import open_shell
 from hdl.fpga.tools import YOSYS
 from host.devices.simulated import LIBRARY
 from host.files.atomic import publish

@@ -7,7 +7,7 @@ stores. Therefore everything except the regions is flattened, and every remainin
 process.
 """
 
-from hdl.verilog.collector import without_collector
+from hdl.verilog.conversion import without_collector
 
 from .fields import cut_fields, cut_inputs
 from .flattening import flatten

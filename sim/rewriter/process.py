@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print a module with one process as Verilog."""
 
-from hdl.verilog.zeroed import zeros
+from hdl.verilog.conversion import zeros
 
 from .bits import Bits
 from .groups import Group

@@ -14,7 +14,7 @@ def exercise_column(dut, platform, *, width, depth, late=False, cycles=250):
     Parameters
     ----------
     dut : Component
-        With the members and the ``latency`` of a :class:`hdl.memory.key_column.KeyColumn`.
+        With the members and the ``latency`` of a :class:`hdl.memory.columns.KeyColumn`.
     platform : object
         What the component is elaborated for.
     width, depth : int

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from hdl.memory import block_ram
+from hdl.memory import columns as block_ram
 from tests.hdl.ecp5 import DP16KD, ECP5
 
 

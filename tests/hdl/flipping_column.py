@@ -4,7 +4,7 @@
 from amaranth import *
 from amaranth.lib import wiring
 
-from hdl.memory.parity_column import ParityColumn
+from hdl.memory.columns import ParityColumn
 from tests.hdl.hostile_column import HostileColumn
 
 __all__ = ["FlippingColumn", "flip_columns"]

@@ -4,13 +4,13 @@
 from amaranth import *
 from amaranth.lib import wiring
 
-from hdl.memory.key_column import KeyColumn
+from hdl.memory.columns import KeyColumn
 
 __all__ = ["HostileColumn"]
 
 
 class HostileColumn(wiring.Component):
-    """A :class:`hdl.memory.key_column.KeyColumn` that turns all bits of such rows over."""
+    """A :class:`hdl.memory.columns.KeyColumn` that turns all bits of such rows over."""
 
     LATENCY = KeyColumn.LATENCY
 

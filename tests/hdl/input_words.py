@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input words for the tests of the accelerator's parts, and a model of what happens to them."""
 
-from hdl.comparison.digest import divisor
+from hdl.comparison.comparator import divisor
 from hdl.words.inputs import Control, InputKind, key_layout
 from hdl.words.prepared import comparison_groups, is_own_criterion, region_word
 

@@ -8,7 +8,7 @@ import pytest
 
 from hdl.__main__ import main
 from hdl.accelerator import Accelerator
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 import hdl.bundle
 from hdl.bundle import write_bundle
 from hdl.manifest import describe, fingerprint

@@ -10,8 +10,8 @@ import pytest
 from hdl.__main__ import main
 from hdl.join_aggregate import JoinAggregateAccelerator
 from hdl.matches import engine
+from hdl.words.cells import MatchKind
 from hdl.words.inputs import input_word
-from hdl.words.match_values import MatchKind
 from hdl.words.results import result_word
 from host.protocol.manifest import JoinAggregateManifest
 from sim.scenarios import assert_right, expected_results, random_scenario

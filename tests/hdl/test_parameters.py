@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from hdl.external.row_store import MARGIN
+from hdl.external.rows import MARGIN
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS, TWINS
 

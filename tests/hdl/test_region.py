@@ -128,7 +128,7 @@ def test_with_digests_of_a_band_only_keys_in_range_match(
 def test_nothing_is_read_of_a_row_that_is_written_meanwhile(
     monkeypatch, digests, lanes, probes, sub_window
 ):
-    monkeypatch.setattr("hdl.scan.key_ring.KeyColumn", HostileColumn)
+    monkeypatch.setattr("hdl.scan.ring.KeyColumn", HostileColumn)
     parameters = region_parameters(cores=1, sub_window=sub_window, lanes=lanes, probes=probes)
     if digests:
         parameters = parameters.with_(comparator="equality", digest_bits=3)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which core stores and which one loses its oldest tuple, from lists instead of counters."""
 
-from hdl.ingress.core_lists import LISTS
+from hdl.ingress.storage_turns import LISTS
 
 __all__ = ["Turns"]
 

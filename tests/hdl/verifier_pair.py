@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.scan.layouts import lane_matches_layout
-from hdl.scan.pass_table import PassTable
+from hdl.scan.ring import PassTable
 from hdl.scan.verifier import Verifier
 
 __all__ = ["VerifierPair"]

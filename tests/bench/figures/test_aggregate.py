@@ -8,7 +8,7 @@ import pytest
 
 from bench.figures.aggregate import aggregate_run, check_totals, expected_totals, random_columns
 from bench.figures.aggregate_tables import TimedTable
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 
 
 def test_sums_of_windows_are_those_of_their_tuples():

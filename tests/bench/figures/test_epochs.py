@@ -6,7 +6,7 @@ import pytest
 
 from bench.figures.epoch_broadcast import Broadcast, EpochRun
 from bench.figures.epochs import STEPS
-from hdl.ingress.side_turns import ListWalk
+from hdl.ingress.storage_turns import ListWalk
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 import pytest
 
 from bench.figures.gate_run import GateRun
-from hdl.scalegate.merge import TimestampMerge
+from hdl.scalegate.gate import TimestampMerge
 
 
 @pytest.mark.parametrize("sources", [2, 3])

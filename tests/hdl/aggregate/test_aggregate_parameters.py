@@ -3,8 +3,7 @@ import json
 
 import pytest
 
-from hdl.aggregate.aggregate_parameters import AggregateParameters
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
 from hdl.windowed.description import OperatorDescription
 from host.operators.windowed import Field, Key, WindowedOperator
 from tests.hdl.aggregate.operators import aggregate_parameters, operator

@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from hdl.aggregate.core import AggregateCore
+from hdl.aggregate.accelerator import AggregateCore
 from hdl.aggregate.words import CoreKind, ValueKind, value_result
 from tests.hdl.aggregate.core_program import CoreProgram, decoded, random_stretch
 from tests.hdl.aggregate.operators import REDUCTIONS, aggregate_parameters, operator

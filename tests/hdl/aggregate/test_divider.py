@@ -4,7 +4,7 @@ import random
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.aggregate.divider import SerialDivider
+from hdl.aggregate.accumulator import SerialDivider
 
 
 @pytest.mark.parametrize("width", [1, 5, 17])

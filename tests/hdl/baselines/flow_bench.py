@@ -4,7 +4,7 @@
 from collections import deque
 from itertools import pairwise
 
-from hdl.baselines.handshake_core import HandshakeCore
+from hdl.baselines.chain import HandshakeCore
 from hdl.baselines.layouts import LaneKind
 from tests.hdl.baselines.core_bench import CoreBench
 

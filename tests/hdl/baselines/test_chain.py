@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Value
 import pytest
 
 from hdl.baselines.chain import Chain
-from hdl.baselines.in_flight import InFlight
+from hdl.baselines.entries import InFlight
 from hdl.baselines.layouts import LaneKind, chain_result, lane_word
 from hdl.parameters import JoinParameters, KeyField
 from tests.halves import half

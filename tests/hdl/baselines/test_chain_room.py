@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.architecture import make_accelerator
-from hdl.baselines import expedited_core
-from hdl.baselines.home_window import HomeWindow
-from hdl.baselines.ring_room import RING_RESERVE
+from hdl.baselines import chain as expedited_core
+from hdl.baselines.layouts import RING_RESERVE
+from hdl.baselines.windows import HomeWindow
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.results import ResultKind, result_word
@@ -30,7 +30,7 @@ def chain(cores, sub_window, kind=JoinParameters):
 
 
 def most_rows(parameters):
-    """Return the rows that the derivation in :mod:`hdl.baselines.ring_room` allows tuples."""
+    """Return the rows that the derivation in :mod:`hdl.baselines.layouts` allows tuples."""
     return parameters.sub_window + 4 - 4 // parameters.cores
 
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from hdl.baselines.coordinator import Coordinator
+from hdl.baselines.accelerator import Coordinator
 from hdl.baselines.layouts import LaneKind, lane_word
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.results import faults_layout

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from hdl.baselines.expedited_core import ExpeditedCore
+from hdl.baselines.chain import ExpeditedCore
 from hdl.baselines.layouts import LaneKind
 from tests.halves import half
 from tests.hdl.baselines.core_bench import CoreBench, core_parameters

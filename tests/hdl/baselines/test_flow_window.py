@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
 
-from hdl.baselines.flow_window import FlowWindow
+from hdl.baselines.windows import FlowWindow
 from hdl.parameters import JoinParameters
 from tests.hdl.cycles import each_cycle
 

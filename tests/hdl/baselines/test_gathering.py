@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from hdl.baselines.gathering import FreeMerger, FreeMergerTree
+from hdl.baselines.exits import FreeMerger, FreeMergerTree
 from hdl.baselines.layouts import chain_result
 from hdl.parameters import JoinParameters
 from tests.hdl.stream_bench import StreamBench

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.baselines.home_window import HomeWindow
+from hdl.baselines.windows import HomeWindow
 from hdl.parameters import JoinParameters
 from tests.hdl.cycles import each_cycle
 

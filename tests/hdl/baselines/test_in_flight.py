@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.baselines.in_flight import InFlight
+from hdl.baselines.entries import InFlight
 from hdl.parameters import JoinParameters, KeyField
 from tests.hdl.cycles import each_cycle
 

@@ -9,8 +9,16 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 import pytest
 
-from hdl.baselines.layouts import LaneKind, chain_result, lane_word, match_layout
-from hdl.baselines.members import connect_lanes, connect_results, core_members, lane_flags
+from hdl.baselines.layouts import (
+    LaneKind,
+    chain_result,
+    connect_lanes,
+    connect_results,
+    core_members,
+    lane_flags,
+    lane_word,
+    match_layout,
+)
 from hdl.parameters import JoinParameters
 from hdl.words.spans import activity_layout
 from tests.hdl.input_words import integer

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
 
-from hdl.baselines.outlet import Outlet
+from hdl.baselines.exits import Outlet
 from hdl.parameters import JoinParameters, KeyField
 from tests.hdl.cycles import each_cycle
 

@@ -6,7 +6,7 @@ import random
 from amaranth.hdl import ResetInserter, Signal
 import pytest
 
-from hdl.baselines.pass_preparation import PassPreparation
+from hdl.baselines.passes import PassPreparation
 from hdl.parameters import JoinParameters, KeyField
 from tests.halves import half
 from tests.hdl.cycles import each_cycle

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from hdl.baselines.layouts import place_shape
-from hdl.baselines.pass_rows import PassRows
+from hdl.baselines.passes import PassRows
 from hdl.parameters import JoinParameters
 from tests.halves import half
 from tests.hdl.cycles import each_cycle

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from hdl.baselines.exits import ResultsExit
 from hdl.baselines.layouts import chain_result
-from hdl.baselines.results_exit import ResultsExit
 from hdl.parameters import JoinParameters
 from hdl.words.results import ResultKind, faults_layout, result_word
 from tests.hdl.input_words import integer

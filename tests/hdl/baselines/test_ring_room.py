@@ -6,8 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 import pytest
 
-from hdl.baselines.layouts import place_shape
-from hdl.baselines.ring_room import RING_RESERVE, ring_room
+from hdl.baselines.layouts import RING_RESERVE, place_shape, ring_room
 from hdl.parameters import JoinParameters
 from tests.hdl.cycles import each_cycle
 

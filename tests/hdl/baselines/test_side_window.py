@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from hdl.baselines.side_window import SideWindow
+from hdl.baselines.windows import SideWindow
 from hdl.parameters import JoinParameters
-from hdl.window.deadline_queue import DeadlineQueue
+from hdl.window.time_expiry import DeadlineQueue
 from tests.halves import half
 from tests.hdl.cycles import each_cycle
 

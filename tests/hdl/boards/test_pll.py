@@ -3,7 +3,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 import pytest
 
-from hdl.boards.pll import pll_divisors
+from hdl.boards.top import pll_divisors
 
 
 @given(st.sampled_from([12, 25, 27, 48, 100]), st.integers(1, 12), st.integers(1, 8))

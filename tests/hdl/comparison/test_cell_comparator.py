@@ -7,7 +7,7 @@ import random
 import pytest
 
 from hdl.comparison import carry_chain
-from hdl.comparison.cell_comparator import CellComparator
+from hdl.comparison.comparator import CellComparator
 from tests.hdl.cell_digests import doubles_of, probe_digest_of
 from tests.hdl.ecp5 import CCU2C, ECP5, simulate
 

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.ethernet.arp import ArpResponder
+from hdl.ethernet.frames import ArpResponder
 from hdl.ethernet.settings import EthernetSettings
 from sim.ethernet.frames import Address, arp_answer, arp_request, datagram_frame
 from tests.hdl.ethernet.frame_source import show

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
 
-from hdl.ethernet.datagram_order import DatagramOrder
+from hdl.ethernet.receiving import DatagramOrder
 from host.devices.link.transport import Numbering
 from sim.link.simulation import simulate
 

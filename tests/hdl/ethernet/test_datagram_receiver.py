@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.ethernet.datagram_receiver import DatagramReceiver
+from hdl.ethernet.receiving import DatagramReceiver
 from hdl.ethernet.settings import EthernetSettings
 from sim.ethernet.frames import Address, arp_request, datagram_frame
 from sim.link.simulation import simulate

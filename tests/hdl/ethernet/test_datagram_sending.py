@@ -7,9 +7,8 @@ from amaranth import *
 from amaranth.lib.wiring import connect
 import pytest
 
-from hdl.ethernet.datagram_packer import DatagramPacker
-from hdl.ethernet.datagram_sender import DatagramSender
 from hdl.ethernet.frames import HEADER_BYTES
+from hdl.ethernet.sending import DatagramPacker, DatagramSender
 from hdl.ethernet.settings import EthernetSettings
 from sim.ethernet.frames import Address, read_datagram
 from sim.link.simulation import simulate

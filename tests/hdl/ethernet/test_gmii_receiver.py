@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.ethernet.gmii_receiver import GmiiReceiver
+from hdl.ethernet.phy import GmiiReceiver
 from sim.ethernet.frames import on_the_line, read_line
 from sim.link.simulation import simulate
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
 
-from hdl.ethernet.gmii_transmitter import GmiiTransmitter
+from hdl.ethernet.phy import GmiiTransmitter
 from sim.ethernet.frames import on_the_line
 from sim.link.simulation import simulate
 

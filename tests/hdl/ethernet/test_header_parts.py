@@ -5,11 +5,8 @@ import random
 
 import pytest
 
-from hdl.ethernet.checksum import OnesSum
-from hdl.ethernet.field_capture import FieldCapture
-from hdl.ethernet.frame_choice import FrameChoice
-from hdl.ethernet.header_match import HeaderMatch, bytes_at
-from hdl.ethernet.header_writer import HeaderWriter
+from hdl.ethernet.frames import FieldCapture, HeaderMatch, HeaderWriter, OnesSum, bytes_at
+from hdl.ethernet.sending import FrameChoice
 from sim.ethernet.frames import checksum
 from sim.link.simulation import simulate
 from tests.hdl.ethernet.frame_source import show

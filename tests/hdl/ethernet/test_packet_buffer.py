@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.ethernet.packet_buffer import PacketBuffer
+from hdl.ethernet.receiving import PacketBuffer
 from sim.link.simulation import simulate
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from hdl.ethernet.frames import HEADER_BYTES
-from hdl.ethernet.gmii_transmitter import GmiiTransmitter
+from hdl.ethernet.phy import GmiiTransmitter
 from hdl.ethernet.port import EthernetPort
 from hdl.ethernet.settings import EthernetSettings
 from hdl.verilog.conversion import to_verilog

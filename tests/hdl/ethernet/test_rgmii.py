@@ -7,8 +7,7 @@ from amaranth.lib import io
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.ethernet.double_rate import DoubleRateInput, delay_taps
-from hdl.ethernet.rgmii import Rgmii
+from hdl.ethernet.phy import DoubleRateInput, Rgmii, delay_taps
 
 PERIOD = 8e-9
 NAMES = {"rx_clk": ("i", 1), "rx_ctrl": ("i", 1), "rx_data": ("i", 4),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hdl.external.layouts import COPIES, burst_layout, pass_layout, run_layout
-from hdl.external.pass_splitter import PassSplitter
+from hdl.external.reads import PassSplitter
 from tests.hdl.external.shapes import external_parameters
 from tests.hdl.stream_bench import StreamBench
 

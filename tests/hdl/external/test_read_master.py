@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hdl.external.layouts import burst_layout
-from hdl.external.read_master import ReadMaster
-from hdl.external.row_queue import RowQueue
+from hdl.external.reads import ReadMaster, RowQueue
 from tests.hdl.axi_memory import AxiMemory
 from tests.hdl.external.shapes import external_parameters
 from tests.hdl.stream_bench import StreamBench

@@ -7,7 +7,7 @@ import random
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.external.row_queue import RowQueue
+from hdl.external.reads import RowQueue
 
 
 @pytest.mark.parametrize("depth", [2, 4, 16])

@@ -7,8 +7,8 @@ from amaranth import *
 import pytest
 
 from hdl.external.layouts import pass_layout
-from hdl.external.row_queue import RowQueue
-from hdl.external.row_store import RowStore
+from hdl.external.reads import RowQueue
+from hdl.external.rows import RowStore
 from tests.halves import half
 from tests.hdl.axi_memory import AxiMemory
 from tests.hdl.external.shapes import external_parameters

@@ -7,8 +7,8 @@ from amaranth import *
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hdl.external.write_batcher import WriteBatcher
-from hdl.memory.key_column import KeyColumn
+from hdl.external.rows import WriteBatcher
+from hdl.memory.columns import KeyColumn
 from tests.hdl.axi_memory import AxiMemory
 from tests.hdl.external.shapes import external_parameters
 from tests.hdl.stream_bench import StreamBench

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.failures.deadline_watch import DeadlineWatch
+from hdl.failures.core_gate import DeadlineWatch
 from tests.hdl.cycles import each_cycle
 
 

@@ -6,7 +6,7 @@ import random
 from amaranth.hdl import Value
 import pytest
 
-from hdl.failures.owed_stops import OwedStops
+from hdl.failures.core_gate import OwedStops
 from hdl.parameters import JoinParameters
 from hdl.silence import longest_silence
 from hdl.words.results import ResultKind, node_result

@@ -8,10 +8,10 @@ import pytest
 
 from hdl.__main__ import main
 from hdl.fpga import tools
-from hdl.fpga.cells import Cost, cost_of
 from hdl.fpga.cost import component_costs, component_rows, cost_report, cost_table
+from hdl.fpga.critical_path import Hierarchy, class_of
+from hdl.fpga.depth import Cost, cost_of
 from hdl.fpga.devices import DEVICES, find_device
-from hdl.fpga.hierarchy import Hierarchy, class_of
 from hdl.fpga.provenance import identify
 from hdl.fpga.route import nextpnr_command
 from hdl.fpga.shell import SHELL

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from hdl.fpga.critical_path import critical_path, fmax_mhz, slow_registers, utilization
-from hdl.fpga.hierarchy import Hierarchy
+from hdl.fpga.critical_path import Hierarchy, critical_path, fmax_mhz, slow_registers, utilization
 from hdl.fpga.shell import SHELL, RoutingShell
 from hdl.presets import PRESETS
 from hdl.verilog.conversion import to_verilog

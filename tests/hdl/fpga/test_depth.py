@@ -7,8 +7,8 @@ import pytest
 
 from hdl.__main__ import main
 from hdl.fpga import depth as depth_module
+from hdl.fpga.critical_path import Hierarchy
 from hdl.fpga.depth import depth_table, logic_depth
-from hdl.fpga.hierarchy import Hierarchy
 from hdl.fpga.tools import YOSYS, ToolError, find_tool
 
 VERILOG = """\

@@ -2,8 +2,7 @@
 import pytest
 
 from hdl.fpga.devices import DEVICES
-from hdl.fpga.index_floorplan import index_floorplan
-from hdl.fpga.scan_floorplan import scan_floorplan
+from hdl.fpga.floorplan import index_floorplan, scan_floorplan
 from tests.hdl.fpga.ram_places import places
 
 DEVICE = DEVICES["lfe5u-85f"]

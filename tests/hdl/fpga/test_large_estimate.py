@@ -7,17 +7,10 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.__main__ import main
-from hdl.fpga import large_estimate
-from hdl.fpga.large_devices import LARGE_DEVICES
-from hdl.fpga.large_estimate import (
-    RESOURCES,
-    TAKES,
-    estimate,
-    estimate_text,
-    most_cores,
-    resources_of,
-)
-from hdl.fpga.rates import comparators
+from hdl.fpga import cost as large_estimate
+from hdl.fpga.cost import RESOURCES, TAKES, estimate, estimate_text, most_cores, resources_of
+from hdl.fpga.devices import LARGE_DEVICES
+from hdl.fpga.reports import comparators
 from hdl.fpga.tools import YOSYS, ToolError, find_tool
 from hdl.presets import PRESETS
 

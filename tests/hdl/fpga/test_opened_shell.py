@@ -6,8 +6,7 @@ from amaranth.lib.wiring import In
 import pytest
 
 from hdl.accelerator import Accelerator
-from hdl.fpga.opened_shell import open_shell, port_widths
-from hdl.fpga.shell import SHELL
+from hdl.fpga.shell import SHELL, open_shell, port_widths
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
 from tests.halves import half

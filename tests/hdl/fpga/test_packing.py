@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from hdl.fpga.packing import carry_feeds
+from hdl.fpga.depth import carry_feeds
 
 
 def carry(cin, cout):

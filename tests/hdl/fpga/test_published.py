@@ -6,8 +6,14 @@ import re
 
 import pytest
 
-from hdl.fpga.published import CURRENT, REPORTS, earlier_design, published, routed_parameters
-from hdl.fpga.routing_report import routing_markdown
+from hdl.fpga.reports import (
+    CURRENT,
+    REPORTS,
+    earlier_design,
+    published,
+    routed_parameters,
+    routing_markdown,
+)
 from hdl.presets import PRESETS
 from tests.conftest import ROOT
 

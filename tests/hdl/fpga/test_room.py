@@ -6,7 +6,7 @@ import pytest
 from hdl.__main__ import main
 from hdl.fpga import route as flow
 from hdl.fpga.devices import DEVICES
-from hdl.fpga.room import require_room
+from hdl.fpga.floorplan import require_room
 from hdl.fpga.shell import SHELL
 
 DEVICE = DEVICES["lfe5u-85f"]

@@ -5,12 +5,11 @@ import shlex
 import pytest
 
 from hdl.__main__ import main
-from hdl.fpga import published
+from hdl.fpga import reports as published
 from hdl.fpga import route as flow
-from hdl.fpga.design_name import design_name
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.provenance import Program, design_hash
-from hdl.fpga.rates import comparators, counted, describe, rate_name
+from hdl.fpga.reports import comparators, counted, describe, design_name, rate_name
 from hdl.fpga.route import nextpnr_command
 from hdl.fpga.shell import SHELL, RoutingShell
 from hdl.presets import PRESETS

@@ -6,11 +6,10 @@ import json
 import pytest
 
 from hdl.bundle import write_bundle
-from hdl.fpga import published
-from hdl.fpga import routed_clock as module
+from hdl.fpga import reports as module
+from hdl.fpga import reports as published
 from hdl.fpga.provenance import design_hash
-from hdl.fpga.published import REPORTS
-from hdl.fpga.routed_clock import reports_root, routed_clock
+from hdl.fpga.reports import REPORTS, reports_root, routed_clock
 from hdl.presets import PRESETS, TWINS
 from host.protocol.manifest import Manifest, RoutedClock
 

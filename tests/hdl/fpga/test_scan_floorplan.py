@@ -3,10 +3,10 @@ from itertools import pairwise
 
 import pytest
 
+from hdl.fpga.critical_path import Hierarchy, class_of
 from hdl.fpga.devices import DEVICES
-from hdl.fpga.hierarchy import Hierarchy, class_of
+from hdl.fpga.floorplan import scan_floorplan
 from hdl.fpga.provenance import routed_verilog
-from hdl.fpga.scan_floorplan import scan_floorplan
 from hdl.fpga.shell import SHELL
 from hdl.parameters import JoinParameters, KeyField
 from tests.halves import half

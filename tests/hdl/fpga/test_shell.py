@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.accelerator import Accelerator
-from hdl.fpga.hierarchy import Hierarchy
+from hdl.fpga.critical_path import Hierarchy
 from hdl.fpga.shell import SHELL, RoutingShell
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.merged_inputs import MergedInputs

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from hdl.index.bucket_hash import LIMB, FieldHash
+from hdl.index.cells import LIMB, FieldHash
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import SEED_BITS
 from host.protocol.spread import field_hash

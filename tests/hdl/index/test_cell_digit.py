@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from hdl.index.cell_digit import CellDigit
+from hdl.index.cell_counter import CellDigit
 from hdl.index.layouts import bank_count
 from hdl.parameters import JoinParameters, KeyField
 from tests.hdl.cells_model import Part

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.index.cell_sequencer import CellSequencer
+from hdl.index.cell_counter import CellSequencer
 from hdl.index.layouts import bank_count, group_count, visiting_layout
 from hdl.parameters import JoinParameters, KeyField
 from tests.hdl.cells_model import Part, visited_buckets

@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 import pytest
 
-from hdl.index.disjoint_parts import elaborate_disjoint, wanted_bits, wanted_layout
+from hdl.index.cells import elaborate_disjoint, wanted_bits, wanted_layout
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import Control, coordinate_layout
 from hdl.words.prepared import region_word

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from hdl.index.group_results import GroupResults
 from hdl.index.layouts import bank_count, closed_layout, found_layout, group_count
+from hdl.index.results import GroupResults
 from hdl.parameters import JoinParameters
 from hdl.words.results import ResultKind, node_result
 from tests.hdl.ecp5 import simulate

@@ -3,7 +3,7 @@
 
 import random
 
-from hdl.index.head_bank import HeadBank
+from hdl.index.heads import HeadBank
 from tests.hdl.ecp5 import simulate
 
 

@@ -5,8 +5,7 @@ import random
 
 import pytest
 
-from hdl.index.head_lookup import HeadLookup
-from hdl.index.head_table import HeadTable
+from hdl.index.heads import HeadLookup, HeadTable
 from hdl.index.layouts import bank_count, group_count, head_shape, slot_shape, visit_layout
 from hdl.parameters import JoinParameters
 from hdl.words.spans import pointer_layout

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from hdl.index.head_table import HeadTable
+from hdl.index.heads import HeadTable
 from hdl.index.layouts import bank_count
 from hdl.parameters import JoinParameters
 from tests.hdl.ecp5 import simulate

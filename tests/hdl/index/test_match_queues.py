@@ -7,7 +7,7 @@ import random
 import pytest
 
 from hdl.index.layouts import found_layout
-from hdl.index.match_queues import MatchQueues
+from hdl.index.results import MatchQueues
 from hdl.parameters import JoinParameters
 from tests.halves import half
 from tests.hdl.cycles import each_cycle

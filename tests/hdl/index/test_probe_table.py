@@ -9,7 +9,7 @@ import pytest
 
 from hdl.index.layouts import probe_shape, waiting_layout
 from hdl.index.probe_table import ProbeTable
-from hdl.memory.key_column import KeyColumn
+from hdl.memory.columns import KeyColumn
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.prepared import criterion_layout
 from hdl.words.spans import ending_layout

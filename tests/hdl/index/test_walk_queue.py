@@ -5,8 +5,8 @@ import random
 
 import pytest
 
+from hdl.index.chain_walker import WalkQueue
 from hdl.index.layouts import bank_count, walks_layout
-from hdl.index.walk_queue import WalkQueue
 from hdl.parameters import JoinParameters
 from tests.halves import half
 from tests.hdl.ecp5 import simulate

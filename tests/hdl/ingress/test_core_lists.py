@@ -4,7 +4,7 @@ import random
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.ingress.core_lists import LISTS, CoreLists
+from hdl.ingress.storage_turns import LISTS, CoreLists
 from hdl.parameters import JoinParameters
 
 INPUTS = ("append", "begin", "forget", "advance")

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from hdl.ingress.digest_preparation import DigestPreparation
+from hdl.ingress.preparation import DigestPreparation
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.cells import cell_layout
 from hdl.words.inputs import InputKind

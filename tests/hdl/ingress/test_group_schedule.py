@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from hdl.ingress.group_schedule import GroupSchedule
+from hdl.ingress.punctuation import GroupSchedule
 from hdl.parameters import JoinParameters
 from tests.hdl.cycles import each_cycle
 

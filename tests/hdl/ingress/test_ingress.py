@@ -5,8 +5,8 @@ from amaranth import ClockDomain, Module
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.ingress.group_schedule import GroupSchedule
 from hdl.ingress.ingress import Ingress
+from hdl.ingress.punctuation import GroupSchedule
 from hdl.parameters import JoinParameters, KeyField
 from hdl.trees.order_queue import OrderQueue
 from hdl.words.inputs import Control, InputKind, input_word, operation_indices

@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from hdl.ingress.round_mode import RoundMode
+from hdl.ingress.punctuation import RoundMode
 from hdl.parameters import JoinParameters
-from hdl.words.rounds import longest_round
+from hdl.words.cells import longest_round
 from tests.hdl.cycles import each_cycle
 
 

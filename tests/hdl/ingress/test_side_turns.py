@@ -5,8 +5,7 @@ from amaranth import *
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.ingress.core_lists import CoreLists
-from hdl.ingress.side_turns import SideTurns
+from hdl.ingress.storage_turns import CoreLists, SideTurns
 from hdl.parameters import JoinParameters
 from tests.halves import half
 from tests.hdl.turns_model import Turns

@@ -4,8 +4,7 @@ import random
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.ingress.core_lists import CoreLists
-from hdl.ingress.storage_turns import StorageTurns
+from hdl.ingress.storage_turns import CoreLists, StorageTurns
 from hdl.parameters import JoinParameters
 from tests.halves import half
 from tests.hdl.turns_model import Turns

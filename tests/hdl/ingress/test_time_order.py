@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.ingress.time_order import TimeOrder, ordered_word
+from hdl.ingress.word_facts import TimeOrder, ordered_word
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import input_word
 from tests.hdl.input_words import both_word, control_word, integer, tuple_word

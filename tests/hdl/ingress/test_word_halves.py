@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
 
-from hdl.ingress.word_halves import WordHalves
+from hdl.ingress.word_facts import WordHalves
 from tests.hdl.cycles import each_cycle
 
 

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.ingress.word_preparation import WordPreparation
+from hdl.ingress.preparation import WordPreparation
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import region_word, scheduled_word

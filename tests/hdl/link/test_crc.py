@@ -6,7 +6,7 @@ from amaranth import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.link.crc import RESIDUE, crc_step, first_state
+from hdl.link.frames import RESIDUE, crc_step, first_state
 from tests.hdl.cycles import each_cycle
 
 

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.link.frame_receiver import FrameReceiver
+from hdl.link.frames import FrameReceiver
 from host.devices.link import FrameDecoder
 from sim.link.simulation import simulate
 from tests.hdl.link.frame_bytes import SESSION, random_frames

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.link.frame_writer import FrameWriter
+from hdl.link.frames import FrameWriter
 from sim.link.simulation import simulate
 from tests.hdl.link.frame_bytes import SESSION, random_frames
 

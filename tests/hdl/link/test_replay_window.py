@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from hdl.link.replay_window import ReplayWindow
+from hdl.link.sending import ReplayWindow
 from host.devices.link import FrameDecoder
 from host.devices.link.endpoint import Sender
 from sim.link.simulation import simulate

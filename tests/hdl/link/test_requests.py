@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from hdl.link.requests import Requests
+from hdl.link.receiving import Requests
 from hdl.link.settings import Kind
 from sim.link.simulation import simulate
 

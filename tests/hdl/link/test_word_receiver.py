@@ -3,8 +3,7 @@ import random
 
 import pytest
 
-from hdl.link.arrivals import Arrivals
-from hdl.link.word_receiver import WordReceiver
+from hdl.link.receiving import Arrivals, WordReceiver
 from host.devices.link.endpoint import Receiver
 from sim.link.simulation import simulate
 from tests.hdl.link.link_settings import settings

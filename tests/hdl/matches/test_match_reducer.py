@@ -4,9 +4,9 @@ import random
 import pytest
 
 from hdl.matches.match_reducer import MatchReducer
-from hdl.memory.key_column import KeyColumn
+from hdl.memory.columns import KeyColumn
 from hdl.scan.layouts import lane_matches_layout
-from hdl.words.match_values import MatchKind
+from hdl.words.cells import MatchKind
 from hdl.words.results import node_result
 from tests.hdl.input_words import integer
 from tests.hdl.matches.match_words import match_parameters, punctuation, reduced

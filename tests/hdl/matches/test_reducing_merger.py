@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.matches.reducing_merger import ReducingMerger, ReducingTree
-from hdl.words.match_values import MatchKind
+from hdl.words.cells import MatchKind
 from hdl.words.results import node_result
 from tests.hdl.input_words import integer
 from tests.hdl.matches.match_words import (

@@ -3,9 +3,8 @@
 
 import pytest
 
-from hdl.memory import block_ram
-from hdl.memory.block_ram import BlockRAM, LateBlockRAM, fits, widest_word
-from hdl.memory.key_column import KeyColumn
+from hdl.memory import columns as block_ram
+from hdl.memory.columns import BlockRAM, KeyColumn, LateBlockRAM, fits, widest_word
 from tests.hdl.column_bench import exercise_column
 from tests.hdl.ecp5 import DP16KD, simulate
 

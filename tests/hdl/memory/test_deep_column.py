@@ -3,7 +3,7 @@
 
 import pytest
 
-from hdl.memory.deep_column import DeepColumn
+from hdl.memory.columns import DeepColumn
 from tests.hdl.column_bench import exercise_column
 
 

@@ -7,7 +7,7 @@ from amaranth.back import rtlil
 import pytest
 
 from hdl.fpga.devices import DEVICES
-from hdl.memory.key_column import KeyColumn
+from hdl.memory.columns import KeyColumn
 from hdl.verilog.conversion import to_verilog
 from tests.halves import half
 from tests.hdl.column_bench import exercise_column

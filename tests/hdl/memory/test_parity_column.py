@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.memory.key_column import KeyColumn
-from hdl.memory.parity_column import PART_BITS, ParityColumn, parity_width, stored_column
+from hdl.memory.columns import PART_BITS, KeyColumn, ParityColumn, parity_width, stored_column
 from hdl.parameters import JoinParameters
 from hdl.silence import longest_silence
 from hdl.verilog.conversion import to_netlist, to_verilog

@@ -5,7 +5,7 @@ import pytest
 
 from hdl.packaging.files import write_package
 from hdl.parameters import KeyField
-from hdl.shells.axi_options import AxiOptions
+from hdl.shells.axi import AxiOptions
 from hdl.silence import longest_silence
 from tests.hdl.packaging.packaged import TINY, run_bench
 

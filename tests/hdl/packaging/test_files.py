@@ -9,8 +9,8 @@ import pytest
 from hdl.__main__ import main
 from hdl.bundle import describe_bundle
 from hdl.packaging.files import package_files, write_package
-from hdl.packaging.names import PackageNames
-from hdl.shells.axi_options import AxiOptions
+from hdl.packaging.headers import PackageNames
+from hdl.shells.axi import AxiOptions
 from hdl.verilog.lint import lint
 from tests.hdl.packaging.packaged import TINY, run_bench
 

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from hdl.packaging.files import write_package
-from hdl.packaging.names import PackageNames
-from hdl.shells.axi_options import AxiOptions
+from hdl.packaging.headers import PackageNames
+from hdl.shells.axi import AxiOptions
 from tests.hdl.packaging.packaged import TINY
 
 CORE = "splitjoin-kit:accelerator:trades"

@@ -9,13 +9,10 @@ import subprocess
 import pytest
 
 from hdl.aggregate.aggregate_manifest import describe_aggregate
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.families.choice import family_of
 from hdl.manifest import describe, fingerprint
-from hdl.packaging.c_header import words_header
-from hdl.packaging.names import PackageNames
-from hdl.packaging.sv_package import sv_package
-from hdl.packaging.word_fields import with_orders, word_fields
+from hdl.packaging.headers import PackageNames, sv_package, with_orders, word_fields, words_header
 from hdl.parameters import KeyField
 from hdl.presets import PRESETS
 from tests.hdl.packaging.packaged import TINY

@@ -4,8 +4,8 @@ import pytest
 
 from hdl.counters import counters_of
 from hdl.parameters import JoinParameters
-from hdl.registers.shell_table import shell_table
-from hdl.registers.snapshot import CounterSnapshot
+from hdl.registers.file import CounterSnapshot
+from hdl.registers.table import shell_table
 
 PLAIN = JoinParameters(cores=1, sub_window=8)
 PARITY = PLAIN.with_(failure_cycles=10_000, parity=True)

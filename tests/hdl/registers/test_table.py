@@ -3,8 +3,7 @@ import pytest
 
 from hdl.parameters import JoinParameters
 from hdl.presets import PRESETS
-from hdl.registers.shell_table import MAGIC, shell_table
-from hdl.registers.table import Field, Register, RegisterTable
+from hdl.registers.table import MAGIC, Field, Register, RegisterTable, shell_table
 
 BIT = Field(name="BIT", offset=0, description="A bit.")
 

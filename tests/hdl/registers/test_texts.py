@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.registers.c_header import c_header
-from hdl.registers.markdown import markdown
-from hdl.registers.shell_table import shell_table
-from hdl.registers.system_rdl import system_rdl
-from hdl.registers.table import ACCESSES, Field, Register, RegisterTable
+from hdl.registers.documents import c_header, markdown, system_rdl
+from hdl.registers.table import ACCESSES, Field, Register, RegisterTable, shell_table
 from sim.verilated.toolchain import find_toolchain
 
 TABLE = shell_table(

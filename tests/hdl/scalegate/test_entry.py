@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from amaranth.sim import Simulator
 
-from hdl.scalegate.entry import SourceEntry
+from hdl.scalegate.gate import SourceEntry
 from hdl.scalegate.words import GateKind, gate_word, source_word
 from tests.hdl.stream_bench import StreamBench
 

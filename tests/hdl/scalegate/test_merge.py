@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from hdl.scalegate.merge import TimestampMerge
+from hdl.scalegate.gate import TimestampMerge
 from hdl.scalegate.words import GateKind, gate_word
 from tests.hdl.stream_bench import StreamBench
 

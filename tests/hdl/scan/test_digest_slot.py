@@ -7,9 +7,8 @@ import pytest
 
 from hdl.comparison import carry_chain
 from hdl.parameters import JoinParameters, KeyField
-from hdl.scan.digest_slot import DigestSlot
-from hdl.scan.double_cells import DoubleCells
-from hdl.scan.key_ring import KeyRing
+from hdl.scan.digests import DigestSlot, DoubleCells
+from hdl.scan.ring import KeyRing
 from tests.halves import half
 from tests.hdl.cell_digests import doubles_of
 from tests.hdl.ecp5 import CCU2C, ECP5, simulate

@@ -6,8 +6,8 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.scan.group_collector import GroupCollector
 from hdl.scan.layouts import group_layout
+from hdl.scan.serializers import GroupCollector
 from hdl.words.spans import pointer_layout
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.scan.key_ring import KeyRing
+from hdl.scan.ring import KeyRing
 from hdl.words.prepared import stored_layout
 from tests.halves import half
 from tests.hdl.ecp5 import simulate

@@ -3,8 +3,8 @@ import random
 
 import pytest
 
-from hdl.scan.lane_serializer import LaneSerializer
 from hdl.scan.layouts import match_layout
+from hdl.scan.serializers import LaneSerializer
 from tests.halves import half
 from tests.hdl.scan_rows import by_probe, queue_parameters, random_rows, serialize
 

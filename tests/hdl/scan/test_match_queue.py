@@ -5,7 +5,7 @@ from amaranth.hdl import Value
 import pytest
 
 from hdl.scan.layouts import match_layout
-from hdl.scan.match_queue import MatchQueue
+from hdl.scan.serializers import MatchQueue
 from hdl.words.results import node_result
 from tests.halves import half
 from tests.hdl.input_words import integer

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.scan.layouts import lane_matches_layout
-from hdl.scan.pair_serializer import PairSerializer
+from hdl.scan.serializers import PairSerializer
 from hdl.words.results import ResultKind
 from tests.hdl.scan_rows import as_tuple, queue_parameters, random_rows, serialize
 

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from hdl.memory.key_column import KeyColumn
+from hdl.memory.columns import KeyColumn
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.layouts import verified_probe_layout
-from hdl.scan.pass_table import PassTable
+from hdl.scan.ring import PassTable
 from tests.halves import half
 from tests.hdl.ecp5 import simulate
 

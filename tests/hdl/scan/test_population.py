@@ -4,7 +4,7 @@ import random
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.scan.population import PopulationCount
+from hdl.scan.scanner import PopulationCount
 from hdl.tree import tree_levels
 
 WIDTHS = [1, 2, 3, 4, 5, 8, 17, 64]

@@ -6,8 +6,8 @@ import random
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.scan.round_ends import RoundEnds
-from hdl.words.rounds import longest_round
+from hdl.scan.scanner import RoundEnds
+from hdl.words.cells import longest_round
 from tests.halves import half
 from tests.hdl.cycles import each_cycle
 

@@ -7,8 +7,8 @@ from amaranth import *
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.scan.key_ring import KeyRing
-from hdl.scan.row_scanner import RowScanner
+from hdl.scan.ring import KeyRing
+from hdl.scan.scanner import RowScanner
 from hdl.words.spans import ending_layout
 from tests.halves import half
 from tests.hdl.ecp5 import simulate

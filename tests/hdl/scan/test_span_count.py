@@ -7,7 +7,7 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.scan.span_count import SpanCount
+from hdl.scan.ring import SpanCount
 
 
 @pytest.mark.parametrize(("lanes", "probes"), [(1, 1), (2, 3), (3, 2), (4, 5), (15, 4), (26, 3)])

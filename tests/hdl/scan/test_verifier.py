@@ -8,7 +8,7 @@ import random
 from amaranth import *
 import pytest
 
-from hdl.memory import block_ram
+from hdl.memory import columns as block_ram
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.layouts import lane_matches_layout
 from hdl.scan.verifier import Verifier

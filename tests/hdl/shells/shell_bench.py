@@ -6,9 +6,8 @@ import hashlib
 import numpy as np
 
 from hdl.families.choice import family_of
-from hdl.registers.shell_table import shell_table
-from hdl.shells.axi import AxiShell, master_name, slave_names
-from hdl.shells.axi_options import AxiOptions
+from hdl.registers.table import shell_table
+from hdl.shells.axi import AxiOptions, AxiShell, master_name, slave_names
 from tests.hdl.input_words import integer
 from tests.hdl.shells.axi_bench import AxiBench
 from tests.hdl.shells.lite_master import LiteMaster

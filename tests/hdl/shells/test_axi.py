@@ -5,7 +5,7 @@ import pytest
 
 from hdl.local_reset import LEAST_CYCLES
 from hdl.parameters import JoinParameters, KeyField
-from hdl.registers.shell_table import MAGIC, VERSION
+from hdl.registers.table import MAGIC, VERSION
 from host.protocol.codecs import WordCodec, merge_ports
 from host.protocol.manifest import Manifest
 from sim.scenarios import assert_right, expected_results, random_scenario

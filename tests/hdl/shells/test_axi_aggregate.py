@@ -5,9 +5,8 @@ import pytest
 
 from hdl.aggregate.accelerator import AggregateAccelerator
 from hdl.aggregate.words import AggregateControl
-from hdl.registers.shell_table import MAGIC
-from hdl.shells.axi import AxiShell
-from hdl.shells.axi_options import AxiOptions
+from hdl.registers.table import MAGIC
+from hdl.shells.axi import AxiOptions, AxiShell
 from hdl.shells.linked_accelerator import LinkedAccelerator, shell_link_settings
 from tests.hdl.aggregate.aggregate_words import control_word, tuple_word
 from tests.hdl.aggregate.core_program import decoded

@@ -5,8 +5,7 @@ import pytest
 
 from hdl.aggregate.accelerator import AggregateAccelerator
 from hdl.aggregate.words import AggregateControl, SourceControl
-from hdl.shells.axi import AxiShell
-from hdl.shells.axi_options import AxiOptions
+from hdl.shells.axi import AxiOptions, AxiShell
 from tests.hdl.aggregate.aggregate_words import control_word, tuple_word
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.operators import aggregate_parameters, operator

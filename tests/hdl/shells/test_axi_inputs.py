@@ -5,8 +5,7 @@ import pytest
 
 from hdl.families.choice import family_of
 from hdl.parameters import JoinParameters, KeyField
-from hdl.shells.axi import AxiShell
-from hdl.shells.axi_options import AxiOptions
+from hdl.shells.axi import AxiOptions, AxiShell
 from hdl.words.source_orders import SourceOrder
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest

@@ -4,7 +4,7 @@
 import pytest
 
 from hdl.families.choice import family_of
-from hdl.shells.axi_options import AxiOptions
+from hdl.shells.axi import AxiOptions
 from hdl.words.results import result_word
 from host.protocol.manifest import JoinAggregateManifest
 from sim.scenarios import assert_right, expected_results, merged_inputs, random_scenario

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from hdl.shells.axi_lite import AxiLiteSlave
+from hdl.shells.axi_streams import AxiLiteSlave
 from tests.hdl.shells.axi_bench import AxiBench
 from tests.hdl.shells.lite_master import OKAY, SLVERR, LiteMaster
 

@@ -3,8 +3,8 @@
 
 import pytest
 
-from hdl.registers.shell_table import MAGIC
-from hdl.shells.axi_options import AxiOptions
+from hdl.registers.table import MAGIC
+from hdl.shells.axi import AxiOptions
 from hdl.shells.files import shell_files
 from hdl.verilog.lint import lint
 from tests.halves import half

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.shells.axi_stream import AxiStreamInput, AxiStreamOutput
+from hdl.shells.axi_streams import AxiStreamInput, AxiStreamOutput
 from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from tests.hdl.shells.axi_bench import AxiBench

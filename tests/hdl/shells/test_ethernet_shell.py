@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hdl.ethernet.settings import EthernetSettings
-from hdl.shells.ethernet_shell import EthernetShell, ethernet_link_settings
+from hdl.shells.linked_accelerator import EthernetShell, ethernet_link_settings
 from host.devices.link import HostEndpoint, Timing
 from host.devices.link.transport import Numbering
 from sim.ethernet.frames import Address, datagram_frame, on_the_line, read_datagram

@@ -9,14 +9,14 @@ from amaranth.lib.wiring import In
 import pytest
 
 from hdl.__main__ import main
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
-from hdl.registers.shell_table import shell_table
-from hdl.shells.accelerator_instance import AcceleratorInstance
-from hdl.shells.axi_options import AxiOptions
+from hdl.registers.table import shell_table
+from hdl.shells.axi import AxiOptions
 from hdl.shells.files import shell_files
+from hdl.shells.names import AcceleratorInstance
 from hdl.shells.registers import hash_number
 from hdl.silence import longest_silence
 from hdl.verilog.conversion import port_names

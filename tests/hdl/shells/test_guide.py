@@ -6,14 +6,13 @@ import re
 
 import pytest
 
-from hdl.families.input_names import input_names
+from hdl.families.family import input_names
 from hdl.manifest import describe
 from hdl.presets import PRESETS
-from hdl.registers.shell_table import MAGIC, shell_table
-from hdl.registers.snapshot import CounterSnapshot
-from hdl.shells.axi import AxiShell
-from hdl.shells.axi_lite import AxiLiteSlave
-from hdl.shells.axi_options import AxiOptions
+from hdl.registers.file import CounterSnapshot
+from hdl.registers.table import MAGIC, shell_table
+from hdl.shells.axi import AxiOptions, AxiShell
+from hdl.shells.axi_streams import AxiLiteSlave
 from hdl.shells.bus_crossing import PATIENCE, BusCrossing
 from hdl.silence import longest_silence
 from tests.hdl.shells.test_axi import HASH, Shell

@@ -2,7 +2,7 @@
 import pytest
 
 from hdl.scalegate.words import GateKind, source_word
-from hdl.shells.kept_watermark import KeptWatermark
+from hdl.shells.merged_inputs import KeptWatermark
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench
 

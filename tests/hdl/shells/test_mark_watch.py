@@ -5,7 +5,7 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.shells.mark_watch import MarkWatch, WordWatch
+from hdl.shells.merged_inputs import MarkWatch, WordWatch
 from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from tests.hdl.cycles import each_cycle

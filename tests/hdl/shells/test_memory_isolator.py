@@ -4,7 +4,7 @@
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.shells.memory_isolator import MemoryIsolator
+from hdl.shells.bus_crossing import MemoryIsolator
 from tests.hdl.axi_memory import AxiMemory
 from tests.hdl.stream_bench import StreamBench
 

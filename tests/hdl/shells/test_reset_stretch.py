@@ -4,7 +4,7 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.local_reset import LEAST_CYCLES
-from hdl.shells.reset_stretch import ResetStretch
+from hdl.shells.bus_crossing import ResetStretch
 from tests.hdl.cycles import each_cycle
 
 

@@ -4,7 +4,7 @@ import pytest
 from hdl.aggregate.words import AggregateControl
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scalegate.words import GateKind
-from hdl.shells.source_words import SourceWords
+from hdl.shells.merged_inputs import SourceWords
 from hdl.words.inputs import Control, input_word
 from hdl.words.source_orders import SOURCE_OPERATION, SourceOrder
 from tests.hdl.aggregate.aggregate_words import control_word as aggregate_control

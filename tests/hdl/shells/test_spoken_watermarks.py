@@ -3,7 +3,7 @@ import pytest
 
 from hdl.aggregate.words import AggregateControl
 from hdl.scalegate.words import GateKind
-from hdl.shells.spoken_watermarks import SpokenWatermarks
+from hdl.shells.merged_inputs import SpokenWatermarks
 from tests.hdl.aggregate.aggregate_words import control_word, tuple_word
 from tests.hdl.aggregate.operators import aggregate_parameters, operator
 from tests.hdl.stream_bench import StreamBench

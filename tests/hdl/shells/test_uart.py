@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.shells.uart import UartReceiver, UartTransmitter
+from hdl.shells.uart_shell import UartReceiver, UartTransmitter
 from sim.link.simulation import simulate
 
 TEXT = bytes((0x00, 0xFF, 0x55, 0xAA, 0x01, 0x80)) + random.Random(1).randbytes(3)

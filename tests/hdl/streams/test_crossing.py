@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.streams.crossing import StreamCrossing
+from hdl.streams.queues import StreamCrossing
 
 COUNT = 60
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from hdl.streams.fork import StreamFork
+from hdl.streams.registers import StreamFork
 from tests.hdl.stream_bench import StreamBench
 
 PAYLOADS = list(range(100))

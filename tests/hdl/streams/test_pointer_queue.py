@@ -4,7 +4,7 @@ import random
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.streams.pointer_queue import PointerQueue
+from hdl.streams.queues import PointerQueue
 
 
 @pytest.mark.parametrize(("depth", "reserve"), [(2, 0), (2, 1), (8, 0), (8, 3), (8, 7)])

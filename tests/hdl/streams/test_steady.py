@@ -5,7 +5,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.streams.steady import SteadyQueue, SteadyRegister, steady
+from hdl.streams.registers import SteadyQueue, SteadyRegister, steady
 from tests.halves import half
 from tests.hdl.stream_bench import StreamBench
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.trees.dual_combiner import DualCombiner
+from hdl.trees.combiner import DualCombiner
 from hdl.words.results import ResultKind, result_word
 from tests.hdl.gathering import gathering_parameters, punctuation, region_pair
 from tests.hdl.stream_bench import StreamBench

@@ -5,8 +5,7 @@ import random
 
 import pytest
 
-from hdl.trees.merger import MergerTree
-from hdl.trees.round_aligner import RoundAligner
+from hdl.trees.merger import MergerTree, RoundAligner
 from hdl.words.results import ResultKind
 from tests.halves import half
 from tests.hdl.gathering import punctuation, random_groups, region_pair, region_words

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.trees.side_exit import SideExit
+from hdl.trees.result_pairing import SideExit
 from hdl.words.results import ResultKind, result_word
 from tests.halves import half
 from tests.hdl.gathering import gathering_parameters, punctuation, region_pair

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.trees.turn_queue import TurnQueue
+from hdl.trees.order_queue import TurnQueue
 from tests.hdl.stream_bench import StreamBench
 
 ENTRIES = (1, 2, 3, 5, 6, 7)

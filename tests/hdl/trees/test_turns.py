@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from hdl.trees.turns import Turns
+from hdl.trees.order_queue import Turns
 from tests.hdl.stream_bench import StreamBench
 
 ORDER = [random.Random(1).choice([1, 2, 3]) for _ in range(100)]

@@ -2,7 +2,7 @@
 from contextlib import suppress
 import gc
 
-from hdl.verilog.collector import without_collector
+from hdl.verilog.conversion import without_collector
 
 
 def test_the_collector_is_off_inside_and_as_it_was_outside():

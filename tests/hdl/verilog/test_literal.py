@@ -6,8 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 import pytest
 
-from hdl.verilog.conversion import to_verilog
-from hdl.verilog.literal import literal
+from hdl.verilog.conversion import literal, to_verilog
 
 
 class Station(wiring.Component):

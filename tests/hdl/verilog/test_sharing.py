@@ -2,7 +2,7 @@
 import subprocess
 import sys
 
-from hdl.verilog.sharing import share_modules
+from hdl.verilog.conversion import share_modules
 
 #: Two pairs of signals of one plain name each, as views and flattened interfaces leave them.
 DESIGN = r"""module \leaf

@@ -6,7 +6,7 @@ from amaranth.lib import data
 import pytest
 
 from hdl.streams.registers import StreamRegister
-from hdl.window.age_flags import AgeFlags
+from hdl.window.time_expiry import AgeFlags
 from tests.halves import half
 from tests.hdl.cycles import each_cycle
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from hdl.window.deadline_queue import DeadlineQueue
+from hdl.window.time_expiry import DeadlineQueue
 from tests.halves import half
 from tests.hdl.cycles import each_cycle
 from tests.hdl.hostile_column import HostileColumn
@@ -12,7 +12,7 @@ from tests.hdl.hostile_column import HostileColumn
 
 @pytest.fixture(autouse=True)
 def hostile(monkeypatch):
-    monkeypatch.setattr("hdl.window.deadline_queue.KeyColumn", HostileColumn)
+    monkeypatch.setattr("hdl.window.time_expiry.KeyColumn", HostileColumn)
 
 
 @pytest.mark.parametrize(("depth", "seed"), half([1, 2, 4, 16], range(3), of=3))

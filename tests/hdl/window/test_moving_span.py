@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.window.moving_span import MovingSpan
+from hdl.window.tracker import MovingSpan
 from tests.hdl.cycles import each_cycle
 
 

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.window.occupancy import Occupancy
+from hdl.window.tracker import Occupancy
 from tests.hdl.cycles import each_cycle
 
 

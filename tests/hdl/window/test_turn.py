@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.parameters import JoinParameters
-from hdl.window.turn import Turn
+from hdl.window.tracker import Turn
 from tests.hdl.cycles import each_cycle
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from hdl.key_field import KeyField
+from hdl.parameters import KeyField
 from hdl.windowed.description import KINDS, OperatorDescription, load_operator
 from tests.host.operators.operators import ALL, EVERYTHING, SEVERAL_KEYS
 

@@ -5,7 +5,7 @@ import pytest
 
 from hdl.parameters import JoinParameters
 from hdl.words.inputs import Control, control_layout
-from hdl.words.operations import answers_mark, begins_window, empties_window
+from hdl.words.operands import answers_mark, begins_window, empties_window
 
 ANSWERED = {Control.CLEAR, Control.FLUSH, Control.PRECISION, Control.INNER}
 BEGINNING = {Control.WINDOW, Control.LIFESPAN}

@@ -5,7 +5,7 @@ import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import InputKind, input_word
-from hdl.words.places import has_tuples, held_tuples, place_tuple, times
+from hdl.words.operands import has_tuples, held_tuples, place_tuple, times
 from tests.hdl.input_words import both_word, control_word, tuple_word
 
 R, S = {"x": 3}, {"x": -2}

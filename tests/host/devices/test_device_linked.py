@@ -8,10 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from hdl.registers.shell_table import COUNTERS_ADDRESS as shell_counters
-from hdl.registers.shell_table import MAGIC as shell_magic
-from hdl.registers.shell_table import VERSION as shell_version
-from hdl.registers.shell_table import shell_table
+from hdl.registers.table import COUNTERS_ADDRESS as shell_counters
+from hdl.registers.table import MAGIC as shell_magic
+from hdl.registers.table import VERSION as shell_version
+from hdl.registers.table import shell_table
 from host.devices import device_kind, is_shared, open_device
 from host.devices.link.transport import DescriptorTransport
 from host.devices.linked import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from hdl.index import bucket_hash as hardware
+from hdl.index import cells as hardware
 from hdl.words import inputs
 from host.protocol.spread import FIRST_SEEDS, SEED_BITS, field_hash, seeds
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hdl.aggregate.aggregate_manifest import describe_aggregate
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS

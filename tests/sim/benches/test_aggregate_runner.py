@@ -3,7 +3,7 @@
 
 import pytest
 
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from host.errors import FailureError
 from sim.benches.aggregate_runner import run_aggregate_bench
 

@@ -3,11 +3,10 @@
 
 import pytest
 
-from hdl.aggregate.presets import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
-from hdl.shells.axi import AxiShell
-from hdl.shells.axi_options import AxiOptions
+from hdl.shells.axi import AxiOptions, AxiShell
 from sim.benches.axi_runner import run_axi_bench
 
 SMALL = JoinParameters(cores=1, sub_window=4, keys=(KeyField(name="x", bits=6),), timestamp_bits=9)

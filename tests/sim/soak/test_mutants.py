@@ -8,7 +8,7 @@ import pytest
 
 from formal.mutation import mutants_of
 from hdl.bundle import write_bundle
-from hdl.ingress.group_schedule import GroupSchedule
+from hdl.ingress.punctuation import GroupSchedule
 from sim.soak.bundles import built, manifest_of
 from sim.soak.checking import Checker
 from sim.soak.mutants import changed, write_mutant
