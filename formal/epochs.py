@@ -116,6 +116,8 @@ PROOFS = [
         mutate=(ListWalk.following, DistributionNode.elaborate),
         spared={
             "place + 1 -> place - 1": "of two cores, the next one is the one before: side-turns",
+            "choices swapped": "it shows in the fourth tuple: side-turns",
+            "place == last -> place != last": "likewise",
             "without words.ready": "no word leaves any more: distribution-node",
             "without register.i.valid": "likewise",
             "-> exchanged": "likewise",
