@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the kit is installed: its version, and how its commands are called."""
 
+from argparse import ArgumentParser
 import importlib.metadata
 from pathlib import Path
 import tomllib
@@ -31,7 +32,7 @@ def kit_version() -> str:
     return importlib.metadata.version("splitjoin-kit")
 
 
-def sibling_command(parser, words):
+def sibling_command(parser: ArgumentParser, words: str) -> str:
     """Return how another command of the kit is called, by the way in which this one was called.
 
     Parameters
