@@ -278,7 +278,8 @@ class _LimitEncoder(FieldEncoder):
         values = _values(self._columns[side], batch)
         if side == 1 and self._plan.sign:
             away = -math.inf * self._plan.sign
-            limit = np.nextafter(values + np.nextafter(self._plan.shift, away), away)
+            with np.errstate(over="ignore"):  # beyond the last double every number is within
+                limit = np.nextafter(values + np.nextafter(self._plan.shift, away), away)
             # The difference from NaN is above the bound; no number is below minus infinity.
             values = np.where(np.isnan(values), -np.inf, limit)
         return FieldValues(

@@ -115,7 +115,7 @@ def question_of(query: Query, left: str, right: str) -> dict[str, str]:
         "how": query.how.value,
         "terms": " and ".join(sorted(map(str, query.terms))) or "none",
         "order": ", ".join(query.time),
-        "within": str(query.width),
+        "within": str(query.window if query.within is None else query.width),
         "left": left,
         "right": right,
     }

@@ -4,7 +4,7 @@
 __all__ = ["join_rows"]
 
 
-def join_rows(left, right, predicate, *, order, within=None, rows=None):
+def join_rows(left, right, predicate, *, time, within=None, rows=None):
     """Return the pairs as tuples (left columns, right columns), in order of arrival.
 
     Parameters
@@ -13,15 +13,15 @@ def join_rows(left, right, predicate, *, order, within=None, rows=None):
         The rows, in input order.
     predicate : callable
         ``predicate(l, r)`` tells whether two rows match.
-    order : str or (str, str)
+    time : str or (str, str)
         Columns that the rows arrive by.
     within, rows : optional
         The window; exactly one of them.
     """
-    orders = (order, order) if isinstance(order, str) else order
+    columns = (time, time) if isinstance(time, str) else time
     arrivals = [
         (row[column], side, number, row)
-        for side, (table, column) in enumerate(zip((left, right), orders, strict=True))
+        for side, (table, column) in enumerate(zip((left, right), columns, strict=True))
         for number, row in enumerate(table)
     ]
     arrivals.sort(key=lambda arrival: arrival[:3])

@@ -115,7 +115,7 @@ def test_integers_and_dates_have_windows_too(frame, time, window, advance):
         rows = [dict(zip(names, row, strict=True)) for row in ROWS if row[2] is not None]
         parts = [given.split(":") if isinstance(given, str) else given for given in VALUES.values()]
         wanted = expected_rows(
-            rows, time="t", window=window, advance=advance, on=["item"],
+            rows, time="t", window=window, advance=advance, keys=["item"],
             aggregates=[(part[0], part[1] if len(part) > 1 else None) for part in parts],
         )  # fmt: skip
         assert as_set(answer.collect()) == as_set(wanted)
@@ -231,7 +231,7 @@ def without_the_first(task, name, report):
         (
             {"partitions": 2},
             UsageError,
-            "partitions=2 needs keys .on.: without any, each window",
+            "partitions=2 needs keys (on): without any, each window",
         ),
         ({"partitions": 0, "on": "item"}, UsageError, "partitions"),
     ],

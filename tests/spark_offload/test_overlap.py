@@ -89,7 +89,7 @@ def test_an_interval_that_breaks_the_rules_fails_the_action(spark, row, error, s
         ({"left_interval": ("start", "stop")}, UnknownColumnError, "no column 'stop'"),
         ({"within": 5}, UsageError, "An overlap join has no within"),
         ({"longest": "5s"}, UsageError, "5s is a duration, but column"),
-        ({"longest": 1.5}, UsageError, "longest must be a whole number.*not 1.5"),
+        ({"longest": 1.5}, UsageError, "longest must be a duration or a whole number.*not 1.5"),
         ({"left_interval": "start"}, None, ""),
     ],
 )

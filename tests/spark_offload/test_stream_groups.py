@@ -123,7 +123,7 @@ def test_a_checkpoint_belongs_to_a_type_of_join():
     batches = cut(1, batches=2)
     cluster.run(*batches[0])
     cluster.task = stream_task(**arguments, how="left")
-    with pytest.raises(UsageError, match="begun with how = inner, but now how is left"):
+    with pytest.raises(UsageError, match="begun with how = inner, but now it is left"):
         cluster.run(*batches[1])
 
 
@@ -180,7 +180,7 @@ def test_another_question_is_refused_naming_what_differs():
     batches = cut(1, batches=2)
     cluster.run(*batches[0])
     cluster.task = stream_task(equal=True, groups=2, within=timedelta(seconds=2))
-    with pytest.raises(UsageError, match="begun with within = 1s, but now within is 2s"):
+    with pytest.raises(UsageError, match="begun with within = 1s, but now it is 2s"):
         cluster.run(*batches[1])
     cluster.task = stream_task(equal=True, groups=3, within=timedelta(seconds=1))
     with pytest.raises(UsageError, match=r"begun with partitions = 2.*checkpointLocation"):
@@ -243,7 +243,7 @@ def test_groups_follow_the_partitions_of_the_state_if_none_are_asked_for(monkeyp
     cluster = Cluster(task, DELAY)
     assert run_all(cluster, batches) == new_pairs(fixed, batches)
     partitions = 2  # Spark keeps them in the checkpoint; were it to lose them, rows would be lost
-    with pytest.raises(UsageError, match="begun with partitions = 3, but now partitions is 2"):
+    with pytest.raises(UsageError, match="begun with partitions = 3, but now it is 2"):
         cluster.run(*batches[0])
 
 

@@ -141,7 +141,7 @@ def test_killed_within_and_between_micro_batches_and_started_again(folders, tmp_
         start(partitions=3)
     error = task_error(caught.value)
     assert isinstance(error, UsageError)
-    assert "begun with partitions = 2, but now partitions is 3" in str(error)
+    assert "begun with partitions = 2, but now it is 3" in str(error)
 
 
 def test_late_rows_are_dropped_and_counted(folders):

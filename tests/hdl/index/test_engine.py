@@ -104,8 +104,7 @@ def test_equality_and_distinct_keys(distinct, bucket_bits, probe_side, data):
 
 @pytest.mark.parametrize("bucket_bits", [1, pytest.param(6, marks=pytest.mark.long)])
 def test_nothing_is_relied_upon_that_is_written_while_it_is_read(monkeypatch, bucket_bits):
-    for module in ("index.head_bank", "index.match_queues", "index.probe_table",
-                   "memory.parity_column"):  # fmt: skip
+    for module in ("index.heads", "index.results", "index.probe_table", "memory.columns"):
         monkeypatch.setattr(f"hdl.{module}.KeyColumn", HostileColumn)
     generator = random.Random(bucket_bits)
     for comparator, matches in [("band", within), ("equality", equal)]:

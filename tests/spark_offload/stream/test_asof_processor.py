@@ -145,5 +145,5 @@ def test_a_checkpoint_of_another_question_is_refused():
     group.call(lambda groups: groups.rows_came(REGISTRY, iter(()), 0))
     assert json.loads(group.state.question.value[0]) == {"how": "one"}
     group.task = task(query, "other")
-    with pytest.raises(UsageError, match="begun with how = one, but now how is other"):
+    with pytest.raises(UsageError, match="begun with how = one, but now it is other"):
         group.call(lambda groups: groups.rows_came(REGISTRY, iter(()), 0))
