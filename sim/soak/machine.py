@@ -16,7 +16,7 @@ __all__ = ["Fault", "Feeding", "Machine", "Run"]
 QUIET = 300
 ROOM = 1 << 14
 #: Result words of a program, far more than any has; an accelerator that sends more has no end.
-MOST_WORDS = 1 << 22
+MOST_WORDS = 1 << 25
 #: Small calls between two leaps.
 SMALL = 25
 
