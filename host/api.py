@@ -111,11 +111,7 @@ def join(
     >>> pairs = join(trades, quotes, time="time", on="symbol", within="5s")
     """
     asked = _asked(Query, query, words)
-    sides = [
-        _rows(rows, column, bool(asked.sorted), side)
-        for rows, column, side in zip((left, right), asked.time, ("left", "right"), strict=True)
-    ]
-    return _joined(sides[0], sides[1], asked, device, reader=reader)
+    return _joined(*_sides(left, right, asked), asked, device, reader=reader)
 
 
 def overlap_join(
@@ -210,10 +206,7 @@ def asof_join(
     >>> priced = asof_join(trades, quotes, time="time", on="symbol", within="5s")
     """
     asked = _asked(AsofQuery, query, words)
-    tables = [
-        as_table(_rows(rows, column, asked.sorted, side))
-        for rows, column, side in zip((left, right), asked.time, ("left", "right"), strict=True)
-    ]
+    tables = [as_table(rows) for rows in _sides(left, right, asked)]
     with ExitStack() as held:
         if isinstance(device, str):
             device = held.enter_context(open_device(device))
@@ -302,10 +295,7 @@ def join_aggregate(
         If a word, an input or a column will not do.
     """
     asked = _asked(Query, query, words)
-    tables = [
-        as_table(_rows(rows, column, bool(asked.sorted), side))
-        for rows, column, side in zip((left, right), asked.time, ("left", "right"), strict=True)
-    ]
+    tables = [as_table(rows) for rows in _sides(left, right, asked)]
     with ExitStack() as held:
         return aggregate_matches(
             tables[0], tables[1], asked, aggregates, _opened(device, asked, held)
@@ -327,6 +317,13 @@ def _asked(kind: type[Asked], query: Asked | None, words: dict[str, Any]) -> Ask
             f"something else."
         )
     return query
+
+
+def _sides(left: Rows, right: Rows, asked: Query | AsofQuery) -> tuple[Input, Input]:
+    """Return the rows of both inputs of a query."""
+    of_left, of_right = asked.time
+    is_sorted = bool(asked.sorted)
+    return _rows(left, of_left, is_sorted, "left"), _rows(right, of_right, is_sorted, "right")
 
 
 def _rows(rows: Rows, time: str, is_sorted: bool, side: str) -> Input:

@@ -14,7 +14,8 @@ from host.query.queries import Term
 
 __all__ = ["TERMS", "trades"]
 
-#: Parts of a natural logarithm's unit, and the band of ratios up to 1.05, rounded inwards.
+#: Parts of a natural logarithm's unit, and the band of ratios up to 1.05. Logarithms are
+#: rounded to the unit, so a few pairs at the ends of the band are missing, and a few are too many.
 PARTS = 1_000
 REACH = int(PARTS * np.log(1.05))
 #: |log ND| within the reach, and opposite signs.

@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from host.columns.codes import numbered
 from host.columns.kinds import contiguous
 from host.devices import Device
 from host.devices.waiting import Conversation, Deadline, Work
+from host.engine.asof import places
 from host.engine.software import SoftwareEngine, Tuples
 from host.errors import AcceleratorLimitError, DeviceError, UsageError, WindowOverflowError
 from host.operators.aggregate import ROWS, AggregateStates, State
@@ -116,12 +117,12 @@ def passes_of(encoded: EncodedJoin, manifest: JoinAggregateManifest) -> list[Mat
         reach = min(int(window.lifespan), greatest)
         _require_bits(greatest + 2 * reach, manifest)
         now = left + np.uint64(reach)
-        return [MatchPass(right, _places(right, now), now, 2 * reach)]
+        return [MatchPass(right, places(right, now, after=True), now, 2 * reach)]
     size = min(int(window.size), len(left) + len(right) + 1)
     _require_bits(len(left) + len(right) + size, manifest)
     rows, others = np.arange(len(left)), np.arange(len(right))
-    earlier = np.searchsorted(right, left, side="left").astype(np.int64)
-    passed = np.searchsorted(left, right, side="right").astype(np.int64)  # left rows before each
+    earlier = places(right, left, after=False)
+    passed = places(left, right, after=True)  # left rows before each
     ahead = rows + size
     return [
         MatchPass(
@@ -137,11 +138,6 @@ def passes_of(encoded: EncodedJoin, manifest: JoinAggregateManifest) -> list[Mat
             size - 1,
         ),
     ]
-
-
-def _places(times: UInt64s, now: UInt64s, *, side: Literal["left", "right"] = "right") -> Int64s:
-    """Return how many times are at or before each of some others; from the left, before it."""
-    return np.searchsorted(times, now, side=side).astype(np.int64)
 
 
 def _require_bits(greatest: int, manifest: JoinAggregateManifest) -> None:
@@ -545,7 +541,7 @@ def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateSta
             fields.append((left, right))
             bounds.append(bound)
     times = [side.timestamp for side in sides]
-    earlier = _places(times[1], times[0], side="left"), _places(times[0], times[1], side="right")
+    earlier = places(times[1], times[0], after=False), places(times[0], times[1], after=True)
     tuples = [
         Tuples(
             [pair[at] for pair in fields],

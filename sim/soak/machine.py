@@ -15,7 +15,8 @@ __all__ = ["Fault", "Feeding", "Machine", "Run"]
 #: Cycles at the end in which nothing must come.
 QUIET = 300
 ROOM = 1 << 14
-#: Result words of a program, far more than any has; an accelerator that sends more has no end.
+#: Result words of a program, more than any has, even where each tuple of an overflowed window is
+#: paired with all that are stored; an accelerator that sends more has no end.
 MOST_WORDS = 1 << 25
 #: Small calls between two leaps.
 SMALL = 25
