@@ -155,14 +155,15 @@ def test_blocked_module_is_noticed(tmp_path):
     assert "json is blocked" in done.stderr
 
 
-def test_spark_is_imported_without_streams_and_with_few_modules():
+@pytest.mark.parametrize("module", ["spark_offload", "splitjoin.spark"])
+def test_spark_is_imported_without_streams_and_with_few_modules(module):
     """What only programs with streams need is loaded when it is asked for."""
-    program = "import sys, spark_offload; print(*sys.modules)"
+    program = f"import sys, {module}; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     ours = [name for name in done.stdout.split() if name.split(".")[0] in ("host", "spark_offload")]
     assert [name for name in ours if name.startswith("spark_offload.stream")] == []
     assert len(ours) <= 140
-    program = "from spark_offload import stream_metrics, MicroBatch; print(MicroBatch.__name__)"
+    program = f"from {module} import stream_metrics, MicroBatch; print(MicroBatch.__name__)"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

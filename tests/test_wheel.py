@@ -23,7 +23,7 @@ SETUPTOOLS = PROJECT["tool"]["setuptools"]
 PACKAGES = [pattern.removesuffix("*") for pattern in SETUPTOOLS["packages"]["find"]["include"]]
 REPORTS = sorted((ROOT / "docs" / "routing").glob("*.json"))
 #: Packages of which mypy checks every function: a program that uses them can rely on their types.
-TYPED = [package for package in PROJECT["tool"]["mypy"]["files"] if package != "splitjoin"]
+TYPED = PROJECT["tool"]["mypy"]["files"]
 
 
 def files_of_packages(root=ROOT):
@@ -115,7 +115,7 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel):
 def test_ten_lines_of_the_readme_run_from_any_folder_where_the_wheel_is_installed(
     installed, tmp_path
 ):
-    program = f"{block('python')}\nfrom spark_offload import explain\nprint(explain(pairs))\n"
+    program = f"{block('python')}\nfrom splitjoin.spark import explain\nprint(explain(pairs))\n"
     done = run(installed / "python", "-c", program, cwd=tmp_path, env=user(tmp_path))
     assert block("text") in done.stdout
     bundles = tmp_path / "cache" / "splitjoin" / "bundles"
@@ -143,4 +143,5 @@ def test_commands_run_from_any_folder_where_the_wheel_is_installed(installed, tm
     run(command, *["spark", "zip", "--output", "packages.zip"], **there)
     with zipfile.ZipFile(tmp_path / "packages.zip") as archive:
         held = {*archive.namelist()}
-    assert held == {p for p in files_of_packages() if p.startswith(("host/", "spark_offload/"))}
+    shipped = ("host/", "spark_offload/", "splitjoin/")
+    assert held == {path for path in files_of_packages() if path.startswith(shipped)}

@@ -8,7 +8,7 @@ A connection is an arrival and a departure at the same airport, 30 to 180 minute
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_offload import open_session, stream_join
+from splitjoin.spark import open_session, stream_join
 
 __all__ = ["AIRPORTS", "connections", "flights", "missed"]
 

@@ -12,7 +12,7 @@ import tempfile
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_offload import open_session, overlap_join, stream_join
+from splitjoin.spark import open_session, overlap_join, stream_join
 
 __all__ = ["MACHINES", "alarms", "readings", "repairs", "run", "unexplained"]
 

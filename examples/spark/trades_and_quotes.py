@@ -7,7 +7,7 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_offload import asof_join, open_session, stream_join
+from splitjoin.spark import asof_join, open_session, stream_join
 
 __all__ = ["SYMBOLS", "explained", "quotes", "slippage", "trades"]
 

@@ -279,7 +279,7 @@ def cluster_of(session: SparkSession, *, streaming: bool = False) -> Cluster:
 # old one, and nothing is shipped twice.
 
 MANIFEST = "manifest.json"
-PACKAGES = ("host", "spark_offload")
+PACKAGES = ("host", "spark_offload", "splitjoin")
 
 
 def ship_packages(cluster: Cluster) -> str:
@@ -295,7 +295,7 @@ def ship_packages(cluster: Cluster) -> str:
 
 
 def write_packages(path: Path) -> int:
-    """Write ``host`` and ``spark_offload`` as an archive for ``--py-files``; return its files."""
+    """Write :data:`PACKAGES` as an archive for ``--py-files``; return its number of files."""
     _, content = _packages()
     path.parent.mkdir(parents=True, exist_ok=True)
     _fill_archive(path, content)

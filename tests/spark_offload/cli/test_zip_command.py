@@ -10,14 +10,15 @@ import pytest
 from spark_offload.__main__ import main
 
 PROGRAM = """
-import host, spark_offload
+import host, splitjoin
+from splitjoin.spark import stream_join
 from pyspark.sql import SparkSession
 
-assert ".zip" in host.__file__ and ".zip" in spark_offload.__file__, host.__file__
+assert ".zip" in host.__file__ and ".zip" in splitjoin.__file__, host.__file__
 spark = SparkSession.builder.getOrCreate()
 left = spark.createDataFrame([(1, 5), (4, 7)], "t long, x long")
 right = spark.createDataFrame([(2, 6), (9, 7)], "t long, x long")
-pairs = spark_offload.stream_join(
+pairs = stream_join(
     left, right, band={("x", "x"): (-1, 1)}, time="t", within=3, device="software:"
 )
 print("pairs:", [tuple(row) for row in pairs.collect()])
@@ -32,6 +33,7 @@ def test_a_program_runs_from_the_archive_alone(tmp_path, capsys):
     names = zipfile.ZipFile(archive).namelist()
     assert "host/__init__.py" in names
     assert "host/devices/software.json" in names
+    assert {"splitjoin/spark.py", "splitjoin/py.typed"} <= {*names}
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     submit = Path(sys.executable).with_name("spark-submit")
