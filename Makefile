@@ -255,8 +255,9 @@ format: $(STAMP) ## Format the code, and repair what the rules can
 types: $(STAMP) ## Check the types of host and spark_offload
 	$(PY) -m mypy
 
-.PHONY: waves
-waves: $(STAMP) ## Draw the timing diagrams of the documents (docs/waves) again
+.PHONY: reference
+reference: $(STAMP) ## Write the generated pages and tables of the documents, and the diagrams, again
+	$(PY) -m tools.reference
 	$(PY) docs/waves/render.py
 
 # uv is not needed for anything else, so it lives beside the environment, not in it. Its lock holds

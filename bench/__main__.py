@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 import sys
 
+from hdl.installation import CommandParser
 from host.errors import JoinError
 
 from .epochs.commands import add_command as add_epochs
@@ -71,14 +72,15 @@ def figures(options):
 
 def parser(prog="python -m bench"):
     """Return the parser of the command line."""
-    top = argparse.ArgumentParser(prog=prog, description=__doc__.partition(": ")[2])
+    top = CommandParser(prog=prog, description=__doc__.partition(": ")[2])
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     add_experiments(commands)
     add_epochs(commands, say)
 
     command = commands.add_parser(
-        "calibrate", help="print how fast this machine is, beside the reference of timed figures"
-    )
+        "calibrate", help="print how fast this machine is, beside the reference of timed figures",
+        example="",
+    )  # fmt: skip
     command.set_defaults(run=calibrate)
 
     command = commands.add_parser(
@@ -87,14 +89,21 @@ def parser(prog="python -m bench"):
         "hardware counters say beside the cost model (host/protocol/cost_model.py). Rows that the "
         "file has are kept: begin anew with another file. All libraries take 10 minutes of CPU "
         "time.",
+        example="1",
     )  # fmt: skip
     command.add_argument("names", nargs="*", metavar="ACCELERATOR", help="default: all")
-    command.add_argument("--output", default="build/model/model.csv", metavar="FILE")
+    command.add_argument(
+        "--output", default="build/model/model.csv", metavar="FILE", help="default: %(default)s"
+    )
     command.set_defaults(run=model)
 
-    command = commands.add_parser("figures", help="measure; print a row per figure")
+    command = commands.add_parser(
+        "figures", help="measure; print a row per figure", example="scan.cycle_efficiency"
+    )
     command.add_argument("names", nargs="*", metavar="FIGURE", help="default: all")
-    command.add_argument("--output", default="build/bench/figures.json", metavar="FILE")
+    command.add_argument(
+        "--output", default="build/bench/figures.json", metavar="FILE", help="default: %(default)s"
+    )
     command.set_defaults(run=figures)
     return top
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m formal``: prove properties of components (make formal)."""
 
-import argparse
 import sys
 
 from hdl.fpga.tools import ToolError
-from hdl.installation import fpga_tools
+from hdl.installation import CommandParser, fpga_tools
 
-__all__ = ["main"]
+__all__ = ["main", "parser"]
 
 
 def prove(options):
@@ -40,11 +39,12 @@ def prove(options):
     return 0 if good else 1
 
 
-def main(arguments=None):
-    """Run the command line; return the exit code."""
-    command = argparse.ArgumentParser(
-        prog="python -m formal", description="Prove properties of components of hdl."
-    )
+def parser():
+    """Return the parser of the command line."""
+    command = CommandParser(
+        prog="python -m formal", description="Prove properties of components of hdl.",
+        example="stream-register merger-order",
+    )  # fmt: skip
     command.add_argument("names", nargs="*", metavar="NAME", help="proofs; all of them by default")
     command.add_argument(
         "--mutants", action="store_true", help="also change the components, and see each proof fail"
@@ -58,6 +58,12 @@ def main(arguments=None):
         "--document", metavar="FILE",
         help="keep their rows of the table there, once they have run with mutants and are good",
     )  # fmt: skip
+    return command
+
+
+def main(arguments=None):
+    """Run the command line; return the exit code."""
+    command = parser()
     try:
         return prove(command.parse_args(arguments))
     except ImportError as error:

@@ -12,6 +12,7 @@ from amaranth.hdl import UnusedElaboratable
 from .aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
 from .boards.commands import add_commands as add_boards
 from .fpga.commands import add_commands
+from .installation import CommandParser
 from .options import add_parameter_options, parameters_from
 from .packaging.commands import add_commands as add_packaging
 from .presets import PRESETS
@@ -64,13 +65,24 @@ def lint(options):
     return 1 if any(tops.values()) else 0
 
 
+def counted(number, noun):
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def timed(parameters):
+    """Return what is said of timestamps."""
+    bits = parameters.timestamp_bits
+    return f"timestamps of {bits} bits" if bits else "no timestamps"
+
+
 def summary(parameters):
     """Describe parameters in one line."""
+    cores = counted(parameters.cores, "core")
     if isinstance(parameters, AggregateParameters):
         return (
-            f"{parameters.cores} cores, operator {parameters.operator.name} for "
-            f"{parameters.keys} keys, {parameters.panes} panes, timestamp "
-            f"{parameters.timestamp_bits} bits"
+            f"{cores}, operator {parameters.operator.name} for {parameters.keys:,} keys, "
+            f"{counted(parameters.panes, 'pane')}, {timed(parameters)}"
             + f"; sends reductions: {parameters.operator.unsent} are left to who reads the results"
             * bool(parameters.operator.unsent)
         )
@@ -78,34 +90,38 @@ def summary(parameters):
         f"{key.name}:{key.bits}{'' if key.signed else ':unsigned'}" for key in parameters.keys
     )
     return (
-        f"{parameters.cores} cores x {parameters.sub_window} tuples, {parameters.lanes} lanes, "
-        f"{parameters.probes} probes, {parameters.comparator} on {keys}, "
-        f"timestamp {parameters.timestamp_bits} bits"
-        + f", aggregated values of {parameters.value_bits} bits"
-        * parameters.is_aggregated
+        f"{parameters.engine}, {cores} x {counted(parameters.sub_window, 'tuple')}, "
+        f"{counted(parameters.lanes, 'lane')}, {counted(parameters.probes, 'probe')}, "
+        f"{parameters.comparator} on {keys}, {timed(parameters)}"
+        + f", digests of {parameters.digest_bits} bits" * bool(parameters.digest_bits)
+        + f", aggregated values of {parameters.value_bits} bits" * parameters.is_aggregated
     )
 
 
 def parser(prog="python -m hdl"):
     """Return the parser of the command line."""
-    top = argparse.ArgumentParser(prog=prog, description=__doc__.partition(": ")[2])
+    top = CommandParser(prog=prog, description=__doc__.partition(": ")[2])
     commands = top.add_subparsers(metavar="COMMAND", required=True)
-    command = commands.add_parser("generate", help="write a bundle: Verilog and manifest")
-    add_parameter_options(command)
-    command.add_argument("--output", required=True, metavar="DIR", help="folder of the bundle")
-    command.add_argument(
+    command = commands.add_parser(
+        "generate", help="write a bundle: Verilog and manifest",
+        example="--preset tiny --shell axi --output build/tiny",
+    )  # fmt: skip
+    bundle = command.add_argument_group("bundle")
+    bundle.add_argument("--output", required=True, metavar="DIR", help="folder of the bundle")
+    bundle.add_argument(
         "--shell", action="append", choices=SHELLS, metavar="SHELL",
         help="also write a shell around the accelerator, with its registers as C header, SystemRDL "
         "and Markdown: axi (AXI4-Stream, AXI4-Lite; docs/axi.md)",
     )  # fmt: skip
     add_axi_options(command)
+    add_parameter_options(command)
     command.set_defaults(run=generate)
-    command = commands.add_parser("presets", help="list the named configurations")
+    command = commands.add_parser("presets", help="list the named configurations", example="")
     command.set_defaults(run=presets)
     command = commands.add_parser(
-        "lint", help="check the Verilog of a bundle or package with Verilator"
+        "lint", help="check the Verilog of a bundle or package with Verilator", example="build/tiny"
     )
-    command.add_argument("bundle", metavar="DIR")
+    command.add_argument("bundle", metavar="DIR", help="its folder")
     command.set_defaults(run=lint)
     add_packaging(commands)
     add_commands(commands)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the kit is installed: its version, and how its commands are called."""
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, HelpFormatter
 import importlib.metadata
 from pathlib import Path
 import tomllib
+from typing import Any
 
-__all__ = ["fpga_tools", "kit_version", "project_file", "sibling_command"]
+__all__ = ["CommandParser", "fpga_tools", "kit_version", "project_file", "sibling_command"]
 
 
 def project_file() -> Path | None:
@@ -44,3 +45,28 @@ def sibling_command(parser: ArgumentParser, words: str) -> str:
     """
     caller = parser.prog.split()[:-2]  # without the package and the subcommand of this one
     return " ".join([*caller, words])
+
+
+class _Help(HelpFormatter):
+    """Help in which an example keeps its lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("example:") else super()._fill_text(text, width, indent)
+
+
+class CommandParser(ArgumentParser):
+    """Parser of a command, whose help ends with an example that can be pasted into a shell.
+
+    Parameters
+    ----------
+    example : str, optional
+        Options and values of the example; a new line continues the command. Parsers of subcommands
+        have no example.
+    **options
+        As of :class:`argparse.ArgumentParser`.
+    """
+
+    def __init__(self, *, example: str | None = None, **options: Any) -> None:
+        lines = [] if example is None else f"%(prog)s {example}".rstrip().split("\n")
+        epilog = "\n".join(["example:", "  " + " \\\n      ".join(lines)]) if lines else None
+        super().__init__(epilog=epilog, formatter_class=_Help, **options)

@@ -11,45 +11,6 @@ from .windowed.description import load_operator
 
 __all__ = ["add_parameter_options", "parameters_from"]
 
-#: Options that have the name of a parameter and take an integer, with their help texts.
-NUMBERS = {
-    "cores": "join cores, any number",
-    "sub_window": "tuples of one side that a core can hold",
-    "lanes": "keys that a region reads each cycle",
-    "probes": "probes in a full group; a scan compares all of them with every key",
-    "digest_bits": "bits of a key that a pass compares; all of it where these agree",
-    "bucket_bits": "logarithm of the number of buckets of an index",
-    "timestamp_bits": "width of the timestamp; 0 leaves time-based windows out",
-    "fan_out": "children of a distribution tree node",
-    "fan_in": "ports of a merger",
-    "probe_bits": "width of a result's probe index",
-    "tuples_per_word": "1, or 2 for a tuple of each side in an input word, and two results in one",
-    "result_streams": "1, or 2 for results of R's and of S's probes on ports of their own",
-    "failure_cycles": "cycles without a sign of life after which a core has failed; 0: never",
-    "memory_width": "bits of a beat of the external memory; a row of keys fits into it",
-    "memory_burst": "beats of a whole burst to the external memory",
-    "memory_latency": "cycles of the external memory's latency that reads ahead hide",
-    "value_bits": "width of the value beside a key of S; each tuple of R leaves as one word, what"
-    " its matches are reduced to. 0, the default, sends pairs",
-    "tag_bits": "width of the numbers that results of a handshake join name tuples by",
-}
-
-#: Other options that have the name of a parameter.
-CHOICES = (
-    "architecture", "engine", "store", "comparator", "predicate", "rounds", "parity",
-    "clock_requests",
-)  # fmt: skip
-
-
-#: Options of an aggregate that have the name of a parameter and take an integer.
-AGGREGATE_NUMBERS = {
-    "key_capacity": "keys that an aggregate has room for; default: all that its operator can have",
-    "panes": "largest number of panes in a window of an aggregate; default: those of its operator",
-    "pane_bits": "width of an aggregate's sum over one pane; default: that of a window",
-}
-#: Options that joins and aggregates share, by their names.
-SHARED = ("cores", "timestamp_bits", "fan_out", "fan_in")
-
 
 def key_field(text):
     """Parse ``NAME:BITS[:signed|:unsigned]``."""
@@ -63,49 +24,122 @@ def key_field(text):
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def number(text):
+    """Return what ``argparse`` is told of an option that takes an integer."""
+    return {"type": int, "metavar": "N", "help": text}
+
+
+def flag(text):
+    """Return what ``argparse`` is told of an option without a value; None if it is not given."""
+    return {"action": "store_true", "default": None, "help": text}
+
+
+#: Where options of an aggregate are, which a join does not have.
+AGGREGATE = "aggregate over windows, in place of a join"
+#: Options by the names of their parameters, in groups: what ``argparse`` is told of them.
+OPTIONS = {
+    "accelerator": {
+        "preset": {
+            "metavar": "NAME",
+            "help": f"start from one of {', '.join([*PRESETS, *AGGREGATE_PRESETS])}",
+        },
+        "keys": {
+            "type": key_field,
+            "action": "append",
+            "metavar": "NAME:BITS[:unsigned]",
+            "help": "a compared field; give it once per field",
+        },
+        "cores": number("join cores, any number"),
+        "sub_window": number("tuples of one side that a core can hold"),
+        "timestamp_bits": number("width of the timestamp; 0 leaves time-based windows out"),
+        "comparator": {"choices": COMPARATORS, "help": "default: band"},
+        "predicate": {
+            "metavar": "MODULE:FUNCTION",
+            "help": "predicate(r, s) of comparator 'custom'",
+        },
+        "value_bits": number(
+            "width of the value beside a key of S; each tuple of R leaves as one word, what its "
+            "matches are reduced to. 0, the default, sends pairs"
+        ),
+    },
+    "engine": {
+        "engine": {"choices": ENGINES, "help": "default: scan"},
+        "lanes": number("keys that a region reads each cycle"),
+        "probes": number("probes in a full group; a scan compares all of them with every key"),
+        "digest_bits": number("bits of a key that a pass compares; all of it where these agree"),
+        "bucket_bits": number("logarithm of the number of buckets of an index"),
+    },
+    "input, trees and results": {
+        "tuples_per_word": number(
+            "1, or 2 for a tuple of each side in an input word, and two results in one"
+        ),
+        "result_streams": number(
+            "1, or 2 for results of R's and of S's probes on ports of their own"
+        ),
+        "fan_out": number("children of a distribution tree node"),
+        "fan_in": number("ports of a merger"),
+        "probe_bits": number("width of a result's probe index"),
+        "rounds": flag("let a scan send the results of a probe in the order of its stored tuples"),
+    },
+    "windows in external memory": {
+        "store": {
+            "choices": STORES,
+            "help": "where a scan has its windows; external: in a memory behind AXI4 ports. "
+            "Default: chip",
+        },
+        "memory_width": number("bits of a beat of the memory; a row of keys fits into it"),
+        "memory_burst": number("beats of a whole burst to the memory"),
+        "memory_latency": number("cycles of the memory's latency that reads ahead hide"),
+    },
+    "failing and idle cores": {
+        "failure_cycles": number(
+            "cycles without a sign of life after which a core has failed; 0: never"
+        ),
+        "parity": flag(
+            "check parity bits in the memories of stored tuples; a core that reads a flipped bit "
+            "has failed"
+        ),
+        "clock_requests": flag("ports that tell of each core whether its clock may be stopped"),
+    },
+    "handshake joins, which SplitJoin is measured beside": {
+        "architecture": {"choices": ARCHITECTURES, "help": "default: splitjoin"},
+        "tag_bits": number("width of the numbers that results name tuples by"),
+    },
+    AGGREGATE: {
+        "operator": {
+            "metavar": "MODULE:NAME",
+            "help": "the windowed aggregate to generate an accelerator for",
+        },
+        "key_capacity": number("keys that there is room for; default: all of the operator's"),
+        "panes": number("largest number of panes in a window; default: those of the operator"),
+        "pane_bits": number("width of a sum over one pane; default: that of a window"),
+    },
+}
+#: Names of options that are not those of their parameters.
+FLAGS = {"keys": "--key"}
+#: Parameters of a join, and of an aggregate, that an option sets.
+JOIN = [
+    name
+    for title, options in OPTIONS.items()
+    for name in options
+    if title != AGGREGATE and name != "preset"
+]
+AGGREGATE_NUMBERS = [name for name in OPTIONS[AGGREGATE] if name != "operator"]
+#: Options that joins and aggregates share, by their names.
+SHARED = ("cores", "timestamp_bits", "fan_out", "fan_in")
+
+
+def option_of(name):
+    """Return the option of a parameter."""
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+
+
 def add_parameter_options(parser):
-    """Add the options that :func:`parameters_from` reads to an ``argparse`` parser."""
-    group = parser.add_argument_group("accelerator")
-    names = ", ".join([*PRESETS, *AGGREGATE_PRESETS])
-    group.add_argument("--preset", metavar="NAME", help=f"start from one of {names}")
-    group.add_argument(
-        "--operator",
-        metavar="MODULE:NAME",
-        help="a windowed aggregate to generate an accelerator for, in place of a join",
-    )
-    for name, text in NUMBERS.items():
-        option = f"--{name.replace('_', '-')}"
-        group.add_argument(option, type=int, metavar="N", dest=name, help=text)
-    group.add_argument(
-        "--key", type=key_field, action="append", dest="keys", metavar="NAME:BITS[:unsigned]",
-        help="a compared field; give it once per field",
-    )  # fmt: skip
-    group.add_argument("--engine", choices=ENGINES, help="default: scan")
-    group.add_argument(
-        "--store", choices=STORES,
-        help="where a scan has its windows; external: in a memory behind AXI4 ports. Default: chip",
-    )  # fmt: skip
-    group.add_argument("--architecture", choices=ARCHITECTURES, help="default: splitjoin")
-    group.add_argument("--comparator", choices=COMPARATORS, help="default: band")
-    group.add_argument(
-        "--rounds", action="store_true", default=None,
-        help="let a scan send the results of a probe in the order of its stored tuples",
-    )  # fmt: skip
-    group.add_argument(
-        "--parity", action="store_true", default=None,
-        help="check parity bits in the memories of stored tuples; a core that reads a flipped bit"
-        " has failed",
-    )  # fmt: skip
-    group.add_argument(
-        "--clock-requests", action="store_true", default=None,
-        help="ports that tell of each core whether its clock may be stopped",
-    )  # fmt: skip
-    group.add_argument(
-        "--predicate", metavar="MODULE:FUNCTION", help="predicate(r, s) of comparator 'custom'"
-    )
-    for name, text in AGGREGATE_NUMBERS.items():
-        option = f"--{name.replace('_', '-')}"
-        group.add_argument(option, type=int, metavar="N", dest=name, help=text)
+    """Add the options that :func:`parameters_from` reads to an ``argparse`` parser, in groups."""
+    for title, options in OPTIONS.items():
+        group = parser.add_argument_group(title)
+        for name, told in options.items():
+            group.add_argument(option_of(name), dest=name, **told)
 
 
 def parameters_from(options, *, aggregates=False):
@@ -136,8 +170,7 @@ def parameters_from(options, *, aggregates=False):
         raise ValueError(f"Preset must be one of {names}, not {options.preset!r}")
     refuse(options, AGGREGATE_NUMBERS, "a join", "an aggregate: give --operator or its preset")
     base = PRESETS[options.preset] if options.preset else JoinParameters()
-    names = [*NUMBERS, *CHOICES]
-    changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    changes = {name: value for name in JOIN if (value := getattr(options, name)) is not None}
     if options.keys:
         changes["keys"] = tuple(options.keys)
     if options.predicate is not None:
@@ -153,15 +186,14 @@ def parameters_from(options, *, aggregates=False):
 
 def refuse(options, names, what, whose):
     """Raise :exc:`ValueError` if an option of the other kind of accelerator is given."""
-    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
+    given = [option_of(name) for name in names if getattr(options, name) is not None]
     if given:
         raise ValueError(f"The options describe {what}, but {', '.join(given)} is of {whose}")
 
 
 def aggregate_parameters_from(options):
     """Return the :class:`AggregateParameters` that parsed ``options`` describe."""
-    joins = [name for name in (*NUMBERS, *CHOICES, "keys") if name not in SHARED]
-    refuse(options, joins, "an aggregate", "a join")
+    refuse(options, [name for name in JOIN if name not in SHARED], "an aggregate", "a join")
     names = {name: name for name in (*SHARED, *AGGREGATE_NUMBERS)} | {"key_capacity": "keys"}
     changes = {
         name: getattr(options, option)

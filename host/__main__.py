@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m host`: look after the host side: tools, devices, joins of files."""
 
-import argparse
 from collections.abc import Sequence
 from importlib import import_module
 import sys
 
 from host.cli.command import OutputFile, ending
+from host.installation import CommandParser
 
 __all__ = ["COMMANDS", "main", "parser"]
 
@@ -14,11 +14,9 @@ __all__ = ["COMMANDS", "main", "parser"]
 COMMANDS = ("doctor", "join", "asof", "aggregate", "devices", "selftest", "types")
 
 
-def parser(
-    prog: str = "python -m host", commands: Sequence[str] = COMMANDS
-) -> argparse.ArgumentParser:
+def parser(prog: str = "python -m host", commands: Sequence[str] = COMMANDS) -> CommandParser:
     """Return the parser of the command line; what other commands need is not loaded."""
-    result = argparse.ArgumentParser(prog=prog, description=__doc__)
+    result = CommandParser(prog=prog, description=(__doc__ or "").partition(": ")[2])
     parsers = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in commands:
         import_module(f"host.cli.{name}").add_parser(parsers)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the kit runs from, how its commands are called, and what default devices are made from."""
 
+from argparse import ArgumentParser, HelpFormatter
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "PRESETS",
+    "CommandParser",
     "command",
     "find_checkout",
     "how_to_get",
@@ -47,6 +50,31 @@ def how_to_get(extra: str, target: str) -> str:
     if find_checkout() is None:
         return f"pip install 'splitjoin-kit[{extra}]'"
     return f"make {target}"
+
+
+class _Help(HelpFormatter):
+    """Help in which an example keeps its lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith("example:") else super()._fill_text(text, width, indent)
+
+
+class CommandParser(ArgumentParser):
+    """Parser of a command, whose help ends with an example that can be pasted into a shell.
+
+    Parameters
+    ----------
+    example : str, optional
+        Options and values of the example; a new line continues the command. Parsers of subcommands
+        have no example.
+    **options
+        As of :class:`argparse.ArgumentParser`.
+    """
+
+    def __init__(self, *, example: str | None = None, **options: Any) -> None:
+        lines = [] if example is None else f"%(prog)s {example}".rstrip().split("\n")
+        epilog = "\n".join(["example:", "  " + " \\\n      ".join(lines)]) if lines else None
+        super().__init__(epilog=epilog, formatter_class=_Help, **options)
 
 
 # The configurations that the default devices are built from.

@@ -8,6 +8,7 @@ import shlex
 import sys
 
 from hdl.fpga.reports import ONE_IN, describe
+from hdl.installation import CommandParser
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
 from host.devices.bundles import library_folder, prepare_folder
@@ -106,7 +107,7 @@ def soak(options):
 
 def parser(prog="python -m sim"):
     """Return the parser of the command line."""
-    top = argparse.ArgumentParser(prog=prog, description=__doc__.partition(": ")[2])
+    top = CommandParser(prog=prog, description=__doc__.partition(": ")[2])
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     command = commands.add_parser(
@@ -115,32 +116,39 @@ def parser(prog="python -m sim"):
         description="Build the simulator library of a bundle, or replace a damaged one. "
         "Libraries are kept in $SPLITJOIN_CACHE/libraries; by default, in build/libraries of a "
         "checkout that can be written, else in the user's cache folder.",
+        example="--preset demo-index --sub-window 262144 --output build/bundles/large",
     )
     command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of a bundle")
-    command.add_argument("--output", metavar="DIR", help="generate the bundle there first")
-    command.add_argument(
+    library = command.add_argument_group("library")
+    library.add_argument("--output", metavar="DIR", help="generate the bundle there first")
+    library.add_argument(
         "--plain", action="store_true", help="compile its Verilog unchanged, for a slower library"
     )
     add_parameter_options(command)
     command.set_defaults(run=build)
 
-    command = commands.add_parser("bench", help="run the cocotb benches under Verilator, AXI too")
+    command = commands.add_parser(
+        "bench", help="run the cocotb benches under Verilator, AXI too", example="--preset tiny"
+    )
+    run = command.add_argument_group("run")
+    run.add_argument("--waves", action="store_true", help="keep waves (also WAVES=1)")
+    run.add_argument("--seed", type=int, metavar="N", help="seed of tuples and stalls")
+    run.add_argument("--tuples", type=int, default=400, metavar="N", help="tuples per scenario")
     add_parameter_options(command)
-    command.add_argument("--waves", action="store_true", help="keep waves (also WAVES=1)")
-    command.add_argument("--seed", type=int, metavar="N", help="seed of tuples and stalls")
-    command.add_argument("--tuples", type=int, default=400, metavar="N", help="tuples per scenario")
     command.set_defaults(run=bench)
 
     command = commands.add_parser(
-        "saturate", help="count cycles, pairs, results under load, for the routing reports"
-    )
-    add_parameter_options(command)
-    command.add_argument(
+        "saturate", help="count cycles, pairs, results under load, for the routing reports",
+        example="--preset tiny",
+    )  # fmt: skip
+    load = command.add_argument_group("load")
+    load.add_argument(
         "--one-in", type=int, action="append", metavar="N",
         help=f"let one pair in N match; several times: a run for each; default: {ONE_IN}",
     )  # fmt: skip
-    command.add_argument("--window", type=int, metavar="N", help="tuples per side; default: all")
-    command.add_argument("--output", metavar="FILE", help="default: build/saturated/PRESET.json")
+    load.add_argument("--window", type=int, metavar="N", help="tuples per side; default: all")
+    load.add_argument("--output", metavar="FILE", help="default: build/saturated/PRESET.json")
+    add_parameter_options(command)
     command.set_defaults(run=saturate)
 
     add_board(commands, say)
@@ -150,6 +158,7 @@ def parser(prog="python -m sim"):
         "soak", help="run random programs on random accelerators, and compare with a model",
         description="Run random programs of input words on random accelerators, and compare what "
         "comes out with a model that is written from docs/architecture.md alone.",
+        example="--minutes 1 --seed 1",
     )  # fmt: skip
     command.add_argument("--minutes", type=float, default=5, metavar="N", help="default: 5")
     command.add_argument("--seed", type=int, metavar="S", help="default: a new one")

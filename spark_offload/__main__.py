@@ -9,6 +9,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from host.cli.command import INTERRUPTED, OutputFile, ending
+from host.installation import CommandParser
 from spark_offload.cli import demo, join, zip
 from spark_offload.cluster.session import kept_java_log, quick_interrupts, stop_session
 from spark_offload.errors import kit_errors
@@ -22,7 +23,7 @@ COMMAND = "python -m spark_offload"
 MOVED = {"bench": "bands", "bench-matches": "matches", "bench-stream": "streams"}
 
 
-def parser(*, of_files: bool = False, prog: str = COMMAND) -> argparse.ArgumentParser:
+def parser(*, of_files: bool = False, prog: str = COMMAND) -> CommandParser:
     """Return the parser of the command line.
 
     Parameters
@@ -32,7 +33,7 @@ def parser(*, of_files: bool = False, prog: str = COMMAND) -> argparse.ArgumentP
     prog : str
         How the command is called, for its usage.
     """
-    result = argparse.ArgumentParser(prog=prog, description=__doc__)
+    result = CommandParser(prog=prog, description=(__doc__ or "").partition(": ")[2])
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     join.add_parser(commands)
     demo.add_parser(commands, of_files=of_files)

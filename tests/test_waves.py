@@ -50,7 +50,7 @@ def test_the_drawings_are_those_of_the_sources():
     drawn = runpy.run_path(str(WAVES / "render.py"))["rendered"]()
     assert len(drawn) == len(SOURCES) > 0
     stale = [path.name for path, text in drawn.items() if path.read_text("utf-8") != text]
-    assert not stale, "draw them again: make waves"
+    assert not stale, "draw them again: make reference"
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)

@@ -77,6 +77,7 @@ def add_command(commands, report):
         description="Run joins on simulated accelerators with an epoch every so many tuples, count "
         "the cycles in which their input waits, and compare every pair with the reference join. "
         f"A stretch that was simulated before is not simulated again ({FOLDER}).",
+        example="--tuples 1000000",
     )  # fmt: skip
     command.add_argument(
         "--tuples", type=int, default=10_000_000, metavar="N", help="default: 10,000,000"

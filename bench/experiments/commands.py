@@ -119,6 +119,7 @@ def add_command(commands):
         "experiments", help="measure and draw the figures of the paper's evaluation",
         description="Measure the figures of the paper's section 6 on simulated hardware, and draw "
         "them. Points that were measured before on the same circuit are not measured again.",
+        example="--figure 12 --quick",
     )  # fmt: skip
     command.add_argument("--quick", action="store_true", help="up to 8 cores and fewer series")
     command.add_argument(

@@ -27,6 +27,7 @@ from bench.spark.race import (
 )
 from host import UsageError
 from host.devices.bundles import SIMULATED
+from host.installation import CommandParser
 from host.query.queries import Bands
 from spark_offload.api.aggregates import plan_aggregate
 from spark_offload.api.joins import plan_join
@@ -125,7 +126,7 @@ OUTPUT = Path("build") / "bench" / "spark.json"
 ACCELERATOR, EXPERT, AS_WRITTEN = "accelerator", "Spark, by an expert", "Spark, as written"
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``bands``."""
     parser = subparsers.add_parser(
         "bands",
@@ -137,23 +138,27 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "first two in turn; the answers are compared. Before that, the join of columns of 64 bits "
         "is planned alone, once with a cold session and then with a warm one; after it, aggregates "
         "over sliding and tumbling windows take turns with Spark's own.",
+        example="--tuples 20000 --window 2000 --turns 3 --without-own",
     )
-    parser.add_argument("--tuples", type=int, default=200_000, metavar="N", help="of each stream")
-    parser.add_argument("--window", type=int, default=20_000, metavar="ROWS", help="of each window")
-    parser.add_argument(
+    group = parser.add_argument_group("measurement")
+    group.add_argument("--tuples", type=int, default=200_000, metavar="N", help="of each stream")
+    group.add_argument("--window", type=int, default=20_000, metavar="ROWS", help="of each window")
+    group.add_argument(
         "--deviation",
         type=float,
         metavar="SD",
         help="fields in one cluster, normal with this standard deviation, instead of uniform ones; "
         "the expert then cuts time into cells too",
     )
-    parser.add_argument("--device", default=SIMULATED, metavar="URI", help="default: %(default)s")
-    parser.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
-    parser.add_argument("--turns", type=int, default=10, metavar="N", help="of the first two")
-    parser.add_argument(
+    group.add_argument("--device", default=SIMULATED, metavar="URI", help="default: %(default)s")
+    group.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
+    group.add_argument("--turns", type=int, default=10, metavar="N", help="of the first two")
+    group.add_argument(
         "--without-own", action="store_true", help="leave out the join that takes minutes"
     )
-    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
+    group.add_argument(
+        "--output", type=Path, default=OUTPUT, metavar="FILE", help="default: %(default)s"
+    )
     parser.set_defaults(run=main)
 
 

@@ -28,6 +28,7 @@ from bench.spark.race import (
 )
 from host import UsageError
 from host.devices.bundles import default_bundle
+from host.installation import CommandParser
 from spark_offload.api.aggregates import plan_join_aggregate
 from spark_offload.cluster.session import open_session
 from spark_offload.measures import JoinMetrics
@@ -179,7 +180,7 @@ VALUE_BITS = 32
 """Bits of the values of the device that is built by default."""
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``matches``."""
     defaults = MatchesBenchmark()
     parser = subparsers.add_parser(
@@ -190,29 +191,33 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "accelerator that sends pairs, which Spark reduces; and by the join and groupBy that an "
         "expert of Spark writes by hand. The answers are compared. The hardware counts the words "
         "that leave a device, and its cycles.",
+        example="--rows 20000 --turns 3",
     )
+    group = parser.add_argument_group("measurement")
     for name, kind, text in (
         ("rows", int, "of each stream"),
         ("window", int, "right rows that a left row meets, an even number"),
         ("matches", float, "matches of a left row, on average"),
         ("columns", int, "columns that are aggregated"),
     ):
-        parser.add_argument(
+        group.add_argument(
             f"--{name}",
             type=kind,
             default=getattr(defaults, name),
             metavar="N",
             help=f"{text}; default: %(default)s",
         )
-    parser.add_argument(
+    group.add_argument(
         "--device", metavar="URI", help="a join aggregate; default: demo with --value-bits 32"
     )
-    parser.add_argument(
+    group.add_argument(
         "--pairs-device", metavar="URI", help="default: the simulated accelerator for the question"
     )
-    parser.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
-    parser.add_argument("--turns", type=int, default=5, metavar="N", help="default: %(default)s")
-    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
+    group.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
+    group.add_argument("--turns", type=int, default=5, metavar="N", help="default: %(default)s")
+    group.add_argument(
+        "--output", type=Path, default=OUTPUT, metavar="FILE", help="default: %(default)s"
+    )
     parser.set_defaults(run=main)
 
 

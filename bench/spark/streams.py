@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from host import FailureError, UsageError
+from host.installation import CommandParser
 from spark_offload.api.joins import stream_join
 from spark_offload.cluster.session import open_session
 from spark_offload.errors import task_error
@@ -189,7 +190,7 @@ OUTPUT = Path("build") / "bench" / "spark-stream.json"
 """Where the figures go by default."""
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``streams``."""
     defaults = CASES["small"]
     parser = subparsers.add_parser(
@@ -199,8 +200,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "a second: once with a state about as large as a micro-batch, and once with a state ten "
         "times as large. Rows of both sides of one file each are a micro-batch. With any of "
         "--rows, --batches, --keys and --window, one join of these numbers is measured instead.",
+        example="--state small",
     )
-    parser.add_argument(
+    group = parser.add_argument_group("measurement")
+    group.add_argument(
         "--state", choices=[*CASES, "both"], default="both", help="default: %(default)s"
     )
     for name, text in (
@@ -209,30 +212,32 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         ("keys", "different keys"),
         ("window", "rows of a side in the window"),
     ):
-        parser.add_argument(
+        group.add_argument(
             f"--{name}",
             type=int,
             metavar="N",
             help=f"{text}; {getattr(defaults, name)} if another of these four is given",
         )
-    parser.add_argument(
+    group.add_argument(
         "--warm-up",
         type=int,
         metavar="N",
         help="first micro-batches that are not measured; default: until the window is full, and "
         f"two more, but at least {WARM_UP}",
     )
-    parser.add_argument(
+    group.add_argument(
         "--device", default="software:", help="device to join on; default: %(default)s"
     )
-    parser.add_argument(
+    group.add_argument(
         "--groups",
         type=int,
         metavar="N",
         help="groups of rows, and partitions of the state; default: one for each core of Spark",
     )
-    parser.add_argument("--master", default="local[*]", help="Spark master; default: %(default)s")
-    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
+    group.add_argument("--master", default="local[*]", help="Spark master; default: %(default)s")
+    group.add_argument(
+        "--output", type=Path, default=OUTPUT, metavar="FILE", help="default: %(default)s"
+    )
     parser.set_defaults(run=main)
 
 

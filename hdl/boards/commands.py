@@ -59,14 +59,19 @@ def bitstream(options):
 
 def add_commands(commands):
     """Add the commands to a parser's subparsers."""
-    command = commands.add_parser("boards", help="list the boards, and the preset of each")
+    command = commands.add_parser(
+        "boards", help="list the boards, and the preset of each", example=""
+    )
     command.set_defaults(run=boards)
-    command = commands.add_parser("bitstream", help="make the bitstream of a board")
-    command.add_argument("--board", required=True, metavar="NAME", help=f"{', '.join(BOARDS)}")
-    command.add_argument("--output", metavar="DIR", help="default: build/bitstreams/BOARD-PRESET")
-    command.add_argument("--seed", type=int, default=1, help="of nextpnr")
-    command.add_argument("--mac", help="address of a board in Ethernet; boards need different ones")
-    command.add_argument("--ip", help="IPv4 address of a board with Ethernet")
-    command.add_argument("--port", type=int, help="UDP port of a board with Ethernet")
+    command = commands.add_parser(
+        "bitstream", help="make the bitstream of a board", example="--board ulx3s-12f"
+    )
+    group = command.add_argument_group("board")
+    group.add_argument("--board", required=True, metavar="NAME", help=f"{', '.join(BOARDS)}")
+    group.add_argument("--output", metavar="DIR", help="default: build/bitstreams/BOARD-PRESET")
+    group.add_argument("--seed", type=int, default=1, help="of nextpnr")
+    group.add_argument("--mac", help="address of a board in Ethernet; boards need different ones")
+    group.add_argument("--ip", help="IPv4 address of a board with Ethernet")
+    group.add_argument("--port", type=int, help="UDP port of a board with Ethernet")
     add_parameter_options(command)
     command.set_defaults(run=bitstream)

@@ -153,27 +153,27 @@ def reports(options):
 
 
 def add_device_options(command):
-    """Add the options that all commands share; return their group."""
-    add_parameter_options(command)
+    """Add the options that all commands share; return the group of those about the device."""
     group = command.add_argument_group("device")
     group.add_argument(
         "--device", default=DEVICE, metavar="NAME",
         help=f"one of {', '.join(DEVICES)}; default: {DEVICE}",
     )  # fmt: skip
+    add_parameter_options(command)
     return group
 
 
-def add_inputs_option(command):
+def add_inputs_option(group):
     """Add the option for the merge in front of the accelerator."""
-    command.add_argument(
+    group.add_argument(
         "--inputs", type=int, default=1, metavar="N",
         help="put the merge of so many inputs in front of the accelerator (docs/scalegate.md)",
     )  # fmt: skip
 
 
-def add_output_option(command):
+def add_output_option(group):
     """Add the option for the folder of the reports."""
-    command.add_argument(
+    group.add_argument(
         "--output", default="docs/routing", metavar="DIR", help="default: docs/routing"
     )
 
@@ -182,8 +182,10 @@ def add_commands(commands):
     """Add the commands to the subparsers ``commands``."""
     command = commands.add_parser(
         "cost", help="LUTs, registers and block RAMs by component",
-        description=f"With --device {', '.join(LARGE_DEVICES)}: an estimate of how many cores fit, "
+        description="Synthesize an accelerator, and count what each of its components takes. "
+        f"With --device {', '.join(LARGE_DEVICES)}: an estimate of how many cores fit, "
         "from Yosys' cells; nothing is placed or routed.",
+        example="--preset tiny",
     )  # fmt: skip
     group = add_device_options(command)
     group.add_argument(
@@ -194,50 +196,57 @@ def add_commands(commands):
         "--usable", type=float, default=0.7, metavar="SHARE",
         help="share of each resource that an estimate fills; default: 0.7",
     )  # fmt: skip
-    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    group.add_argument("--json", action="store_true", help="print JSON instead of a table")
     command.set_defaults(run=cost)
 
-    command = commands.add_parser("depth", help="LUTs between registers, deepest paths first")
-    add_device_options(command)
-    add_inputs_option(command)
-    command.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    command.add_argument("--rows", type=int, default=25, metavar="N", help="default: 25")
+    command = commands.add_parser(
+        "depth", help="LUTs between registers, deepest paths first", example="--preset tiny"
+    )
+    group = add_device_options(command)
+    add_inputs_option(group)
+    group.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    group.add_argument("--rows", type=int, default=25, metavar="N", help="default: 25")
     command.set_defaults(run=depth)
 
-    command = commands.add_parser("route", help="place and route; report clock and utilization")
+    command = commands.add_parser(
+        "route", help="place and route; report clock and utilization",
+        example="--preset tiny --frequency 100 --output build/routing",
+    )  # fmt: skip
     group = add_device_options(command)
     group.add_argument("--speed", type=int, choices=SPEEDS, default=8, help="grade; default: 8")
     group.add_argument(
         "--frequency", type=float, default=200.0, metavar="MHZ", help="to aim at; default: 200"
     )
-    command.add_argument("--seed", type=int, default=1, metavar="N", help="of nextpnr; default: 1")
-    command.add_argument(
+    add_inputs_option(group)
+    run = command.add_argument_group("run")
+    run.add_argument("--seed", type=int, default=1, metavar="N", help="of nextpnr; default: 1")
+    run.add_argument(
         "--seeds", type=int, default=1, metavar="N",
         help="route with so many seeds, from --seed on; the slowest counts",
     )  # fmt: skip
-    command.add_argument(
+    run.add_argument(
         "--jobs", type=int, default=1, metavar="N",
         help="seeds to route at the same time, 1 to 3 GB each; default: 1",
     )  # fmt: skip
-    add_inputs_option(command)
-    command.add_argument(
+    run.add_argument(
+        "--deadline", type=float, default=120.0, metavar="MINUTES",
+        help="for one run of nextpnr; default: 120",
+    )  # fmt: skip
+    report = command.add_argument_group("report")
+    add_output_option(report)
+    report.add_argument(
         "--add", action="store_true",
         help="add the seeds to the report that is there, if it is of the same design",
     )  # fmt: skip
-    command.add_argument(
+    report.add_argument(
         "--measured", metavar="FILE",
         help=f"what `{sibling_command(command, 'sim saturate')}` counted of the same parameters; "
         "without it, the report has no rates",
     )  # fmt: skip
-    command.add_argument(
-        "--deadline", type=float, default=120.0, metavar="MINUTES",
-        help="for one run of nextpnr; default: 120",
-    )  # fmt: skip
-    add_output_option(command)
     command.set_defaults(run=route)
 
     command = commands.add_parser(
-        "reports", help="list the routing reports, mark those of an earlier design"
+        "reports", help="list the routing reports, mark those of an earlier design", example=""
     )
     command.add_argument(
         "--measured", action="append", default=[], metavar="FILE",

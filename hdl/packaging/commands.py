@@ -29,20 +29,22 @@ def package(options):
 def add_commands(commands):
     """Add the command to a parser's subparsers."""
     command = commands.add_parser(
-        "package", help="write one Verilog file for another design, with headers and a test bench"
-    )
-    add_parameter_options(command)
-    command.add_argument("--output", required=True, metavar="DIR", help="folder of the package")
-    command.add_argument(
+        "package", help="write one Verilog file for another design, with headers and a test bench",
+        example="--preset tiny --shell axi --module-prefix trades_ --output build/trades",
+    )  # fmt: skip
+    group = command.add_argument_group("package")
+    group.add_argument("--output", required=True, metavar="DIR", help="folder of the package")
+    group.add_argument(
         "--shell", choices=SHELLS, help="shell around the accelerator; default: none, bare streams"
     )
-    add_axi_options(command)
-    command.add_argument(
+    group.add_argument(
         "--module-prefix", default=DEFAULT_PREFIX, metavar="PREFIX",
         help=f"what the names of all modules and files begin with; default: {DEFAULT_PREFIX}",
     )  # fmt: skip
-    command.add_argument(
+    group.add_argument(
         "--no-bench", action="store_false", dest="bench",
         help="no test bench; a predicate of your own, or an aggregate, has none",
     )  # fmt: skip
+    add_axi_options(command)
+    add_parameter_options(command)
     command.set_defaults(run=package)

@@ -110,20 +110,21 @@ FIELDS = {
 
 def add_axi_options(command):
     """Add the options to the parser of a command."""
-    command.add_argument(
+    group = command.add_argument_group("AXI shell")
+    group.add_argument(
         "--axi-inputs", type=int, metavar="N",
         help="inputs of the AXI shell: 1, 2 for R and S by themselves, or up to 64 for several "
         "sources of a side, or of an aggregate's tuples; all are merged by timestamp",
     )  # fmt: skip
-    command.add_argument(
+    group.add_argument(
         "--axi-r-inputs", type=int, metavar="N",
         help="how many of the inputs of a join are R's; default: half of them, rounded down",
     )  # fmt: skip
-    command.add_argument(
+    group.add_argument(
         "--bus-clock", choices=BUS_CLOCKS,
         help="whether the registers of the AXI shell have a clock of their own",
     )  # fmt: skip
-    command.add_argument(
+    group.add_argument(
         "--names", choices=PIN_NAMES, help="names of the AXI shell's pins; vitis: of an RTL kernel"
     )
 

@@ -22,6 +22,7 @@ from host.cli.command import Status
 from host.errors import FailureError, UsageError
 from host.files.reading import files_of, format_of, input_format, partition_of, require_text
 from host.files.writing import require_outputs, write_table
+from host.installation import CommandParser
 from host.operators.device_aggregate import Aggregate
 from host.operators.verification import compare_with_reference
 from host.pipeline import Pipeline
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``aggregate`` to the command line of ``python -m host``."""
     parser = subparsers.add_parser(
         "aggregate",
@@ -43,6 +44,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "groupBy(window(...)) does. The result has the boundaries of the window, the keys and the "
         "aggregates, in the order of windows and keys. It is computed on the host, or with "
         "--device on an accelerator, with the same answer.",
+        example="--input trades.csv --time time --window 1h --on symbol\n"
+        "--aggregate n=count --aggregate highest=max:price --output hourly.csv",
     )
     files = parser.add_argument_group("files", FILES)
     files.add_argument("--input", required=True, metavar="FILE", help=f"the table: {INPUT}")
@@ -50,6 +53,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--output", required=True, metavar="FILE",
         help="where the result goes: not the input; the file appears whole or not at all",
     )  # fmt: skip
+    add_csv_options(files)
     query = parser.add_argument_group("query")
     query.add_argument("--time", required=True, metavar="COLUMN", help="the column of time")
     query.add_argument(
@@ -82,7 +86,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )  # fmt: skip
     run.add_argument("--verify", action="store_true", help="compare with the reference operator")
     run.add_argument("--explain", action="store_true", help="say what is computed, and how")
-    add_csv_options(parser)
     add_other_words(parser)
     parser.set_defaults(run=main)
 

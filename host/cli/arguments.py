@@ -162,11 +162,12 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         "--output", required=True, metavar="FILE",
         help="where the result goes: not one of the inputs; the file appears whole or not at all",
     )  # fmt: skip
+    add_csv_options(files)
 
 
-def add_csv_options(parser: argparse.ArgumentParser) -> None:
+def add_csv_options(files: "argparse._ArgumentGroup") -> None:
     """Add the option that says how CSV files are written; :func:`csv_options_of` reads it."""
-    parser.add_argument(
+    files.add_argument(
         "--csv-option", action="append", default=[], metavar="NAME=VALUE",
         help="how the CSV files are written: delimiter, quote, escape, decimal, encoding, skip "
         "(lines before the header), null (cells that are missing values) or text (a column of "

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from host.cli.arguments import (
     add_column_options,
-    add_csv_options,
     add_file_arguments,
     add_other_words,
     column_pair,
@@ -24,7 +23,7 @@ from host.cli.command import Status, add_wait, open_for_command, wait_of
 from host.errors import FailureError
 from host.files.reading import format_of, require_text
 from host.files.writing import require_outputs, write_table
-from host.installation import command
+from host.installation import CommandParser, command
 from host.operators.asof_tables import AsofJoin, DeviceRows
 from host.operators.verification import compare_pairs
 from host.pipeline.merging import read_input
@@ -38,7 +37,7 @@ __all__ = [
 ]
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``asof`` to the command line of ``python -m host``."""
     parser = subparsers.add_parser(
         "asof",
@@ -46,9 +45,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         description="Join each left row with the right row that is closest to it in time, as "
         "pandas' merge_asof and the ASOF JOIN of SQL do. The result has the left columns, then the "
         "right ones, in the order of the left rows' times. Without --device, the host joins them.",
+        example="--left trades.csv --right quotes.csv --time time --on symbol\n"
+        "--within 5s --output priced.csv",
     )
     add_file_arguments(parser)
-    add_csv_options(parser)
     query = parser.add_argument_group("query")
     add_column_options(query)
     query.add_argument(

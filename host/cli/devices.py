@@ -7,6 +7,7 @@ from pathlib import Path
 from host.devices.bundles import bundle_folders, find_bundles
 from host.devices.simulated import read_library
 from host.errors import ManifestError, MissingManifestError
+from host.installation import CommandParser
 from host.protocol.manifest import Manifest
 
 __all__ = [
@@ -27,10 +28,13 @@ KINDS = {
 }
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``devices`` to the command line of ``python -m host``."""
     parser = subparsers.add_parser(
-        "devices", help="list the kinds of devices and the bundles found", description=__doc__
+        "devices",
+        help="list the kinds of devices and the bundles found",
+        description=__doc__,
+        example="",
     )
     parser.set_defaults(run=main)
 

@@ -20,7 +20,7 @@ import shutil
 import subprocess
 
 from host.cli.tools import TOOLS, Tool, tools_of_installed_kit
-from host.installation import find_checkout
+from host.installation import CommandParser, find_checkout
 
 __all__ = [
     "Finding",
@@ -163,7 +163,7 @@ def table(findings: Sequence[Finding]) -> str:
     )
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(subparsers: argparse._SubParsersAction[CommandParser]) -> None:
     """Add the subcommand ``doctor`` to the command line of ``python -m host``."""
     parser = subparsers.add_parser(
         "doctor",
@@ -171,6 +171,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="List every tool with the version found, the version needed, what it is for "
         "and how to get it. Exit code 1 if a required one is missing or of another version. Of a "
         "kit that pip has installed, those extras are required of which a package is found.",
+        example="",
     )
     parser.add_argument("--json", action="store_true", help="print a list of objects instead")
     parser.set_defaults(run=main)

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from host.cli.arguments import (
-    add_csv_options,
     add_join_arguments,
     csv_options_of,
     naming_cells,
@@ -37,7 +36,7 @@ from host.files.reading import (
     require_text,
 )
 from host.files.writing import inputs_of, require_outputs, write_table
-from host.installation import command
+from host.installation import CommandParser, command
 from host.pipeline.merging import read_input
 from host.pipeline.source import ParquetSource, SortedParquetSource
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
@@ -60,39 +59,41 @@ __all__ = [
 ]
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``join`` to the command line of ``python -m host``."""
     parser = subparsers.add_parser(
         "join",
         help="join two files over a sliding window",
         description="Join two files over a sliding window, on an accelerator. The result has the "
         "left columns, then the right ones, in the order of arrival of the later row of each pair "
-        "unless --ordering says otherwise. Rows that come alone, by --how, come when they leave "
-        "the window.",
+        "unless --ordering says otherwise. One-sided rows, by --how, come when they leave the "
+        "window.",
+        example="--left trades.csv --right quotes.csv --time time --on symbol\n"
+        "--band price:price:-10:10 --within 5s --output pairs.parquet",
     )
     add_join_arguments(parser)
-    add_csv_options(parser)
-    add_wait(parser)
-    parser.add_argument(
+    device = parser.add_argument_group("device")
+    add_wait(device)
+    device.add_argument(
         "--elastic", nargs="?", const="threshold", metavar="CONTROLLER",
         help="use as many cores of the accelerator as the load needs: by threshold, which is what "
         "--elastic alone means, predictive, or energy, which needs --latency",
     )  # fmt: skip
-    parser.add_argument(
+    device.add_argument(
         "--latency", metavar="CYCLES",
         help="for --elastic energy: mean clock cycles from the arrival of a row to its results",
     )  # fmt: skip
-    parser.add_argument(
+    device.add_argument(
         "--elastic-log", metavar="FILE",
         help="where the decisions of an elastic join go, one a line; --elastic replay:FILE makes "
         "the same changes again",
     )  # fmt: skip
-    parser.add_argument(
+    device.add_argument(
         "--pace", metavar="CYCLES",
         help="let rows arrive by their order column: so many clock cycles for a unit of the left "
         "one; default: as fast as the accelerator takes them",
     )  # fmt: skip
-    parser.add_argument(
+    device.add_argument(
         "--strict", action="store_true",
         help="an error where the device cannot hold the times, the values or the window; by "
         "default the rows are then joined in software",

@@ -8,7 +8,7 @@ from host.cli.command import add_wait, open_for_command, wait_of
 from host.cli.devices import KINDS
 from host.devices import Device
 from host.devices.selftest import Outcome, self_test
-from host.installation import command
+from host.installation import CommandParser, command
 
 __all__ = [
     "add_parser",
@@ -19,7 +19,7 @@ __all__ = [
 _STEP, _OUTCOME = 10, 8
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``selftest`` to the command line of ``python -m host``."""
     parser = subparsers.add_parser(
         "selftest",
@@ -28,6 +28,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "up: greeting, identity, registers, random bytes over the link, a small join compared with "
         "the reference join, counters. Each step says what it has found, and one that fails where "
         "to look for the fault. Exit code 1 if a step has failed. A board behind a link is reset.",
+        example="software:",
     )
     parser.add_argument("device", metavar="DEVICE", help=f"{', '.join(KINDS)}")
     parser.add_argument(

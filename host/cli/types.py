@@ -8,6 +8,7 @@ import pyarrow as pa
 from host.columns import plan_streams
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import UsageError
+from host.installation import CommandParser
 from host.protocol.manifest import Manifest
 from host.query.quantities import Duration
 from host.query.queries import Query
@@ -69,13 +70,14 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``types`` to the command line of ``python -m host``."""
     parser = subparsers.add_parser(
         "types",
         help="list the column types and what they can be used for",
         description="List the types of columns, and whether they can be carried, compared for "
         "equality, compared by difference, or give the order of arrival.",
+        example="",
     )
     parser.set_defaults(run=main)
 

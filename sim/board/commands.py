@@ -118,9 +118,11 @@ def add_command(commands, report):
         description="Simulate the circuit that goes into a board's bitstream, with its UART or its "
         "Ethernet at the pins, and print the URI by which a host opens it. It runs until it is "
         "interrupted.",
+        example="ulx3s-12f --tcp --damage 0.01",
     )
     command.add_argument("board", metavar="BOARD", help=f"{', '.join(BOARDS)}")
-    place = command.add_mutually_exclusive_group()
+    line = command.add_argument_group("line")
+    place = line.add_mutually_exclusive_group()
     place.add_argument(
         "--pty", nargs="?", const="", metavar="PATH",
         help="serve at a pseudo-terminal (the default); PATH becomes a link to it",
@@ -134,22 +136,19 @@ def add_command(commands, report):
         "--tcp", nargs="?", type=int, const=0, metavar="PORT",
         help="serve at this TCP port of this machine; without PORT, at any that is free",
     )  # fmt: skip
-    command.add_argument(
+    line.add_argument(
         "--damage", type=float, default=0.0, metavar="SHARE",
         help="share of bytes that are flipped, lost, doubled or inserted, each way, such as 0.01; "
         "with Ethernet of frames that are lost, damaged or doubled",
     )  # fmt: skip
-    command.add_argument(
+    line.add_argument(
         "--unplug", type=int, metavar="BYTES",
         help="unplug the board for half a second each time that so many bytes have passed",
     )  # fmt: skip
-    command.add_argument(
-        "--seed",
-        type=int,
-        default=1,
-        metavar="N",
+    line.add_argument(
+        "--seed", type=int, default=1, metavar="N",
         help="of the damage and of registers at power-on",
-    )
-    command.add_argument("--output", metavar="DIR", help="default: build/boards/BOARD-PRESET")
+    )  # fmt: skip
+    line.add_argument("--output", metavar="DIR", help="default: build/boards/BOARD-PRESET")
     add_parameter_options(command)
     command.set_defaults(run=lambda options: board(options, report))

@@ -98,19 +98,17 @@ def add_command(commands, report):
     command = commands.add_parser(
         "netlist",
         help="compare the netlist that nextpnr gets with the software device",
+        example="--preset tiny --tuples 1000",
     )
     command.description = (
         f"Synthesize accelerators as `{sibling_command(command, 'hdl route')}` does, simulate "
         "their netlists with models of the ECP5's cells, and compare each result with the software "
         "device."
     )
+    run = command.add_argument_group("run")
+    run.add_argument("--all", action="store_true", help="all small shapes")
+    run.add_argument("--tuples", type=int, default=100_000, metavar="N", help="for each shape")
+    run.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the first scenario")
+    run.add_argument("--output", default=str(RESULTS), metavar="FILE", help=f"default: {RESULTS}")
     add_parameter_options(command)
-    command.add_argument("--all", action="store_true", help="all small shapes")
-    command.add_argument("--tuples", type=int, default=100_000, metavar="N", help="for each shape")
-    command.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="seed of the first scenario"
-    )
-    command.add_argument(
-        "--output", default=str(RESULTS), metavar="FILE", help=f"default: {RESULTS}"
-    )
     command.set_defaults(run=lambda options: netlist(options, report))

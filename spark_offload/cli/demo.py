@@ -15,6 +15,7 @@ from host.cli.command import Status
 from host.devices.bundles import SIMULATED
 from host.files.reading import format_of
 from host.files.writing import require_outputs, write_table
+from host.installation import CommandParser
 from host.query.queries import Query
 from spark_offload.api.joins import plan_query
 from spark_offload.cli.benchmark import Benchmark
@@ -41,9 +42,7 @@ REPORT = Path("build") / "demo" / "report.html"
 OUTPUT = Path("build") / "demo" / "joined.parquet"
 
 
-def add_parser(
-    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", *, of_files: bool
-) -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]", *, of_files: bool) -> None:
     """Add the subcommand ``demo``; with files it takes the options of ``join``."""
     parser = subparsers.add_parser(
         "demo",
@@ -51,6 +50,7 @@ def add_parser(
         description="Join the benchmark of the SplitJoin paper through Spark on the simulated "
         "accelerator, compare the answer with Spark's own join, and write a report. With --left "
         "and --right, join these files instead; the options are those of 'join'.",
+        example="--tuples 20000 --window 2000",
     )
     if of_files:
         add_input_arguments(parser)
@@ -60,24 +60,25 @@ def add_parser(
         parser.set_defaults(run=demonstrate_files, device=SIMULATED)
     else:
         defaults = Benchmark()
-        parser.add_argument(
+        benchmark = parser.add_argument_group("benchmark")
+        benchmark.add_argument(
             "--tuples", type=int, default=defaults.rows, metavar="N",
             help="tuples of each stream; default: %(default)s",
         )  # fmt: skip
-        parser.add_argument(
+        benchmark.add_argument(
             "--window", type=int, default=defaults.window, metavar="N",
             help="tuples of each window, which is time-based; default: %(default)s",
         )  # fmt: skip
-        parser.add_argument(
+        benchmark.add_argument(
             "--rows", type=int, metavar="N", help="a count-based window of the last N rows instead"
         )
-        parser.add_argument(
+        benchmark.add_argument(
             "--device", default=SIMULATED, metavar="URI", help="default: %(default)s"
         )
-        parser.add_argument("--output", metavar="FILE", help="also write the pairs to a file")
+        benchmark.add_argument("--output", metavar="FILE", help="also write the pairs to a file")
         parser.set_defaults(run=demonstrate_benchmark)
     add_spark_arguments(parser)
-    parser.add_argument(
+    parser.add_argument_group("report").add_argument(
         "--report", type=Path, default=REPORT, metavar="FILE", help="default: %(default)s"
     )
 

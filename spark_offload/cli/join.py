@@ -22,7 +22,7 @@ from host import FailureError, UsageError
 from host.cli.arguments import add_query_arguments, query_from
 from host.cli.command import Status
 from host.files.writing import inputs_of
-from host.installation import command
+from host.installation import CommandParser, command
 from host.query.queries import Query
 from host.query.words import PARTITIONS
 from spark_offload.api.joins import plan_query
@@ -58,15 +58,17 @@ _ONE_FILE_A_PARTITION = "spark.sql.files.openCostInBytes"
 """By this Spark packs small files into one partition; where each file is sorted, it must not."""
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``join``."""
     parser = subparsers.add_parser(
         "join",
         help="join two inputs over a sliding window, through Spark",
         description="Join two inputs over a sliding window, through Spark on an accelerator. Spark "
         "reads the inputs and writes the result, in parallel; this process holds no rows. The "
-        "result has the left columns, then the right ones. Rows that come alone, by --how, come "
-        "when they leave the window.",
+        "result has the left columns, then the right ones. One-sided rows, by --how, come when "
+        "they leave the window.",
+        example="--left trades.csv --right quotes.csv --time time --on symbol\n"
+        "--band price:price:-10:10 --within 5s --output pairs.parquet",
     )
     add_input_arguments(parser)
     add_spark_arguments(parser)
@@ -81,10 +83,11 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that only a join through Spark has."""
-    parser.add_argument(
+    spark = parser.add_argument_group("Spark")
+    spark.add_argument(
         "--master", default="local[*]", help="Spark master; default: %(default)s, this machine"
     )
-    parser.add_argument(
+    spark.add_argument(
         "--conf", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of Spark, as spark-submit takes it: spark.driver.memory=8g; may be "
         "repeated",

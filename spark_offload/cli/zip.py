@@ -5,6 +5,7 @@ import argparse
 from pathlib import Path
 
 from host.files.writing import atomic_output
+from host.installation import CommandParser
 from spark_offload.cluster.machines import write_packages
 
 __all__ = [
@@ -17,15 +18,18 @@ OUTPUT = Path("build") / "spark" / "splitjoin.zip"
 """Where the archive goes by default."""
 
 
-def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     """Add the subcommand ``zip``."""
     parser = subparsers.add_parser(
         "zip",
         help="write the packages as an archive for spark-submit",
-        description="Write host and spark_offload as an archive, which `spark-submit --py-files` "
-        "takes. NumPy, PyArrow and pandas must be on the cluster's machines.",
+        description="Write host, spark_offload and splitjoin as an archive, which `spark-submit "
+        "--py-files` takes. NumPy, PyArrow and pandas must be on the cluster's machines.",
+        example="",
     )
-    parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE")
+    parser.add_argument(
+        "--output", type=Path, default=OUTPUT, metavar="FILE", help="default: %(default)s"
+    )
     parser.set_defaults(run=main)
 
 

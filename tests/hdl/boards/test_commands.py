@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-from argparse import ArgumentParser
-
 import pytest
 
 from hdl.boards import bitstream
 from hdl.boards.commands import add_commands
+from hdl.installation import CommandParser
 
 
 @pytest.fixture
@@ -19,7 +18,7 @@ def run(monkeypatch, tmp_path):
     monkeypatch.setattr(bitstream, "make_bitstream", make)
 
     def call(*words):
-        parser = ArgumentParser()
+        parser = CommandParser()
         add_commands(parser.add_subparsers())
         options = parser.parse_args(["bitstream", "--output", str(tmp_path / "out"), *words])
         assert options.run(options) == 0
@@ -49,7 +48,7 @@ def test_an_address_that_no_board_can_have_is_refused(run):
 
 
 def test_the_list_names_the_line_of_each_board(capsys):
-    parser = ArgumentParser()
+    parser = CommandParser()
     add_commands(parser.add_subparsers())
     options = parser.parse_args(["boards"])
     assert options.run(options) == 0

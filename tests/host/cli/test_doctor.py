@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-import argparse
+
 import json
 import sys
 
@@ -9,6 +9,7 @@ import pytest
 from host.cli import doctor
 from host.cli.doctor import examine, satisfies
 from host.cli.tools import TOOLS, Tool, tools_of_installed_kit
+from host.installation import CommandParser
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_tool_is_found_with_its_version(tool, found, ok, state):
 
 def run(monkeypatch, tools, *options):
     monkeypatch.setattr(doctor, "TOOLS", tools)
-    parser = argparse.ArgumentParser()
+    parser = CommandParser()
     doctor.add_parser(parser.add_subparsers())
     args = parser.parse_args(["doctor", *options])
     return args.run(args)

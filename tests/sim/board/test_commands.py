@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-from argparse import ArgumentParser
-
 import pytest
 
+from hdl.installation import CommandParser
 from sim.board.commands import add_command
 
 
@@ -17,7 +16,7 @@ from sim.board.commands import add_command
     ],
 )
 def test_a_board_is_served_only_where_its_line_can_be(words, message):
-    parser = ArgumentParser()
+    parser = CommandParser()
     add_command(parser.add_subparsers(), print)
     options = parser.parse_args(["board", *words])
     with pytest.raises(ValueError, match=message):
