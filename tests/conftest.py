@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 import pytest
 
 from tests.amaranth_speed.changes import quicken
-from tests.generated import kept_in
+from tests.generated import compiled_headers, kept_in
 from tests.skips import SkipRecord
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,6 +90,12 @@ def pytest_collection_finish(session):
     gc.freeze()
 
 
+def shared_by_workers(tmp_path_factory):
+    """Return the temporary folder of this run, which all its workers share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 @pytest.fixture(scope="session", autouse=True)
 def generated_once(tmp_path_factory):
     """What one test generates, others need not, whichever worker they run in.
@@ -98,8 +104,7 @@ def generated_once(tmp_path_factory):
     """
     import hdl.bundle
 
-    base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "generated"
+    folder = shared_by_workers(tmp_path_factory) / "generated"
     generate = hdl.bundle.generate_once
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hdl.bundle, "generate_once", kept_in(folder, generate))
@@ -115,19 +120,25 @@ def quick_amaranth():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def libraries_in_one_piece():
+def libraries_in_one_piece(tmp_path_factory):
     """The model of a simulator library is compiled as one file, with few optimizations.
 
-    Most of the compiler's time is Verilator's headers, which every file reads again. The tests
-    simulate too little to earn back what the optimizations cost, and need no second processor for
-    it, as there are other tests.
+    Most of the compiler's time is Verilator's headers, which every file reads again: they are
+    compiled once for all workers. The tests simulate too little to earn back what the optimizations
+    cost, and need no second processor for it, as there are other tests.
     """
     import sim.verilated.model
 
+    headers = shared_by_workers(tmp_path_factory) / "headers.h"
     unite = sim.verilated.model.unite
 
     def unite_all(folder, harness, levels):
-        return [(name, levels[-1]) for name, _ in unite(folder, harness, levels)]
+        units = unite(folder, harness, levels)
+        header = compiled_headers(headers, levels[-1])
+        for name, _ in units:
+            code = (folder / name).read_text(encoding="utf-8")
+            (folder / name).write_text(f'#include "{header}"\n{code}', encoding="utf-8")
+        return [(name, levels[-1]) for name, _ in units]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sim.verilated.model, "unite", unite_all)

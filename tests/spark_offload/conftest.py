@@ -20,6 +20,9 @@ def spark():
     options = {
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "1g",
+        # To generate code for every query takes Java a fifth of its time, for a few rows.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         # Where the machine is busy, a Python worker takes longer than 15 seconds to start.
         "spark.python.authenticate.socketTimeout": "120s",
     }

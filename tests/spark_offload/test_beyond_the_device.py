@@ -116,6 +116,7 @@ def test_streams(spark, device, tmp_path, on):
         assert rows_of(streamed) == rows_of(stream_join(batch, batch, **asked))
 
 
+@pytest.mark.long
 def test_the_default_device_joins_times_of_a_lifetime(spark):
     frame = spark.range(16).selectExpr(
         "make_timestamp(cast(2008 + id as int), 1, 1, 0, 0, 0) as at", "id as k"

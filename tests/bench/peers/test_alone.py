@@ -4,6 +4,7 @@
 from functools import partial
 
 import pyarrow.parquet as pq
+import pytest
 
 from bench.peers import kit
 from bench.peers.alone import recorded, simulate
@@ -12,6 +13,7 @@ from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle
 
 
+@pytest.mark.long
 def test_words_of_a_command_are_offered_again(tmp_path):
     workload = Workload(tmp_path, rows=300, within=40, keys=20)
     workload.write()

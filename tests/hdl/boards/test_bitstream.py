@@ -80,7 +80,9 @@ def tools(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["tang-nano-9k", "ecpix5-45f", pytest.param("ulx3s-12f", marks=pytest.mark.long)]
+    "name",
+    ["tang-nano-9k"]
+    + [pytest.param(name, marks=pytest.mark.long) for name in ("ecpix5-45f", "ulx3s-12f")],
 )
 def test_a_bitstream_comes_with_its_bundle_and_a_report(name, tools, tmp_path):
     board = find_board(name)

@@ -128,6 +128,7 @@ def synthesis(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.long
 def test_the_command_counts_the_levels_of_an_accelerator(synthesis, capsys):
     one = ["--preset", "tiny", "--cores", "1"]
     assert main(["depth", *one, "--rows", "3"]) == 0

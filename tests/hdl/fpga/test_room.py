@@ -42,6 +42,7 @@ def test_one_cell_too_many_is_named_with_what_there_is(tmp_path, numbers, messag
         require_room(netlist(tmp_path / "large.json", **numbers), DEVICE, top=SHELL)
 
 
+@pytest.mark.long
 def test_the_command_says_so_and_places_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     large = netlist(tmp_path / "large.json", DP16KD=57)

@@ -126,7 +126,7 @@ def block_rams(parameters):
 
 @pytest.mark.parametrize(
     ("digest_bits", "timestamp_bits", "parity"),
-    [(12, 24, False), (None, 24, True)],
+    [(12, 24, False), pytest.param(None, 24, True, marks=pytest.mark.long)],
 )
 def test_every_block_ram_of_a_scan_as_it_is_routed_has_a_site(digest_bits, timestamp_bits, parity):
     """A memory whose name the floorplan does not know would leave all of them to the placer."""

@@ -200,6 +200,7 @@ def test_an_aggregate_has_a_package_without_a_bench(tmp_path, capsys):
     assert "self.sink_in1 = stream.Endpoint" in (folder / "sums_litex.py").read_text()
 
 
+@pytest.mark.long
 def test_a_join_aggregate_has_a_package_without_a_bench(tmp_path):
     command = f"package --preset tiny-join-aggregate --shell axi --output {tmp_path}"
     assert main([*command.split(), "--axi-inputs", "2", "--no-bench"]) == 0

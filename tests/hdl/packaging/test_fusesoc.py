@@ -39,6 +39,7 @@ def package(tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 def test_the_lint_target_passes_and_finds_a_fault(package):
     done = fusesoc(package, "lint")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -159,6 +159,7 @@ def test_whatever_is_measured_the_answer_and_its_order_are_as_promised(bundles, 
             assert join.counters()["marks"] == 3 + record.changed
 
 
+@pytest.mark.long
 def test_changes_do_happen_in_the_test_above(bundles):
     paces = ((pace, 4) for n in count() for pace in (1 + 60 * (n // 200 % 2),))
     rng = np.random.default_rng(5)

@@ -20,6 +20,7 @@ def said(text):
     """Where progress goes."""
 
 
+@pytest.mark.long
 def test_windows_are_full_and_counters_tell_what_was_measured(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     parameters = shaped(*SHAPES[0])

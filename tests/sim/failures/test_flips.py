@@ -19,6 +19,7 @@ from sim.soak.bundles import flippable
 TRIALS = 60
 
 
+@pytest.mark.long
 def test_every_memory_of_stored_tuples_can_flip():
     parameters = FLIP_SHAPES["equality index"]
     verilog, _ = generate(parameters)

@@ -18,7 +18,9 @@ SEEDS = 10
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("write", [random_scenario, hostile_scenario])
+@pytest.mark.parametrize(
+    "write", [pytest.param(random_scenario, marks=pytest.mark.long), hostile_scenario]
+)
 @pytest.mark.parametrize("shape", ["scan, arity 2", pytest.param("scan", marks=pytest.mark.long)])
 def test_masked_cores_answer_as_the_software_device_says(shape, write):
     bundle = faulty(SHAPES[shape], print)  # of which no core fails here

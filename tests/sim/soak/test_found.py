@@ -10,6 +10,7 @@ from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.sim.soak.test_soak import checker_of
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("together", [False, True], ids=["alone", "in a word with R"])
 def test_stars_that_one_tuple_of_s_brings_leave_with_that_of_r_first(together):
     """Groups of two; R's ends early with the tuple of S that is the second of S's own."""

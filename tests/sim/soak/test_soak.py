@@ -44,6 +44,7 @@ SHAPES = {
 LONG = (
     "scan, two in a word", "scan in rounds", "scan with gates and rounds", *CHAINS,
     "large windows in memory", "windows in memory, two in a word, two ports", "join aggregate",
+    "rounds, two in a word, two ports", "windows in memory",
 )  # fmt: skip
 PROGRAMS, EFFORT = 25, 20_000
 #: Windows that do not fit on the chip take more cycles to fill.
