@@ -7,7 +7,7 @@ from .aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParamete
 from .parameter_checks import ARCHITECTURES, COMPARATORS, ENGINES, STORES
 from .parameters import JoinParameters, KeyField
 from .presets import PRESETS
-from .windowed.description import load_operator
+from .windowed.description import OperatorDescription, load_circuit
 
 __all__ = ["add_parameter_options", "parameters_from"]
 
@@ -107,8 +107,9 @@ OPTIONS = {
     },
     AGGREGATE: {
         "operator": {
-            "metavar": "MODULE:NAME",
-            "help": "the windowed aggregate to generate an accelerator for",
+            "metavar": "FILE.py[:NAME]|MODULE:NAME",
+            "help": "the windowed operator to generate an accelerator for: an aggregate, a forward "
+            "or a join. A file is run",
         },
         "key_capacity": number("keys that there is room for; default: all of the operator's"),
         "panes": number("largest number of panes in a window; default: those of the operator"),
@@ -158,18 +159,28 @@ def parameters_from(options, *, aggregates=False):
     ValueError
         If the preset is unknown or the parameters contradict one another.
     """
-    if options.operator is not None or options.preset in AGGREGATE_PRESETS:
+    document = None
+    if options.operator is not None:
+        if options.preset is not None:
+            raise ValueError(
+                "A preset has an operator of its own: leave out --preset or --operator"
+            )
+        document = load_circuit(options.operator)
+    is_join = document is not None and document["kind"] == "join"
+    if (document is not None and not is_join) or options.preset in AGGREGATE_PRESETS:
         if not aggregates:
             raise ValueError(
                 "This command knows joins only; of an aggregate there are `generate`, "
                 "`package` and `cost`"
             )
-        return aggregate_parameters_from(options)
+        return aggregate_parameters_from(options, document)
     if options.preset is not None and options.preset not in PRESETS:
         names = ", ".join([*PRESETS, *AGGREGATE_PRESETS])
         raise ValueError(f"Preset must be one of {names}, not {options.preset!r}")
     refuse(options, AGGREGATE_NUMBERS, "a join", "an aggregate: give --operator or its preset")
     base = PRESETS[options.preset] if options.preset else JoinParameters()
+    if is_join:
+        base = join_of_operator(document)
     changes = {name: value for name in JOIN if (value := getattr(options, name)) is not None}
     if options.keys:
         changes["keys"] = tuple(options.keys)
@@ -191,8 +202,17 @@ def refuse(options, names, what, whose):
         raise ValueError(f"The options describe {what}, but {', '.join(given)} is of {whose}")
 
 
-def aggregate_parameters_from(options):
-    """Return the :class:`AggregateParameters` that parsed ``options`` describe."""
+def join_of_operator(document):
+    """Return the join that finds the pairs of an operator, from the document of its circuit."""
+    return JoinParameters(
+        keys=tuple(KeyField(**key) for key in document["keys"]),
+        cores=document["cores"],
+        timestamp_bits=32,
+    )
+
+
+def aggregate_parameters_from(options, document):
+    """Return the :class:`AggregateParameters` of ``options``, and of an operator's document."""
     refuse(options, [name for name in JOIN if name not in SHARED], "an aggregate", "a join")
     names = {name: name for name in (*SHARED, *AGGREGATE_NUMBERS)} | {"key_capacity": "keys"}
     changes = {
@@ -200,10 +220,6 @@ def aggregate_parameters_from(options):
         for option, name in names.items()
         if getattr(options, option) is not None
     }
-    if options.operator is not None:
-        if options.preset is not None:
-            raise ValueError(
-                "A preset has an operator of its own: leave out --preset or --operator"
-            )
-        return AggregateParameters(operator=load_operator(options.operator), **changes)
+    if document is not None:
+        return AggregateParameters(operator=OperatorDescription.from_dict(document), **changes)
     return AGGREGATE_PRESETS[options.preset].with_(**changes)

@@ -29,7 +29,7 @@ from host.reference.predicate import EQUAL, OPEN, Bounds, DifferenceBand
 from host.reference.window import CountWindow, TimeWindow
 
 if TYPE_CHECKING:
-    from host.api import aggregate, asof_join, join, join_aggregate, overlap_join
+    from host.api import aggregate, asof_join, join, join_aggregate, operate, overlap_join
 
 __all__ = [
     "EQUAL",
@@ -65,12 +65,13 @@ __all__ = [
     "join",
     "join_aggregate",
     "open_device",
+    "operate",
     "overlap_join",
     "reference_join",
     "startup",
 ]
 
-_API = ("aggregate", "asof_join", "join", "join_aggregate", "overlap_join")
+_API = ("aggregate", "asof_join", "join", "join_aggregate", "operate", "overlap_join")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from host.installation import CommandParser
 __all__ = ["COMMANDS", "main", "parser"]
 
 #: The commands, each of which is a module of :mod:`host.cli`.
-COMMANDS = ("doctor", "join", "asof", "aggregate", "devices", "selftest", "types")
+COMMANDS = ("doctor", "join", "asof", "aggregate", "operate", "devices", "selftest", "types")
 
 
 def parser(prog: str = "python -m host", commands: Sequence[str] = COMMANDS) -> CommandParser:

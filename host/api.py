@@ -18,15 +18,17 @@ from host.devices.bundles import choose_device
 from host.errors import UsageError
 from host.operators.asof_tables import AsofJoin
 from host.operators.matches import aggregate_matches
+from host.operators.operate import OperatorQuery, operate_tables
 from host.operators.overlap import overlap_query
+from host.operators.windowed import WindowedOperator
 from host.pipeline import Pipeline
 from host.pipeline.merging import read_input
 from host.query.queries import AggregateQuery, Aggregates, AsofQuery, Query
 from host.query.tables import Input, as_table
-from host.query.words import Equalities, column_pair
+from host.query.words import Columns, Equalities, Length, column_pair
 from host.session.join import Join
 
-__all__ = ["Rows", "aggregate", "asof_join", "join", "join_aggregate", "overlap_join"]
+__all__ = ["Rows", "aggregate", "asof_join", "join", "join_aggregate", "operate", "overlap_join"]
 
 
 class ArrowStream(Protocol):
@@ -263,6 +265,55 @@ def aggregate(
         source = Pipeline.of_table(as_table(given))
     execution = source.aggregate(asked, device=device).execution()
     return _result(execution.schema, execution.batches(), ExitStack(), reader=reader)
+
+
+def operate(
+    rows: Rows,
+    operator: WindowedOperator,
+    right: Rows | None = None,
+    *,
+    time: Columns = "timestamp",
+    unit: Length | None = None,
+    device: str | None = None,
+) -> pa.Table:
+    """Run a windowed operator that is described as data on rows.
+
+    The result has the boundaries of the windows, the parts of the keys, and what the operator
+    gives, in the order of windows and keys. Rows may come in any order; they are taken in that of
+    their times, left ones first on a tie.
+
+    Parameters
+    ----------
+    rows, right : Rows
+        The inputs, with a column for each field of the operator; the right one if it has two.
+    operator : WindowedOperator
+        What is computed.
+    time : str or (str, str)
+        Column of time, which the operator calls ``timestamp``.
+    unit : int, timedelta or str, optional
+        How long a unit of the operator's time is: ``"1s"`` for dates and timestamps, a number for
+        integers (by default 1).
+    device : str, optional
+        The address of an accelerator for the operator, ``"sim:BUNDLE"``. By default, the software
+        engine.
+
+    Returns
+    -------
+    pa.Table
+        The result.
+
+    Raises
+    ------
+    UsageError
+        If a word, an input, a column or the device will not do.
+    """
+    query = OperatorQuery(operator, time, unit)
+    given = [rows] if right is None else [rows, right]
+    tables = [
+        as_table(_rows(one, query.time[side], False, ("left", "right")[side]))
+        for side, one in enumerate(given)
+    ]
+    return operate_tables(tables, query, device)
 
 
 def join_aggregate(

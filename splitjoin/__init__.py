@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         join,
         join_aggregate,
         open_device,
+        operate,
         overlap_join,
     )
 
@@ -43,6 +44,7 @@ __all__ = [
     "join",
     "join_aggregate",
     "open_device",
+    "operate",
     "overlap_join",
 ]
 

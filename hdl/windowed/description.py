@@ -8,13 +8,23 @@ home, and a circuit is made for exactly what the host computes.
 
 from dataclasses import dataclass
 import importlib
+import importlib.util
+from pathlib import Path
+import sys
 
 from hdl.parameter_checks import require
 from hdl.parameters import KeyField
 
 from .expression import names_of
 
-__all__ = ["KeyRule", "OperatorDescription", "OutputRule", "ReductionRule", "load_operator"]
+__all__ = [
+    "KeyRule",
+    "OperatorDescription",
+    "OutputRule",
+    "ReductionRule",
+    "load_circuit",
+    "load_operator",
+]
 
 KINDS = ("aggregate", "join", "join_aggregate", "forward")
 
@@ -102,6 +112,9 @@ class OperatorDescription:
         Expressions over the reductions, the ``key_fields``, and ``start`` and ``end`` of a window.
     having : str or None
         A window gives its result only where this is not 0; reads what outputs read.
+    slide : str or None
+        A single window instance keeps its state, as it moves on, where this is not 0; reads what
+        outputs read. No circuit evaluates it.
     match : str or None
         Condition of a join over ``l.field`` and ``r.field``.
     in_turns : bool
@@ -122,6 +135,7 @@ class OperatorDescription:
     outputs: tuple = ()
     slides_by: str | None = None
     having: str | None = None
+    slide: str | None = None
     match: str | None = None
     in_turns: bool = False
 
@@ -148,6 +162,7 @@ class OperatorDescription:
             self._require_names(output.value, results)
             self._require_names(output.per or "0", results)
         self._require_names(self.having or "0", results)
+        self._require_names(self.slide or "0", results)
         self._require_names(self.match or "0", pairs)
 
     def _require_names(self, text, names):
@@ -208,20 +223,82 @@ def key_rule(parts, when=None):
 
 
 def load_operator(reference):
-    """Return the description of ``"module:NAME"``, an object with ``to_dict()``.
+    """Return the description of an operator.
+
+    Parameters
+    ----------
+    reference : str
+        ``"module:NAME"``, an object with ``to_dict()``; or ``"FILE.py"`` with one such object, or
+        ``"FILE.py:NAME"``. A file is run.
 
     Raises
     ------
     ValueError
         If there is no such object, or if it describes no operator.
     """
-    module, separator, name = reference.partition(":")
-    require(separator and module and name, f"An operator is named 'module:NAME', not {reference!r}")
+    return OperatorDescription.from_dict(find_operator(reference).to_dict())
+
+
+def load_circuit(reference):
+    """Return the document of what an accelerator computes of an operator.
+
+    That of an aggregate or a forward is an aggregate, for :meth:`OperatorDescription.from_dict`.
+    The ``kind`` of any other is ``"join"``, with its compared ``keys`` and a number of ``cores``.
+
+    Parameters
+    ----------
+    reference : str
+        As for :func:`load_operator`; what ``circuit()`` of the object returns, if it has that.
+    """
+    found = find_operator(reference)
+    return found.circuit() if hasattr(found, "circuit") else found.to_dict()
+
+
+def find_operator(reference):
+    """Return the object of a module or of a file that describes an operator."""
+    place, separator, name = reference.rpartition(":")
+    if reference.endswith(".py"):
+        return operator_in_file(reference, "")
+    if place.endswith(".py"):
+        return operator_in_file(place, name)
+    require(
+        separator and place and name,
+        f"An operator is named 'module:NAME' or 'FILE.py:NAME', not {reference!r}",
+    )
     try:
-        found = getattr(importlib.import_module(module), name)
+        found = getattr(importlib.import_module(place), name)
     except (ImportError, AttributeError) as error:
         raise ValueError(
             f"Operator {reference!r} cannot be imported ({error}); put its module on PYTHONPATH"
         ) from error
     require(hasattr(found, "to_dict"), f"Operator {reference!r} has no to_dict()")
-    return OperatorDescription.from_dict(found.to_dict())
+    return found
+
+
+def operator_in_file(place, name):
+    """Return the operator of a Python file, or the one of that name if there are several."""
+    file = Path(place)
+    require(file.is_file(), f"There is no file {place!r} that describes an operator")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    folder = str(file.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ValueError(
+            f"File {place!r} cannot be run: {type(error).__name__}: {error}"
+        ) from error
+    finally:
+        sys.path.remove(folder)
+    found = {key: one for key, one in vars(module).items() if hasattr(type(one), "circuit")}
+    names = ", ".join(found) or "none"
+    if name:
+        require(name in found, f"File {place!r} has no operator {name!r}; it has: {names}")
+        return found[name]
+    require(
+        len(found) == 1,
+        f"File {place!r} must have one operator, or the name of one behind it, as in {place}:NAME; "
+        f"it has: {names}",
+    )
+    return next(iter(found.values()))

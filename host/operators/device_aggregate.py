@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,9 @@ __all__ = [
     "DeviceThenHost",
     "DeviceWindows",
     "Lanes",
+    "Panes",
+    "WordLanes",
+    "require_panes",
     "require_suitable",
     "suitable_lanes",
 ]
@@ -104,6 +107,9 @@ class Lanes:
         self._count = next(counting, None)
         self._field_of: dict[State, str] = {}
         self._assign()
+
+    #: Numbers of panes are all that a query's accelerator has to know of time.
+    reads_time = False
 
     def columns(self, values: Sequence[Array]) -> dict[str, Int64s]:
         """Return the fields of tuples, but for the key, from what rows contribute to each state.
@@ -322,6 +328,37 @@ def suitable_lanes(
     AcceleratorLimitError
         If the accelerator does not compute what the query needs, or its windows are too short.
     """
+    require_panes(manifest, time)
+    return Lanes(WindowedOperator.from_dict(manifest.operator), values, keyed=keyed)
+
+
+class Panes(Protocol):
+    """Windows over a column of time, as a :class:`~host.operators.aggregate.TimeColumn` has them.
+
+    ``window``, ``advance`` and ``pane`` are lengths in units of the column ``name``.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def window(self) -> int: ...
+    @property
+    def advance(self) -> int: ...
+    @property
+    def pane(self) -> int: ...
+
+    def values_of(self, times: Sequence[int]) -> list[object]:
+        """Return times as messages show them."""
+
+
+def require_panes(manifest: AggregateManifest, time: Panes) -> None:
+    """Raise unless an accelerator holds so many panes as a window has.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If its windows are too short.
+    """
     length = time.window // time.pane
     if length > manifest.panes:
         raise AcceleratorLimitError(
@@ -331,7 +368,31 @@ def suitable_lanes(
             "choose an advance that divides the window into fewer, generate an accelerator "
             "with a larger --panes, or aggregate without a device",
         )
-    return Lanes(WindowedOperator.from_dict(manifest.operator), values, keyed=keyed)
+
+
+class WordLanes(Protocol):
+    """What stands in the words of an accelerator; see :class:`Lanes`.
+
+    Attributes
+    ----------
+    key : str or None
+        The field into which the host puts the number of a key; None if there is none, or if the
+        accelerator finds the keys.
+    reads_time : bool
+        Whether the accelerator needs the times themselves, which are the last column of the values;
+        otherwise, numbers of panes do.
+    """
+
+    @property
+    def key(self) -> str | None: ...
+    @property
+    def reads_time(self) -> bool: ...
+
+    def columns(self, values: Sequence[Array]) -> dict[str, Int64s]:
+        """Return the fields of tuples, but for the key."""
+
+    def states(self, window: Mapping[str, Int64s], count: int) -> tuple[Array, ...]:
+        """Return the states of so many windows from their reductions."""
 
 
 class DeviceWindows:
@@ -342,12 +403,11 @@ class DeviceWindows:
 
     Parameters
     ----------
-    time : TimeColumn
-    values : AggregateStates
+    time : Panes
+    lanes : WordLanes
+        What stands in the words.
     device : SimulatedAggregate
         An open device, which nobody else uses, and which has nothing left to answer.
-    keyed : bool
-        Whether the query has keys.
     deadline : Deadline
         Longest time without progress.
 
@@ -359,23 +419,20 @@ class DeviceWindows:
     Raises
     ------
     AcceleratorLimitError
-        If the accelerator does not compute what the query needs, or its windows are too short.
+        If the windows of the accelerator are too short.
     """
 
     def __init__(
-        self,
-        time: TimeColumn,
-        values: AggregateStates,
-        *,
-        device: SimulatedAggregate,
-        keyed: bool,
-        deadline: Deadline,
+        self, time: Panes, lanes: WordLanes, device: SimulatedAggregate, deadline: Deadline
     ) -> None:
         manifest = device.manifest
+        require_panes(manifest, time)
         self._time, self._length = time, time.window // time.pane
         self._advance = time.advance // time.pane
         self._keys = manifest.keys
-        self._lanes = suitable_lanes(manifest, time, values, keyed=keyed)
+        self._lanes = lanes
+        # Length of a pane in the accelerator's own units of time.
+        self._scale = time.pane if lanes.reads_time else 1
         self._codec = AggregateCodec(manifest)
         self._times = 1 << manifest.input_word["tuple.timestamp"].bits
         self._room = np.zeros((RESULT_WORDS, manifest.result_word.columns), np.uint64)
@@ -442,7 +499,7 @@ class DeviceWindows:
                 end = self._reached + self._length
             if end > self._origin:
                 # A watermark has one bit more than a timestamp; none beyond is needed.
-                told = min(end - self._origin, 2 * self._times - 1)
+                told = min((end - self._origin) * self._scale, 2 * self._times - 1)
                 self._send(
                     np.concatenate(
                         [
@@ -486,24 +543,29 @@ class DeviceWindows:
         if self._origin is None:
             self._begin(int(panes[0]))
         assert self._origin is not None
-        latest = int(panes[-1]) - self._origin
-        if latest >= self._times or latest + self._length >= 2 * self._times:
+        latest, scale = int(panes[-1]) - self._origin, self._scale
+        ends = (latest + 1) * scale > self._times
+        ends |= (latest + self._length) * scale >= 2 * self._times
+        if ends or int(panes[0]) < self._origin:
             raise AcceleratorLimitError(
                 f"The rows span {latest + 1} panes of {self._time.pane} units of column "
                 f"{self._time.name!r}, but the accelerator's timestamps number {self._times}",
                 "generate an accelerator with a larger --timestamp-bits, or aggregate without a "
                 "device",
             )
+        times = panes - self._origin
+        if self._lanes.reads_time:
+            *values, times = values
         columns = self._lanes.columns(values)
         if self._lanes.key is not None:
             columns[self._lanes.key] = keys
-        self._staged.append(self._codec.pack_tuples(panes - self._origin, columns))
+        self._staged.append(self._codec.pack_tuples(times, columns))
         self._reached = int(panes[-1])
 
     def _begin(self, pane: int) -> None:
         """Let the accelerator forget everything, and its time begin at or before a pane."""
-        self._origin = pane // self._advance * self._advance
-        fields = {"PANE": 1, "SIZE": self._length, "ADVANCE": self._advance, "CLEAR": 0}
+        self._origin = 0 if self._lanes.reads_time else pane // self._advance * self._advance
+        fields = {"PANE": self._scale, "SIZE": self._length, "ADVANCE": self._advance, "CLEAR": 0}
         self._send(
             np.concatenate([self._codec.pack_control(op, value) for op, value in fields.items()])
         )
@@ -521,7 +583,7 @@ class DeviceWindows:
         none = np.zeros((0, self._room.shape[1]), np.uint64)
         results = self._codec.unpack(np.concatenate([none, *self._arrived]))
         self._arrived = []
-        begin = results.boundary + (self._origin or 0) - self._length
+        begin = results.boundary // self._scale + (self._origin or 0) - self._length
         chosen = results.kind == self._codec.manifest.result_kinds["VALUE"]
         if first is not None:
             chosen &= begin >= first * self._advance
@@ -717,9 +779,8 @@ class DeviceAggregation:
 
     def _on_device(self, time: TimeColumn, values: AggregateStates) -> OpenWindows:
         assert self._device is not None
-        self._windows = DeviceWindows(
-            time, values, device=self._device, keyed=self._keyed, deadline=self._deadline
-        )
+        lanes = suitable_lanes(self._device.manifest, time, values, keyed=self._keyed)
+        self._windows = DeviceWindows(time, lanes, self._device, self._deadline)
         if not self._goes_on:
             return self._windows
         return DeviceThenHost(

@@ -2,7 +2,7 @@
 """Integer expressions of windowed operators: one text for hardware, NumPy and Python."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 import operator
@@ -22,6 +22,7 @@ __all__ = [
     "Source",
     "Symbol",
     "canonical",
+    "differences",
     "dotted",
     "evaluate",
     "interval",
@@ -723,3 +724,97 @@ def _range_of_call(name: str, arguments: list[Interval]) -> Interval:
     if name == "max":
         return Interval(max(lows), max(highs))
     return arguments[1] | arguments[2]
+
+
+# Differences of a left and a right field that a condition demands, which accelerators compare.
+
+
+def differences(condition: Expression) -> Iterator[tuple[str, str, int | None, int | None]]:
+    """Yield (left field, right field, low, high) for what a condition of two tuples demands.
+
+    Where the condition holds, ``low <= l.LEFT - r.RIGHT <= high`` holds for each of them; None is
+    no bound. Parts of the condition that are no such differences are passed over.
+    """
+    for part in _demanded(condition.tree):
+        assert isinstance(part.ops[0], ast.cmpop)
+        found = _bounds(part)
+        if found is not None:
+            yield found
+
+
+def _demanded(node: ast.expr) -> Iterator[ast.Compare]:
+    """Yield the comparisons that hold wherever a condition holds."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd) and is_truth(node):
+        yield from _demanded(node.left)
+        yield from _demanded(node.right)
+    elif isinstance(node, ast.Compare):
+        yield node
+
+
+def _bounds(node: ast.Compare) -> tuple[str, str, int | None, int | None] | None:
+    """Return the difference of two fields that a comparison bounds, if it does."""
+    kind, (left, right) = type(node.ops[0]), (node.left, node.comparators[0])
+    if kind in (ast.Gt, ast.GtE):
+        kind, left, right = {ast.Gt: ast.Lt, ast.GtE: ast.LtE}[kind], right, left
+    step = 1 if kind is ast.Lt else 0
+    if kind not in (ast.Lt, ast.LtE, ast.Eq):
+        return None
+    inner = _inside_abs(left)
+    limit = _linear(right)
+    if inner is not None and limit is not None and not limit[0]:
+        # |difference + rest| <= limit; of an equality the limit is an upper bound too.
+        most = limit[1] - step
+        return _between(_linear(inner), -most, most)
+    sides = _linear(left), _linear(right)
+    if sides[0] is None or sides[1] is None:
+        return None
+    names = dict(sides[0][0])
+    for name, factor in sides[1][0].items():
+        names[name] = names.get(name, 0) - factor
+    total = {name: factor for name, factor in names.items() if factor}, sides[0][1] - sides[1][1]
+    return _between(total, 0 if kind is ast.Eq else None, -step)
+
+
+def _inside_abs(node: ast.expr) -> ast.expr | None:
+    """Return what ``abs`` is called with, if a node is such a call."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "abs":
+        return node.args[0]
+    return None
+
+
+def _between(
+    found: tuple[dict[str, int], int] | None, low: int | None, high: int | None
+) -> tuple[str, str, int | None, int | None] | None:
+    """Return ``low <= sum <= high`` as a difference of two fields, if it is one."""
+    if found is None or sorted(found[0].values()) != [-1, 1]:
+        return None
+    plus, minus = sorted(found[0], key=lambda name: -found[0][name])
+    low, high = (None if bound is None else bound - found[1] for bound in (low, high))
+    if plus.startswith("r."):
+        plus, minus = minus, plus
+        low, high = (None if bound is None else -bound for bound in (high, low))
+    if not plus.startswith("l.") or not minus.startswith("r."):
+        return None
+    if plus == "l.timestamp" or minus == "r.timestamp":
+        return None
+    return plus[2:], minus[2:], low, high
+
+
+def _linear(node: ast.expr) -> tuple[dict[str, int], int] | None:
+    """Return the factors of names and the constant of a sum; None if it is something else."""
+    name = dotted(node)
+    if name is not None:
+        return {name: 1}, 0
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return {}, node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _linear(node.operand)
+        return None if inner is None else ({n: -f for n, f in inner[0].items()}, -inner[1])
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        left, right = _linear(node.left), _linear(node.right)
+        if left is None or right is None:
+            return None
+        sign = 1 if isinstance(node.op, ast.Add) else -1
+        names = {n: left[0].get(n, 0) + sign * right[0].get(n, 0) for n in {**left[0], **right[0]}}
+        return {n: f for n, f in names.items() if f}, left[1] + sign * right[1]
+    return None

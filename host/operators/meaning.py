@@ -90,15 +90,20 @@ class Reducing(Meaning):
         """Return the outputs of a window, none if it gives no result."""
         operator = self.operator
         self._require_states(window, states)
-        names: dict[str, Any] = {
+        names = self.names(window, states)
+        if operator.having is not None and not _evaluated(operator.having, names):
+            return []
+        return [tuple(_output_value(output, names) for output in operator.outputs or ())]
+
+    def names(self, window: WindowInstance, states: tuple[int | None, ...]) -> dict[str, Any]:
+        """Return what outputs, ``having`` and ``slide`` read of a window."""
+        operator = self.operator
+        return {
             "start": window.left,
             "end": window.left + operator.size,
             **dict(zip(operator.key_names or (), key_of(window), strict=True)),
             **{one.name: at for one, at in zip(operator.reductions, states, strict=True)},
         }
-        if operator.having is not None and not _evaluated(operator.having, names):
-            return []
-        return [tuple(_output_value(output, names) for output in operator.outputs or ())]
 
     def _require_states(self, window: WindowInstance, states: tuple[int | None, ...]) -> None:
         """Raise for a state that does not fit its field when its window ends.
@@ -156,9 +161,19 @@ class AggregateMeaning(Reducing):
     """A+. Of several window instances each holds its states, a single one holds its tuples."""
 
     def functions(self) -> dict[str, Any]:
+        functions: dict[str, Any] = {"output": self._output, "update": self._update}
+        if self.operator.slide is not None:
+            return {**functions, "slide": self._slide}
         if self.operator.instances == "single":
             return {"output": self._output_of_tuples}
-        return {"output": self._output, "update": self._update}
+        return functions
+
+    def _slide(self, windows: tuple[WindowInstance, ...]) -> list[Any]:
+        """Keep the state of a window that has ended, or drop it."""
+        (window,) = windows
+        slide = self.operator.slide
+        assert slide is not None
+        return [window.state if evaluate(slide, self.names(window, window.state)) != 0 else None]
 
     def _update(
         self, windows: tuple[WindowInstance, ...], arrival: Arrival
@@ -262,7 +277,7 @@ class ForwardMeaning(Meaning):
     def _update(
         self, windows: tuple[WindowInstance, ...], arrival: Arrival
     ) -> tuple[list[Any], list[Any]]:
-        return [None for _ in windows], [(windows[0].key, self.row(arrival))]
+        return [None for _ in windows], [(windows[0].key, self.row(arrival), arrival.input)]
 
 
 def pair_names(left: Arrival, right: Arrival) -> dict[str, int]:
@@ -288,17 +303,22 @@ class WindowResult:
         An aggregate's outputs, of which those with a divisor are Fractions, or None where it is 0;
         the fields of a pair's left and right tuple; the fields of a left tuple and the outputs of
         its matches; or the fields of a forwarded tuple.
+    input : int
+        Number of the input of a forwarded tuple; otherwise 0.
     """
 
     timestamp: int
     key: States
     values: tuple[Any, ...]
+    input: int = 0
 
 
 def reference_results(
     operator: WindowedOperator, arrivals: Iterable[Arrival], *, finish: bool = True
 ) -> list[WindowResult]:
-    """Return the results of an operator on tuples, in the order of (time, key).
+    """Return the results of an operator on tuples, in the order of their times.
+
+    Those of an aggregate with one time come by key, others in the order in which tuples arrive.
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ from host.operators.expressions import (
     Interval,
     Record,
     Symbol,
+    differences,
     evaluate,
     interval,
 )
@@ -373,6 +374,7 @@ class Description:
     reductions: tuple[Reduction, ...] = ()
     outputs: tuple[Output, ...] | None = None
     having: Expression | None = None
+    slide: Expression | None = None
     match: Expression | None = None
     in_turns: bool = False
 
@@ -502,8 +504,9 @@ def check_results(operator: Description) -> None:
         interval(output.value, names)
         if output.per is not None:
             interval(output.per, names)
-    if operator.having is not None:
-        interval(operator.having, names)
+    for condition in (operator.having, operator.slide):
+        if condition is not None:
+            interval(condition, names)
     if operator.match is not None:
         interval(operator.match, operator.pair_ranges)
 
@@ -561,6 +564,13 @@ def _check_kind(operator: Description) -> None:
         )
     if not operator.reductions and (operator.outputs or operator.having is not None):
         raise _wrong(operator, "has no reductions, so it can have neither `outputs` nor `having`")
+    slides = operator.kind == "aggregate" and operator.instances == "single"
+    if operator.slide is not None and not slides:
+        raise _wrong(
+            operator,
+            "has `slide`, which says when the state of a window instance that moves on is dropped, "
+            "so it must be an aggregate with instances 'single'",
+        )
     if operator.kind != "aggregate" and operator.instances != "single":
         raise _wrong(
             operator,
@@ -623,6 +633,11 @@ class WindowedOperator(Description):
         f_O and S: the values of a result. By default, each reduction is one.
     having : Expression, optional
         A window gives its result only where this is not 0. It reads what outputs read.
+    slide : Expression, optional
+        f_S of an aggregate with a single instance per key. Without it, tuples that have left the
+        window leave its state. With it, the state keeps all of its tuples when the instance moves
+        on by ``advance``, as long as this is not 0, and is dropped as a whole where it is. It reads
+        what outputs read, of the window that has just ended and has given its result.
     match : Expression, optional
         Condition of a join on two tuples: a text over ``l.field`` and ``r.field``, or a function of
         a left and a right tuple.
@@ -640,8 +655,9 @@ class WindowedOperator(Description):
         for name in ("fields", "right_fields", "keys", "key_names", "reductions", "outputs"):
             given = getattr(self, name)
             self._set(name, None if given is None else tuple(given))
-        if self.having is not None:
-            self._set("having", Expression.of(self.having, Record()))
+        for name in ("having", "slide"):
+            if getattr(self, name) is not None:
+                self._set(name, Expression.of(getattr(self, name), Record()))
         if self.match is not None:
             self._set("match", Expression.of(self.match, Record("l"), Record("r")))
         if self.key_names is None:
@@ -680,8 +696,9 @@ class WindowedOperator(Description):
             values["reductions"] = [reduction.to_dict() for reduction in self.reductions]
             values["outputs"] = [output.to_dict() for output in self.outputs or ()]
             values["slides_by"] = self.slides_by
-        if self.having is not None:
-            values["having"] = self.having.text
+        for name in ("having", "slide"):
+            if getattr(self, name) is not None:
+                values[name] = getattr(self, name).text
         if self.match is not None:
             values["match"] = self.match.text
             values["in_turns"] = self.in_turns
@@ -729,6 +746,93 @@ class WindowedOperator(Description):
     def with_(self, **changes: Any) -> "WindowedOperator":
         """Return a copy with ``changes``, checked again."""
         return replace(self, **changes)
+
+    @property
+    def terms(self) -> tuple[tuple[str, str, int | None, int | None], ...]:
+        """The differences ``low <= l.FIELD - r.FIELD <= high`` that ``match`` demands.
+
+        An accelerator compares these, so it finds all pairs that match, and the host evaluates
+        ``match`` on what it finds.
+        """
+        if self.match is None:
+            return ()
+        found: dict[tuple[str, str], tuple[int | None, int | None]] = {}
+        for left, right, low, high in differences(self.match):
+            least, most = found.get((left, right), (None, None))
+            found[left, right] = (
+                low if least is None else least if low is None else max(least, low),
+                high if most is None else most if high is None else min(most, high),
+            )
+        return tuple((*names, *bounds) for names, bounds in found.items())
+
+    def circuit(self) -> dict[str, Any]:
+        """Return the document of what an accelerator computes of the operator.
+
+        Cores of aggregates reduce the tuples of each key. What a window gives (``outputs``,
+        ``having``) is evaluated on the host, and so is ``slide``, for which cores give the states
+        of single panes. A forward is an aggregate in which each tuple has a pane of its own. Cores
+        of a join compare the fields of :attr:`terms`, and the keys, as a field by that name.
+        """
+        if self.match is not None:
+            names = dict.fromkeys(left for left, *_ in self.terms) or {self.fields[0].name: None}
+            ranges = {field.name: field for field in self.fields}
+            keys = [asdict(ranges[name]) for name in names]
+            if self.keys and not self.in_turns:
+                keys.append({"name": _unused("key", names), "bits": 32, "signed": False})
+            cores = len(self.keys) if self.in_turns else 1
+            return {"kind": "join", "name": self.name, "keys": keys, "cores": cores}
+        plain: dict[str, Any] = {"outputs": None, "having": None, "slide": None}
+        if self.kind == "aggregate":
+            size = {} if self.slide is None else {"size": self.pane, "advance": self.pane}
+            return self.with_(**plain, **size).to_dict()
+        if any("timestamp" in part.names for part in self._of_keys):
+            raise OperatorError(
+                f"Operator {self.name!r} forwards tuples by keys that read `timestamp`, which an "
+                f"accelerator of forwards does not have: its time is the place of a tuple in the "
+                f"stream. Read a field with the time instead."
+            )
+        return WindowedOperator(
+            name=self.name,
+            size=1,
+            advance=1,
+            fields=self._common_fields,
+            keys=self.keys,
+            key_names=self.key_names,
+            reductions=(
+                Reduction(_unused("tuples", self.key_names or ()), "count", bits=1, signed=False),
+            ),
+        ).to_dict()
+
+    @property
+    def _of_keys(self) -> list[Expression]:
+        """All expressions of the keys."""
+        parts = [part for key in self.keys for part in (*key.parts, key.when)]
+        return [part for part in parts if part is not None]
+
+    @property
+    def reads_time(self) -> bool:
+        """Whether a key or a reduction reads the timestamp of a tuple."""
+        values = [one.value for one in self.reductions if one.value is not None]
+        return any("timestamp" in part.names for part in (*self._of_keys, *values))
+
+    @property
+    def _common_fields(self) -> tuple[Field, ...]:
+        """The fields of the left input, each as wide as both inputs need it."""
+        ranges = self.tuple_ranges
+        widest = {
+            field.name: reduce(
+                Interval.__or__, [at[field.name] for at in ranges if field.name in at]
+            )
+            for field in self.fields
+        }
+        return tuple(Field(name, at.bits, at.signed) for name, at in widest.items())
+
+
+def _unused(name: str, taken: Iterable[str]) -> str:
+    """Return a name that is not among those that are taken."""
+    while name in taken:
+        name = f"{name}_"
+    return name
 
 
 #: Parts that are documents of their own, and those that are derived from them.

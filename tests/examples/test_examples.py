@@ -193,7 +193,9 @@ def test_more_words_than_a_number_has_are_refused():
 def test_generator_loads_each_operator_and_lowers_its_expressions(reference):
     description = load_operator(reference)
     fields = {f.name: Signal(f.bits) for f in (*description.fields, *description.right_fields)}
-    values = {"timestamp": Signal(32), **fields}
+    sides = {"l": description.fields, "r": description.right_fields}
+    pairs = {f"{side}.{f.name}": Signal(f.bits) for side, own in sides.items() for f in own}
+    values = {"timestamp": Signal(32), **fields, **pairs}
     texts = [text for key in description.keys for text in (*key.parts, key.when or "1")]
     for text in [*texts, *(one.value for one in description.reductions)]:
         assert len(lower(text, values)) >= 1

@@ -6,7 +6,12 @@ import json
 import pytest
 
 from hdl.parameters import KeyField
-from hdl.windowed.description import KINDS, OperatorDescription, load_operator
+from hdl.windowed.description import (
+    KINDS,
+    OperatorDescription,
+    load_circuit,
+    load_operator,
+)
 from tests.host.operators.operators import ALL, EVERYTHING, SEVERAL_KEYS
 
 OWN = "tests.host.operators.operators:"
@@ -63,7 +68,8 @@ def test_documents_that_contradict_themselves_are_refused(change, message):
 @pytest.mark.parametrize(
     ("reference", "message"),
     [
-        ("operators", "An operator is named 'module:NAME', not 'operators'"),
+        ("operators", "An operator is named 'module:NAME' or 'FILE.py:NAME', not 'operators'"),
+        ("gone.py", "There is no file 'gone.py' that describes an operator"),
         ("no.such:X", "Operator 'no.such:X' cannot be imported (No module named 'no')"),
         (f"{OWN}GONE", "has no attribute 'GONE'); put its module on PYTHONPATH"),
         (f"{OWN}ITEM.name", "cannot be imported"),
@@ -74,3 +80,31 @@ def test_operators_that_cannot_be_loaded_are_refused(reference, message):
     with pytest.raises(ValueError) as caught:
         load_operator(reference)
     assert message in str(caught.value)
+
+
+def test_an_operator_is_loaded_from_a_file(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text("from tests.host.operators.operators import EVERYTHING, JOIN, KEYLESS\n")
+    assert load_operator(f"{file}:KEYLESS").name == "keyless"
+    with pytest.raises(ValueError, match=r"must have one operator.*it has: EVERYTHING, JOIN, KEY"):
+        load_operator(str(file))
+    with pytest.raises(ValueError, match="has no operator 'OTHER'"):
+        load_operator(f"{file}:OTHER")
+    file.write_text("1 / 0")
+    with pytest.raises(ValueError, match="cannot be run: ZeroDivisionError"):
+        load_operator(str(file))
+
+
+def test_a_circuit_computes_what_the_host_leaves_to_it():
+    reduced = load_circuit(f"{OWN}EVERYTHING")
+    assert "having" not in reduced
+    assert [one["name"] for one in reduced["outputs"]] == [
+        one["name"] for one in reduced["reductions"]
+    ]
+    joined = load_circuit(f"{OWN}JOIN")
+    assert (joined["kind"], joined["cores"]) == ("join", 4)
+    assert [(key["name"], key["bits"]) for key in joined["keys"]] == [("x", 6)]
+    keyed = load_circuit(f"{OWN}JOIN_AGGREGATE")
+    assert [key["name"] for key in keyed["keys"]] == ["x", "key"]
+    forwarded = load_circuit(f"{OWN}FORWARD")
+    assert (forwarded["kind"], forwarded["size"]) == ("aggregate", 1)

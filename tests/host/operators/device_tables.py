@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from host.devices.waiting import Deadline
 from host.operators.aggregate import HostWindows, WindowAggregation
-from host.operators.device_aggregate import DeviceThenHost, DeviceWindows
+from host.operators.device_aggregate import DeviceThenHost, DeviceWindows, suitable_lanes
 from host.query.queries import AggregateQuery
 
 __all__ = [
@@ -77,20 +77,18 @@ def cases(draw, *, least=0, most=40):
     return asked, pieces, how, watermarks
 
 
+def windows_of(device, time, values, asked, deadline=None):
+    """Return the windows of a query that a device keeps."""
+    lanes = suitable_lanes(device.manifest, time, values, keyed=bool(asked.on))
+    return DeviceWindows(time, lanes, device, deadline or Deadline())
+
+
 def on_device(device, asked, schema=SCHEMA, *, deadline=None):
     """Return an aggregation whose windows a device keeps, and they, which must be closed."""
     made = []
 
     def windows(time, values):
-        made.append(
-            DeviceWindows(
-                time,
-                values,
-                device=device,
-                keyed=bool(asked.on),
-                deadline=deadline or Deadline(),
-            )
-        )
+        made.append(windows_of(device, time, values, asked, deadline))
         return made[0]
 
     return WindowAggregation(schema, asked, windows), made[0]
@@ -129,9 +127,7 @@ def agree_going_on(device, case, tell):
     made = []
 
     def windows(time, values):
-        made.append(
-            DeviceWindows(time, values, device=device, keyed=bool(asked.on), deadline=Deadline())
-        )
+        made.append(windows_of(device, time, values, asked))
         host = HostWindows(time, values)
         return DeviceThenHost(made[0], host, time.advance // time.pane, tell)
 

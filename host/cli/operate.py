@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m host operate`: run an operator that a Python file describes on the rows of files."""
+
+import argparse
+from contextlib import ExitStack
+from pathlib import Path
+import sys
+import time
+
+import pyarrow as pa
+
+from host.cli.arguments import (
+    FILES,
+    INPUT,
+    add_csv_options,
+    add_other_words,
+    csv_options_of,
+    naming_cells,
+    parse_span,
+)
+from host.cli.command import Status
+from host.devices.waiting import Work
+from host.errors import FailureError
+from host.files.reading import format_of, require_text
+from host.files.writing import require_outputs, write_table
+from host.installation import CommandParser
+from host.operators.operate import (
+    OperatorQuery,
+    load_description,
+    operate_tables,
+    reference_rows,
+)
+from host.pipeline.merging import read_input
+
+__all__ = [
+    "add_parser",
+    "main",
+]
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
+    """Add the subcommand ``operate`` to the command line of ``python -m host``."""
+    parser = subparsers.add_parser(
+        "operate",
+        help="run an operator that a Python file describes on the rows of a file, or of two",
+        description="Run a windowed operator of your own: an aggregate with keys, outputs and "
+        "conditions, a join, or both. A Python file describes it, which this command runs as any "
+        "Python program, with your rights. Results come in the order of windows and keys. They are "
+        "computed in software, or with --device on an accelerator that was generated for the "
+        "operator (hdl generate, sim build --operator DESCRIPTION.py), with the same answer.",
+        example="examples/sessions.py --input clicks.csv --output sessions.csv",
+    )
+    parser.add_argument(
+        "description", metavar="DESCRIPTION.py[:NAME]",
+        help="the Python file with a WindowedOperator, and its name if there are several; the file "
+        "is run",
+    )  # fmt: skip
+    files = parser.add_argument_group("files", FILES)
+    files.add_argument(
+        "--input", required=True, metavar="FILE",
+        help=f"the tuples, with a column for each field of the operator: {INPUT}",
+    )  # fmt: skip
+    files.add_argument(
+        "--right", metavar="FILE", help="the tuples of the right input, if the operator has two"
+    )
+    files.add_argument(
+        "--output", required=True, metavar="FILE",
+        help="where the result goes: not an input; the file appears whole or not at all",
+    )  # fmt: skip
+    query = parser.add_argument_group("query")
+    query.add_argument(
+        "--time", default="timestamp", metavar="COLUMN", help="the column of time, which the "
+        "operator calls timestamp; default: %(default)s",
+    )  # fmt: skip
+    query.add_argument(
+        "--unit", metavar="DURATION|NUMBER",
+        help="how long a unit of the operator's time is: 1s, 500ms for temporal columns, a number "
+        "for others; default: 1 for columns of integers",
+    )  # fmt: skip
+    run = parser.add_argument_group("run")
+    run.add_argument(
+        "--device", metavar="URI",
+        help="an accelerator for the operator, such as sim:BUNDLE; default: the software engine",
+    )  # fmt: skip
+    run.add_argument("--verify", action="store_true", help="compare with the reference operator")
+    run.add_argument("--explain", action="store_true", help="say what is computed, and how")
+    add_csv_options(files)
+    add_other_words(parser)
+    parser.set_defaults(run=main)
+
+
+def main(options: argparse.Namespace) -> int:
+    """Run the operator; return the exit code."""
+    unit = None if options.unit is None else parse_span(options.unit, "--unit")
+    query = OperatorQuery(load_description(options.description), options.time, unit)
+    inputs = {"--input": options.input} | (
+        {} if options.right is None else {"--right": options.right}
+    )
+    format_of(options.output)
+    require_outputs(
+        {"--output": options.output}, {name: Path(path) for name, path in inputs.items()}
+    )
+    if options.explain:
+        print(f"query    {query}\nruns on  {options.device or 'the software engine'}")
+    taken = Work()
+
+    def took(work: Work) -> None:
+        taken.cycles += work.cycles
+
+    with Status("operate") as status, ExitStack() as named:
+        tables = []
+        for name, path in inputs.items():
+            with status.stage(f"reading {path}"):
+                told = csv_options_of(options, path)
+                table = read_input(path, options.time, is_sorted=False, options=told)
+                require_text(told, [table.schema])
+            tables.append(table)
+            named.enter_context(naming_cells([(name.strip("-"), path, table)]))
+        began = time.monotonic()
+        with status.stage("operating"):
+            result = operate_tables(tables, query, options.device, took)
+        if options.verify:
+            with status.stage("comparing with the reference operator"):
+                _verify(tables, query, result)
+        rows = write_table(iter(result.to_batches()), result.schema, options.output)
+    cycles = f"{taken.cycles} cycles of {options.device}, " if taken.cycles else ""
+    print(
+        f"{sum(table.num_rows for table in tables)} rows, {rows} results, {cycles}"
+        f"{time.monotonic() - began:.2f} s, written to {options.output}",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def _verify(tables: list[pa.Table], query: OperatorQuery, result: pa.Table) -> None:
+    expected = reference_rows(tables, query)
+    agrees = result.equals(expected)
+    found = (
+        f"all {result.num_rows} results agree with the reference operator"
+        if agrees
+        else f"{result.num_rows} results differ from the {expected.num_rows} of the reference "
+        f"operator"
+    )
+    print(f"verify: {found}", file=sys.stderr)
+    if not agrees:
+        raise FailureError(f"Verification failed: {found}.")

@@ -1,0 +1,987 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Described operators from Arrow to Arrow: in software, on an accelerator, whole or in two phases.
+
+The first phase looks at each tuple by itself, or at those at hand: it finds their keys, and reduces
+the tuples of each key in each pane. The second phase needs all tuples of a key, and makes windows
+and pairs of what the first phase gives, its *parts*. Files take both phases one after the other,
+and Spark sends the parts to where their keys are in between.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+import importlib.util
+from pathlib import Path
+import sys
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+
+from host.columns.kinds import Kind, column_type, contiguous, integer_view, row_at
+from host.devices import Device, device_kind, open_aggregate, open_device
+from host.devices.simulated import SimulatedAggregate
+from host.devices.waiting import Deadline, Work
+from host.errors import (
+    AcceleratorLimitError,
+    AggregateOverflowError,
+    DeviceUriError,
+    OperatorError,
+    UnsupportedTypeError,
+    UsageError,
+)
+from host.installation import command
+from host.operators.aggregate import TimeColumn
+from host.operators.device_aggregate import DeviceWindows
+from host.operators.meaning import WindowResult, reference_results
+from host.operators.panes import Array, Int64s, WindowStates
+from host.operators.vectorized import (
+    ALL,
+    Entries,
+    KeyedCells,
+    Names,
+    OperatorArrays,
+    Span,
+    entries,
+    fields_of,
+    forwarded,
+    joined,
+    key_codes,
+    keyed_cells,
+    merged_cells,
+    state_results,
+    window_results,
+)
+from host.operators.windowed import WindowedOperator
+from host.protocol.manifest import AggregateManifest
+from host.query.quantities import Duration
+from host.query.queries import BOUNDARIES, Query
+from host.query.tables import require_column
+from host.query.words import Columns, Length, as_span, column_pair
+from host.query.words import Span as UnitSpan
+from host.reference.operator import Arrival
+from host.session.join import Join
+
+__all__ = [
+    "OperatorColumns",
+    "OperatorDevice",
+    "OperatorQuery",
+    "OperatorStream",
+    "Software",
+    "engine_of",
+    "load_description",
+    "operate_tables",
+    "reference_rows",
+    "require_device",
+]
+
+# What is asked: an operator, and what its inputs call the time and how long a unit of it is.
+
+
+@dataclass(frozen=True, init=False)
+class OperatorQuery:
+    """An operator over columns.
+
+    Tuples arrive in the order of their times; on a tie, those of the left input first, and then in
+    the order of the input.
+
+    Parameters
+    ----------
+    operator : WindowedOperator
+        What is computed. The columns of its inputs have the names of its fields.
+    time : str or (str, str)
+        Column of time, which the expressions of the operator call ``timestamp``: integers, dates or
+        timestamps.
+    unit : int, timedelta or str, optional
+        How long a unit of the operator's time is: a duration such as ``"1s"`` for dates and
+        timestamps, a whole number for integers (by default 1). Times are rounded down to it.
+
+    Raises
+    ------
+    UsageError
+        If the operator is none, or the unit is no length.
+    """
+
+    operator: WindowedOperator
+    time: tuple[str, str]
+    unit: UnitSpan | None
+
+    def __init__(
+        self,
+        operator: WindowedOperator,
+        time: Columns = "timestamp",
+        unit: Length | None = None,
+    ) -> None:
+        if not isinstance(operator, WindowedOperator):
+            raise UsageError(
+                f"An operator is a host.operators.windowed.WindowedOperator, not {operator!r}."
+            )
+        object.__setattr__(self, "operator", operator)
+        object.__setattr__(self, "time", column_pair(time, "time"))
+        span = None if unit is None else as_span(unit, "unit", least=1)
+        object.__setattr__(self, "unit", span)
+
+    def __str__(self) -> str:
+        operator = self.operator
+        keys = f" by {', '.join(operator.key_names or ())}" if operator.keys else ""
+        unit = "" if self.unit is None else f" x {self.unit}"
+        return (
+            f"{operator.kind} {operator.name!r}{keys}, windows of {operator.size}{unit} every "
+            f"{operator.advance}{unit}"
+        )
+
+    def units(self, schema: pa.Schema, side: int) -> "_Windows":
+        """Return the windows in the lengths that a column of time takes.
+
+        Raises
+        ------
+        UsageError
+            If the column is temporal and it is not said how long a unit is.
+        """
+        name, unit = self.time[side], self.unit
+        require_column(schema.names, name, f"the {_SIDES[side]} input")
+        if unit is None:
+            if column_type(schema, name, _SIDES[side]).kind.is_temporal:
+                raise UsageError(
+                    f"Column {name!r} is of type {schema.field(name).type}, so say how long a unit "
+                    f"of the time of operator {self.operator.name!r} is, such as unit='1s'."
+                )
+            unit = 1
+        operator = self.operator
+        if isinstance(unit, Duration):
+            lengths = (Duration(unit.nanoseconds * n) for n in (operator.size, operator.advance))
+            return _Windows(name, *lengths)
+        return _Windows(name, unit * operator.size, unit * operator.advance)
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """What a column of time has to know of an operator; see :class:`TimeColumn`."""
+
+    time: str
+    window: UnitSpan
+    advance: UnitSpan
+
+
+_SIDES = ("left", "right")
+
+
+def load_description(text: str) -> WindowedOperator:
+    """Return the operator of a Python file, which is run.
+
+    Parameters
+    ----------
+    text : str
+        The file, such as ``operators.py``, or a file and the name of one of its operators, as in
+        ``operators.py:sessions``.
+
+    Raises
+    ------
+    UsageError
+        If the file cannot be run, or does not have one such operator.
+    """
+    place, separator, name = text.rpartition(":")
+    if not separator or not place.endswith(".py"):
+        place, name = text, ""
+    file = Path(place)
+    if not file.is_file():
+        raise UsageError(f"There is no file {place!r} that describes an operator.")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"File {place!r} is no Python file: its name must end with .py.")
+    module = importlib.util.module_from_spec(spec)
+    folder = str(file.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except OperatorError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"File {place!r} cannot be run: {type(error).__name__}: {error}."
+        ) from error
+    finally:
+        sys.path.remove(folder)
+    found = {
+        key: value for key, value in vars(module).items() if isinstance(value, WindowedOperator)
+    }
+    names = ", ".join(found) or "none"
+    if name:
+        if name not in found:
+            raise UsageError(f"File {place!r} has no operator {name!r}; it has: {names}.")
+        return found[name]
+    if len(found) != 1:
+        raise UsageError(
+            f"File {place!r} must have one operator, or the name of one behind it, as in "
+            f"{place}:NAME; it has: {names}."
+        )
+    return next(iter(found.values()))
+
+
+# Where the work of a phase is done: in software, or on an accelerator.
+
+
+class Software:
+    """Does the work of an operator on arrays; the contract of :class:`OperatorDevice` too.
+
+    A context manager.
+
+    Attributes
+    ----------
+    work : Work
+        What a device took; nothing here.
+    """
+
+    def __init__(self, operator: WindowedOperator) -> None:
+        self._operator = operator
+        self.work = Work()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of a device."""
+
+    def cells(self, names: Names) -> KeyedCells:
+        """Return the states of the keys of tuples in each pane."""
+        return keyed_cells(self._operator, names)
+
+    def windows(self, names: Names) -> OperatorArrays:
+        """Return the results of an aggregate on all of its tuples."""
+        return window_results(self._operator, self.cells(names))[0]
+
+    def entries(self, inputs: Sequence[Names]) -> list[Entries]:
+        """Return the keys of the tuples of each input."""
+        return [entries(self._operator, names) for names in inputs]
+
+    def find(self, left: pa.Table, right: pa.Table, query: Query) -> tuple[Int64s, Int64s]:
+        """Return the numbers of the rows of the pairs that a query joins."""
+        with open_device("software:") as device:
+            return _pairs(left, right, query, device, self.work)
+
+
+def _pairs(
+    left: pa.Table, right: pa.Table, query: Query, device: Device, work: Work
+) -> tuple[Int64s, Int64s]:
+    found = Join(left, right, query, device).run()
+    work.cycles += found.cycles
+    work.seconds += found.device_seconds
+    return found.pairs
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """Windows in the units of an accelerator's time; see :class:`DeviceWindows`."""
+
+    window: int
+    advance: int
+    pane: int
+    name: str = "timestamp"
+
+    def values_of(self, times: Sequence[int]) -> list[object]:
+        """Return times as messages show them."""
+        return list(times)
+
+
+@dataclass(frozen=True)
+class _TupleLanes:
+    """What stands in the words of an accelerator that was generated for the operator itself."""
+
+    operator: WindowedOperator
+    reads_time: bool
+    key: str | None = None
+
+    def columns(self, values: Sequence[Array]) -> dict[str, Int64s]:
+        """Return the fields of tuples."""
+        return {one.name: at for one, at in zip(self.operator.fields, values, strict=True)}
+
+    def states(self, window: Mapping[str, Int64s], count: int) -> tuple[Array, ...]:
+        """Return the states of so many windows."""
+        return tuple(window[one.name] for one in self.operator.reductions)
+
+
+class OperatorDevice(Software):
+    """Does the work of an operator on an accelerator that was generated for it.
+
+    The accelerator of an aggregate finds the keys of tuples and reduces these. That of a join
+    compares tuples. That of a forward gives each tuple for each of its keys. What it gives, the
+    host makes results of: outputs, ``having``, ``slide``, and whatever else of ``match``.
+
+    Parameters
+    ----------
+    operator : WindowedOperator
+    uri : str
+        Address of the accelerator: of aggregates for an aggregate or a forward, else of joins.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the accelerator was generated for another operator.
+    DeviceError
+        If it does not open.
+    """
+
+    def __init__(self, operator: WindowedOperator, uri: str) -> None:
+        super().__init__(operator)
+        self._aggregate: SimulatedAggregate | None = None
+        self._joins: Device | None = None
+        if operator.match is not None:
+            self._joins = open_device(uri)
+            return
+        self._core = WindowedOperator.from_dict(operator.circuit())
+        self._aggregate = open_aggregate(uri)
+        try:
+            _require_same(self._core, self._aggregate.manifest, uri)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the accelerator."""
+        for device in (self._aggregate, self._joins):
+            if device is not None:
+                device.close()
+        self._aggregate = self._joins = None
+
+    def cells(self, names: Names) -> KeyedCells:
+        """Return the states of the keys of tuples in each pane."""
+        pane = self._operator.pane
+        found, parts = self._reduced(names, names["timestamp"] // pane, _Clock(pane, pane, pane))
+        return merged_cells(self._core, parts, found.window, found.states)
+
+    def windows(self, names: Names) -> OperatorArrays:
+        """Return the results of an aggregate on all of its tuples."""
+        operator = self._operator
+        if operator.slide is not None:
+            return window_results(operator, self.cells(names))[0]
+        clock = _Clock(operator.size, operator.advance, operator.pane)
+        found, parts = self._reduced(names, names["timestamp"] // operator.pane, clock)
+        code, distinct = key_codes(parts, len(found.window))
+        order = np.lexsort((code, found.window))
+        states = tuple(state[order] for state in found.states)
+        sorted_ = WindowStates(found.window[order], code[order], states)
+        return state_results(operator, sorted_, distinct)
+
+    def entries(self, inputs: Sequence[Names]) -> list[Entries]:
+        """Return the keys of the tuples of each input."""
+        if self._aggregate is None:
+            return super().entries(inputs)
+        counts = [len(names["timestamp"]) for names in inputs]
+        place = np.arange(sum(counts), dtype=np.int64)
+        fields = {
+            one.name: np.concatenate(
+                [
+                    names.get(one.name, np.zeros(count, np.int64))
+                    for names, count in zip(inputs, counts, strict=True)
+                ]
+            )
+            for one in self._core.fields
+        }
+        found, parts = self._reduced({"timestamp": place, **fields}, place, _Clock(1, 1, 1))
+        first = 0
+        sides: list[Entries] = []
+        for count in counts:
+            own = (found.window >= first) & (found.window < first + count)
+            sides.append((found.window[own] - first, [part[own] for part in parts]))
+            first += count
+        return sides
+
+    def find(self, left: pa.Table, right: pa.Table, query: Query) -> tuple[Int64s, Int64s]:
+        """Return the numbers of the rows of the pairs that a query joins."""
+        assert self._joins is not None
+        return _pairs(left, right, query, self._joins, self.work)
+
+    def _reduced(
+        self, names: Names, panes: Int64s, clock: _Clock
+    ) -> tuple[WindowStates, list[Int64s]]:
+        """Return the states of windows, and the parts of the key of each of them."""
+        assert self._aggregate is not None
+        core, device = self._core, self._aggregate
+        reads_time = core.reads_time
+        values = [names[one.name] for one in core.fields]
+        if reads_time:
+            values.append(names["timestamp"])
+        windows = DeviceWindows(clock, _TupleLanes(core, reads_time), device, Deadline())
+        with closing(windows):
+            windows.add(np.zeros(len(panes), np.int64), panes, values, None)
+            found = windows.ended(np.arange(device.manifest.keys), None, None)
+        self.work.cycles += windows.work.cycles
+        self.work.seconds += windows.work.seconds
+        self.work.waited += windows.work.waited
+        parts, number = [], found.key
+        for one in core.key_fields:
+            part = number & ((1 << one.bits) - 1)
+            parts.append(part - ((part >> one.bits - 1) << one.bits) if one.signed else part)
+            number = number >> one.bits
+        return found, parts
+
+
+def require_device(operator: WindowedOperator, uri: str) -> None:
+    """Raise unless an address is one of an accelerator for an operator, which is not opened.
+
+    Raises
+    ------
+    DeviceUriError, ManifestError
+        If there is no such accelerator.
+    AcceleratorLimitError
+        If it was generated for another operator.
+    """
+    if operator.match is not None:
+        device_kind(uri)
+        return
+    _, _, place = uri.partition(":")
+    if device_kind(uri) != "sim" or not place:
+        raise DeviceUriError(uri, "cannot aggregate, as only 'sim:BUNDLE' can")
+    core = WindowedOperator.from_dict(operator.circuit())
+    _require_same(core, AggregateManifest.load(place), uri)
+
+
+def _require_same(core: WindowedOperator, manifest: AggregateManifest, uri: str) -> None:
+    """Raise unless an accelerator computes what an operator needs; windows are set at run time."""
+    given = manifest.operator
+    wanted = core.to_dict()
+    different = [
+        name
+        for name in ("fields", "keys", "key_fields", "reductions")
+        if list(given.get(name, ())) != list(wanted.get(name, ()))
+    ]
+    if different:
+        raise AcceleratorLimitError(
+            f"Accelerator {uri!r} was generated for operator {given.get('name')!r}, which differs "
+            f"from {core.name!r} in its {', '.join(different)}",
+            f"generate one for the operator: "
+            f"{command('sim build --operator DESCRIPTION.py --output DIR')}",
+        )
+
+
+# Columns of inputs as arrays, of parts, and of results.
+
+
+#: Columns of parts that no field is called like: times in units of the operator, keys and states.
+_PANE = "pane"
+
+
+def _key_column(name: str) -> str:
+    return f"key {name}"
+
+
+def _state_column(name: str) -> str:
+    return f"state {name}"
+
+
+class OperatorColumns:
+    """How columns become tuples of an operator, and its parts and results become columns.
+
+    Parameters
+    ----------
+    schemas : sequence of pa.Schema
+        Columns of each input.
+    query : OperatorQuery
+
+    Attributes
+    ----------
+    schema : pa.Schema
+        Columns of the results: the boundaries of the window (of results that come when a tuple
+        arrives, the right one), the parts of the key, and then the outputs of an aggregate, the
+        fields of a left and a right tuple, the fields of a left tuple and the outputs of its
+        matches, or the fields of a forwarded tuple, and the number of its input if there are two.
+    parts : pa.Schema
+        Columns of the parts of each input.
+
+    Raises
+    ------
+    UsageError
+        If there are not as many inputs as the operator has, or a column does not suit.
+    """
+
+    def __init__(self, schemas: Sequence[pa.Schema], query: OperatorQuery) -> None:
+        self.query = query
+        operator = query.operator
+        if len(schemas) != operator.inputs:
+            given, needed = len(schemas), operator.inputs
+            raise UsageError(
+                f"Operator {operator.name!r} has {needed} input{'s' * (needed > 1)}, not {given}: "
+                f"{'give it the right one too' if needed > given else 'leave the right one out'}."
+            )
+        self._times = [
+            TimeColumn(schema, query.units(schema, side))  # type: ignore[arg-type]
+            for side, schema in enumerate(schemas)
+        ]
+        if len({time.type for time in self._times}) > 1:
+            kinds = " and ".join(f"{time.name!r} of type {time.type}" for time in self._times)
+            raise UsageError(f"Both inputs must have times of one type, not {kinds}; cast one.")
+        for side, schema in enumerate(schemas):
+            for one in operator.schemas[side]:
+                require_column(schema.names, one.name, f"the {_SIDES[side]} input")
+                found = column_type(schema, one.name, _SIDES[side])
+                if found.kind not in (Kind.INTEGER, Kind.BOOLEAN):
+                    raise UnsupportedTypeError(
+                        one.name, found.dtype,
+                        f"integers and booleans, as it is a field of operator {operator.name!r}: "
+                        f"number texts, and scale decimals",
+                    )  # fmt: skip
+        self._unit = self._times[0].window // operator.size  # in units of the column
+        self.schema = self._result_schema()
+        self.parts = [self._part_schema(side) for side in range(operator.inputs)]
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether there is a second phase: a forward has none."""
+        return self.query.operator.kind != "forward"
+
+    @property
+    def part_keys(self) -> list[str]:
+        """Columns of parts whose equal values have to meet in the second phase; may be empty."""
+        if self.query.operator.in_turns:
+            return []
+        return [_key_column(name) for name in self.query.operator.key_names or ()]
+
+    def first(
+        self, tables: Sequence[pa.Table], engine: Software, begins: Sequence[int] = (0, 0)
+    ) -> list[pa.Table]:
+        """Return the parts of the rows at hand; of a forward, its results as a single table.
+
+        Parameters
+        ----------
+        tables : sequence of pa.Table
+            Rows of each input.
+        engine : Software
+            What does the work.
+        begins : sequence of int
+            Number of the first row of each input, for errors.
+        """
+        operator = self.query.operator
+        inputs = [
+            self._tuples(side, table, begin)
+            for side, (table, begin) in enumerate(zip(tables, begins, strict=False))
+        ]
+        if operator.kind == "aggregate":
+            return [self._cell_table(engine.cells(inputs[0]))]
+        found = engine.entries(inputs)
+        if operator.kind == "forward":
+            return [self._results(forwarded(operator, inputs, found), inputs)]
+        return [
+            self._entry_table(side, names, own)
+            for side, (names, own) in enumerate(zip(inputs, found, strict=True))
+        ]
+
+    def second(
+        self,
+        parts: Sequence[pa.Table],
+        engine: Software,
+        span: Span = ALL,
+        before: int = 0,
+    ) -> tuple[pa.Table, list[pa.Table]]:
+        """Return the results of parts, and the parts that results to come still need.
+
+        Parameters
+        ----------
+        parts : sequence of pa.Table
+            All parts of some keys; those of tuples that arrive later come later.
+        engine : Software
+        span : Span
+            Which results are wanted.
+        before : int
+            Tuples that have arrived before all of these, for a join that stores in turns.
+        """
+        operator = self.query.operator
+        if operator.kind == "aggregate":
+            (table,) = parts
+            keys = [_integers(table, _key_column(name)) for name in operator.key_names or ()]
+            states = [_integers(table, _state_column(one.name)) for one in operator.reductions]
+            keyed = merged_cells(operator, keys, _integers(table, _PANE), states)
+            found, kept = window_results(operator, keyed, span)
+            return self._results(found, ()), [self._cell_table(KeyedCells(kept, keyed.parts))]
+        inputs, sides = zip(*map(self._entries_of, range(2), parts), strict=True)
+        found = joined(operator, inputs, sides, engine.find, span, before)
+        return self._results(found, inputs), self._kept(parts, inputs, span)
+
+    def whole(self, tables: Sequence[pa.Table], engine: Software) -> pa.Table:
+        """Return the results of all rows."""
+        operator = self.query.operator
+        if operator.kind == "aggregate":
+            return self._results(engine.windows(self._tuples(0, tables[0], 0)), ())
+        parts = self.first(tables, engine)
+        return self.second(parts, engine)[0] if self.has_parts else parts[0]
+
+    def arrivals(self, tables: Sequence[pa.Table]) -> list[Arrival]:
+        """Return the tuples of all inputs in the order of arrival, for the reference operator."""
+        found = []
+        for side, table in enumerate(tables):
+            names = self._tuples(side, table, 0)
+            fields = [one.name for one in self.query.operator.schemas[side]]
+            columns = [names[name].tolist() for name in ("timestamp", *fields)]
+            for time, *values in zip(*columns, strict=True):
+                found.append(Arrival(time, dict(zip(fields, values, strict=True)), side))
+        return sorted(found, key=lambda arrival: arrival.timestamp)
+
+    def reference(self, results: Iterable[WindowResult]) -> pa.Table:
+        """Return results of the reference operator as a table, like those of other engines."""
+        operator = self.query.operator
+        rows = []
+        for result in results:
+            start, end = result.timestamp - operator.size, result.timestamp
+            bounds = [start, end] if operator.kind == "aggregate" else [end]
+            times = [bound * self._unit for bound in bounds]
+            values = [
+                None if value is None else float(value) if _is_float(self.schema, at) else value
+                for at, value in enumerate(result.values, len(bounds) + len(result.key))
+            ]
+            if operator.kind == "forward":
+                fields = [one.name for one in operator.schemas[result.input]]
+                given = dict(zip(fields, result.values, strict=True))
+                values = [given.get(name) for name in self._forwarded]
+                values += [result.input] if operator.inputs > 1 else []
+            rows.append([*times, *result.key, *values])
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in self.schema]
+        return pa.Table.from_arrays(
+            [
+                self._times[0].values(np.array(column, np.int64)).cast(one.type)
+                if one.name in BOUNDARIES
+                else pa.array(column, one.type)
+                for column, one in zip(columns, self.schema, strict=True)
+            ],
+            schema=self.schema,
+        )
+
+    def until(self, watermark: int) -> int:
+        """Return the operator's time that a watermark, in units of the column, has reached."""
+        return watermark // self._unit
+
+    def _tuples(self, side: int, table: pa.Table, begin: int) -> Names:
+        operator, time = self.query.operator, self._times[side]
+        names = [time.name, *(one.name for one in operator.schemas[side])]
+        chosen = table.select(list(dict.fromkeys(names))).combine_chunks()
+        batches = chosen.to_batches()
+        if not batches:
+            empty = np.zeros(0, np.int64)
+            return {"timestamp": empty, **{one.name: empty for one in operator.schemas[side]}}
+        (batch,) = batches
+        times = time.read(batch, begin) // self._unit
+        columns = {one.name: _values(batch, one.name, begin) for one in operator.schemas[side]}
+        return fields_of(operator, times, columns, side)
+
+    def _cell_table(self, keyed: KeyedCells) -> pa.Table:
+        operator, cells = self.query.operator, keyed.cells
+        columns = [part[cells.key] for part in keyed.parts] + [
+            _narrowed(operator, one.name, states)
+            for one, states in zip(operator.reductions, cells.states, strict=True)
+        ]
+        return pa.Table.from_arrays(
+            [pa.array(at) for at in (cells.pane, *columns)], schema=self._part_schema(0)
+        )
+
+    def _entry_table(self, side: int, names: Names, found: Entries) -> pa.Table:
+        rows, parts = found
+        fields = [names[one.name][rows] for one in self.query.operator.schemas[side]]
+        columns = [names["timestamp"][rows], *parts, *fields]
+        return pa.Table.from_arrays([pa.array(at) for at in columns], schema=self.parts[side])
+
+    def _entries_of(self, side: int, table: pa.Table) -> tuple[Names, Entries]:
+        """Return the tuples of parts, one for each of their keys."""
+        operator = self.query.operator
+        names = {one.name: _integers(table, one.name) for one in operator.schemas[side]}
+        parts = [_integers(table, name) for name in self.part_keys]
+        rows = np.arange(table.num_rows, dtype=np.int64)
+        return {"timestamp": _integers(table, _PANE), **names}, (rows, parts)
+
+    def _kept(
+        self, parts: Sequence[pa.Table], inputs: Sequence[Names], span: Span
+    ) -> list[pa.Table]:
+        """Return the tuples that are not decided, and those that later ones may meet."""
+        if span.until is None:
+            return [table.schema.empty_table() for table in parts]
+        operator = self.query.operator
+        first = ((span.until - operator.size) // operator.advance + 1) * operator.advance
+        kept = []
+        for side, (table, names) in enumerate(zip(parts, inputs, strict=True)):
+            # A left tuple whose matches are aggregated has given its result.
+            gone = bool(operator.reductions) and side == 0
+            bound = span.until if gone else min(first, span.until)
+            kept.append(table.filter(pa.array(names["timestamp"] >= bound)))
+        return kept
+
+    def _results(self, found: OperatorArrays, inputs: Sequence[Names]) -> pa.Table:
+        operator = self.query.operator
+        bounds = [found.end] if operator.kind != "aggregate" else [found.start, found.end]
+        columns: list[pa.Array] = [self._times[0].values(at * self._unit) for at in bounds]
+        columns += [pa.array(part) for part in found.keys.values()]
+        if operator.kind == "forward":
+            columns += [self._merged(found, inputs, name) for name in self._forwarded]
+            if len(inputs) > 1:
+                columns.append(pa.array((found.rows[1] >= 0).astype(np.int64)))
+        elif operator.kind != "aggregate":
+            sides = range(1 if operator.reductions else 2)
+            columns += [
+                pa.array(inputs[side][one.name][found.rows[side]])
+                for side in sides
+                for one in operator.schemas[side]
+            ]
+        columns += [_nullable(values) for values in found.values.values()]
+        arrays = [at.cast(one.type) for at, one in zip(columns, self.schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+    @cached_property
+    def _forwarded(self) -> list[str]:
+        """The fields of both inputs, each once."""
+        schemas = self.query.operator.schemas
+        return list(dict.fromkeys(one.name for schema in schemas for one in schema))
+
+    def _merged(self, found: OperatorArrays, inputs: Sequence[Names], name: str) -> pa.Array:
+        """Return a field of forwarded tuples, of whichever input they are; null if it has none."""
+        values = np.zeros(len(found), np.int64)
+        absent = np.ones(len(found), np.bool_)
+        for names, rows in zip(inputs, found.rows, strict=True):
+            own = rows >= 0
+            if name in names:
+                values[own] = names[name][rows[own]]
+                absent[own] = False
+        return pa.array(values, mask=absent)
+
+    def _result_schema(self) -> pa.Schema:
+        operator, time = self.query.operator, self._times[0].type
+        bounds = BOUNDARIES if operator.kind == "aggregate" else BOUNDARIES[1:]
+        fields = [(name, time) for name in bounds]
+        fields += [(name, pa.int64()) for name in operator.key_names or ()]
+        if operator.kind == "forward":
+            names = [*self._forwarded, *(["input"] if operator.inputs > 1 else [])]
+            return pa.schema(_distinct(fields, [(name, pa.int64()) for name in names], ""))
+        if operator.kind != "aggregate":
+            for side in range(1 if operator.reductions else 2):
+                own = [(one.name, pa.int64()) for one in operator.schemas[side]]
+                fields = _distinct(fields, own, f"_{_SIDES[side]}")
+        outputs = [
+            (one.name, pa.int64() if one.per is None else pa.float64())
+            for one in operator.outputs or ()
+        ]
+        return pa.schema(_distinct(fields, outputs, "_of_window"))
+
+    def _part_schema(self, side: int) -> pa.Schema:
+        operator = self.query.operator
+        names = [_PANE, *map(_key_column, operator.key_names or ())]
+        if operator.in_turns:
+            names = [_PANE]
+        if operator.kind == "aggregate":
+            names += [_state_column(one.name) for one in operator.reductions]
+        else:
+            names += [one.name for one in operator.schemas[side]]
+        return pa.schema([(name, pa.int64()) for name in names])
+
+
+def _distinct(
+    fields: Sequence[tuple[str, pa.DataType]],
+    more: Iterable[tuple[str, pa.DataType]],
+    suffix: str,
+) -> list[tuple[str, pa.DataType]]:
+    """Return columns and more of them; a name that is taken gets a suffix."""
+    found = list(fields)
+    for name, kind in more:
+        while name in {taken for taken, _ in found}:
+            name += suffix or "_"
+        found.append((name, kind))
+    return found
+
+
+def _is_float(schema: pa.Schema, place: int) -> bool:
+    return place < len(schema) and pa.types.is_floating(schema.field(place).type)
+
+
+def _integers(table: pa.Table, name: str) -> Int64s:
+    values: Int64s = contiguous(table.column(name)).to_numpy(zero_copy_only=False)
+    return values
+
+
+def _values(batch: pa.RecordBatch, name: str, begin: int) -> Array:
+    """Return the values of a field, which has no null."""
+    column = batch.column(batch.schema.get_field_index(name))
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        at = int(np.argmin(column.is_valid().to_numpy(zero_copy_only=False)))
+        raise UsageError(
+            f"Column {name!r} is null in row {begin + at} (the first is 0), the row with "
+            f"{row_at(batch, at)}; an operator reads integers: fill the null, or leave the row out."
+        )
+    return integer_view(column)
+
+
+def _narrowed(operator: WindowedOperator, name: str, states: Array) -> Int64s:
+    """Return states of panes as 64 bits hold them."""
+    if states.dtype != object:
+        return states.astype(np.int64, copy=False)
+    low, high = -(1 << 63), (1 << 63) - 1
+    wrong = [value for value in states.tolist() if not low <= value <= high]
+    if wrong:
+        raise AggregateOverflowError(name, wrong[0], low, high, window=(0, operator.pane), key=())
+    return states.astype(np.int64)
+
+
+def _nullable(values: Array) -> pa.Array:
+    """Return outputs, of which NaN is a division by zero and masked ones are of nothing."""
+    mask = np.ma.getmaskarray(values)
+    data = np.ma.getdata(values)
+    if data.dtype == np.float64:
+        mask = mask | np.isnan(data)
+    return pa.array(data, mask=mask if mask.any() else None)
+
+
+# Parts that come in pieces, with watermarks between them.
+
+
+class OperatorStream:
+    """The second phase of an operator for some keys, whose parts come in pieces.
+
+    A part is late if a watermark has passed all that it could count in: for an aggregate the
+    windows that the tuple is in, for a join the tuple itself. Late parts are left out.
+
+    Parameters
+    ----------
+    columns : OperatorColumns
+    engine : Software
+
+    Attributes
+    ----------
+    kept : list of pa.Table
+        Parts of each input that results to come need.
+    since : int or None
+        The last watermark, in the operator's units; None before the first one.
+    decided : int
+        Tuples that have arrived before it, of a join.
+    late : list of int
+        Parts of each input that came too late.
+    """
+
+    def __init__(self, columns: OperatorColumns, engine: Software) -> None:
+        self._columns, self._engine = columns, engine
+        self._operator = columns.query.operator
+        self.kept = [schema.empty_table() for schema in columns.parts]
+        self.since: int | None = None
+        self.decided = 0
+        self.late = [0] * len(self.kept)
+
+    def until(self, new: Sequence[pa.Table], watermark: int) -> pa.Table:
+        """Take parts that come with a watermark; return the results that it decides.
+
+        Parameters
+        ----------
+        new : sequence of pa.Table
+            Parts of each input.
+        watermark : int
+            No tuple of these or of later pieces has a lower time, in the operator's units; those
+            that have are late.
+        """
+        watermark = max(watermark, 0 if self.since is None else self.since)
+        found, kept = self._decide(Span(self.since, watermark))
+        floor = self._floor(watermark)
+        for side, (rows, more) in enumerate(zip(kept, new, strict=True)):
+            in_time = more.filter(pa.array(_integers(more, _PANE) >= floor))
+            self.late[side] += more.num_rows - in_time.num_rows
+            kept[side] = pa.concat_tables([rows, in_time]).combine_chunks()
+        self.kept, self.since = kept, watermark
+        return found
+
+    def finish(self) -> pa.Table:
+        """Return all results that are left: the end of the stream."""
+        found, self.kept = self._decide(Span(self.since, None))
+        return found
+
+    def next_time(self) -> int | None:
+        """Return the watermark that has something to decide or to forget; None if none has."""
+        times = np.concatenate([_integers(table, _PANE) for table in self.kept])
+        if not len(times):
+            return None
+        operator, first = self._operator, int(times.min())
+        if operator.kind != "aggregate":
+            waiting = times[times >= (self.since or 0)]
+            return int(waiting.min()) + 1 if len(waiting) else first + operator.size
+        first *= operator.pane
+        window = (first - operator.size) // operator.advance + 1
+        begun = Span(self.since, None).first_window(operator)
+        window = window if begun is None else max(window, begun)
+        return window * operator.advance + operator.size
+
+    def _decide(self, span: Span) -> tuple[pa.Table, list[pa.Table]]:
+        if self._operator.kind == "aggregate":
+            return self._columns.second(self.kept, self._engine, span)
+        times = np.concatenate([_integers(table, _PANE) for table in self.kept])
+        held = int((times < (self.since or 0)).sum())
+        before = self.decided - held
+        self.decided += int(span.holds(times).sum())
+        return self._columns.second(self.kept, self._engine, span, before)
+
+    def _floor(self, watermark: int) -> int:
+        """Return the least time of a part that is not late: a pane's number, or a tuple's time."""
+        operator = self._operator
+        if operator.kind != "aggregate":
+            return watermark
+        last = (watermark - operator.size) // operator.advance
+        if operator.slide is None:
+            return (last + 1) * operator.advance // operator.pane
+        return (last * operator.advance + operator.size) // operator.pane
+
+
+# Whole tables.
+
+
+def engine_of(operator: WindowedOperator, device: str | None) -> Software:
+    """Return what does the work of an operator: a context manager.
+
+    Parameters
+    ----------
+    operator : WindowedOperator
+    device : str, optional
+        Address of an accelerator; by default, and for ``"software:"``, the software engine.
+    """
+    if device is None or device == "software:":
+        return Software(operator)
+    return OperatorDevice(operator, device)
+
+
+def operate_tables(
+    tables: Sequence[pa.Table],
+    query: OperatorQuery,
+    device: str | None = None,
+    work: Callable[[Work], None] | None = None,
+) -> pa.Table:
+    """Return the results of an operator on the rows of its inputs.
+
+    Parameters
+    ----------
+    tables : sequence of pa.Table
+        The rows of each input, in any order.
+    query : OperatorQuery
+    device : str, optional
+        Address of an accelerator; by default the software engine.
+    work : callable, optional
+        Told what the device took.
+
+    Raises
+    ------
+    UsageError
+        If the operator does not suit the columns, or the accelerator.
+    AggregateOverflowError
+        If a state does not fit its bits when its window ends.
+    """
+    columns = OperatorColumns([table.schema for table in tables], query)
+    with engine_of(query.operator, device) as engine:
+        found = columns.whole(tables, engine)
+    if work is not None:
+        work(engine.work)
+    return found
+
+
+def reference_rows(tables: Sequence[pa.Table], query: OperatorQuery) -> pa.Table:
+    """Return the results of the reference operator, which are those of all engines."""
+    columns = OperatorColumns([table.schema for table in tables], query)
+    found = reference_results(query.operator, columns.arrivals(tables))
+    return columns.reference(sorted(found, key=lambda result: (result.timestamp, result.key)))
