@@ -16,6 +16,7 @@ __all__ = [
     "NOTHING",
     "Run",
     "Stage",
+    "amount_chart",
     "axis_ticks",
     "bar_chart",
     "derive_figures",
@@ -145,6 +146,28 @@ def share_chart(rows: Sequence[tuple[str, Sequence[tuple[str, float]]]], *, titl
     )
 
 
+def amount_chart(rows: Sequence[tuple[str, float]], *, title: str, unit: str) -> str:
+    """Draw rows ``(name, amount)`` as horizontal bars, from zero, with the amount beside each."""
+    height, name_width, value_width = 38, 190, 90
+    most = max((amount for _, amount in rows), default=0) or 1.0
+    marks = []
+    for index, (name, amount) in enumerate(rows):
+        y = index * height + 6
+        width = max((WIDTH - name_width - value_width) * amount / most, 1.0)
+        label = f"{amount:.2f} {escape(unit)}"
+        marks.append(
+            f'<text class="name" x="{name_width - 12}" y="{y + 18}" text-anchor="end">'
+            f"{escape(name)}</text>"
+            f'<rect class="bar" x="{name_width}" y="{y}" width="{width:.1f}" height="26" rx="3">'
+            f"<title>{escape(name)}: {label}</title></rect>"
+            f'<text class="note" x="{name_width + width + 8:.1f}" y="{y + 18}">{label}</text>'
+        )
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height * len(rows) + 4}" role="img" '
+        f'aria-label="{escape(title)}">{"".join(marks)}</svg>'
+    )
+
+
 class _Frame:
     """Scales, grid and axis labels of one chart, both axes from zero.
 
@@ -224,6 +247,8 @@ class Run:
         Time that the join compared with took, when it is Spark's own.
     explanation : str
         How Spark ran it.
+    software_seconds : float or None
+        Time that the same join took in Spark on the software engine, if it was run there too.
     """
 
     title: str
@@ -239,6 +264,7 @@ class Run:
     agrees: bool | None
     check_seconds: float | None
     explanation: str
+    software_seconds: float | None = None
 
     @property
     def tuples(self) -> int:
@@ -302,6 +328,8 @@ def derive_figures(run: Run) -> list[tuple[str, str]]:
             ("Time in the device", f"{device_seconds:.2f} s"),
             ("Tuples/s, device alone", f"{run.tuples / device_seconds:,.0f}"),
         ]
+    if run.software_seconds is not None:
+        rows.append(("Time on the software engine", f"{run.software_seconds:.2f} s"))
     if run.check_seconds is not None:
         rows.append(("Time of Spark's own join", f"{run.check_seconds:.2f} s"))
     if cycles:

@@ -112,6 +112,13 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
             answer, joined = _in_spark(
                 spark, tables, query, device=device, trace=True, progress=progress
             )
+        software: float | None = None
+        if device.startswith("sim:"):
+            with status.stage("the same on the software engine"):
+                again, counterpart = _in_spark(spark, tables, query, device="software:")
+            software = counterpart.seconds
+            if not again.equals(answer):
+                raise FailureError("The software engine gives other rows than the accelerator.")
         with status.stage("the same by Spark's own join"):
             expected, seconds = _spark_answer(spark, benchmark, tables)
     agrees = answer.cast(expected.schema).equals(expected)
@@ -128,6 +135,7 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
         check=verdict,
         agrees=agrees,
         check_seconds=seconds,
+        software_seconds=software,
     )
     _show(run, options.report)
     if not agrees:
@@ -209,6 +217,7 @@ def _run(
     check: str,
     agrees: bool | None,
     check_seconds: float | None,
+    software_seconds: float | None = None,
 ) -> Run:
     plan = joined.plan
     manifest = plan.manifest
@@ -231,6 +240,7 @@ def _run(
         check=check,
         agrees=agrees,
         check_seconds=check_seconds,
+        software_seconds=software_seconds,
         explanation=str(plan.explanation),
     )
 

@@ -11,6 +11,7 @@ from host.session.records import ChangeLog, corners
 from spark_offload.cli.charts import (
     NOTHING,
     Run,
+    amount_chart,
     bar_chart,
     derive_figures,
     filled,
@@ -47,6 +48,7 @@ def write_report(run: Run, path: Path) -> None:
         verdict=escape(run.check),
         verdict_class={True: "good", False: "bad", None: ""}[run.agrees],
         tiles=_tiles(rows),
+        elsewhere=_elsewhere(run),
         **_timeline(run),
         precision=_precision(run),
         elastic=_elastic(run),
@@ -68,6 +70,24 @@ def _tiles(rows: list[tuple[str, str]]) -> str:
         for name, value in rows
         if name in shown
     )
+
+
+def _elsewhere(run: Run) -> str:
+    """A section with the time of the same join on other engines; empty if it ran nowhere else."""
+    others = (
+        ("Software engine", run.software_seconds),
+        ("Spark's own join", run.check_seconds),
+    )
+    timed = [(name, seconds) for name, seconds in others if seconds is not None]
+    if not timed:
+        return ""
+    chart = amount_chart(
+        [("This run", run.seconds), *timed], title="Time of the same join elsewhere", unit="s"
+    )
+    text = "Whole joins in Spark, from the action to the last row. A simulated cycle is no time."
+    if run.metrics.hardware is not None:
+        text += f" In hardware: {run.metrics.hardware}."
+    return section("The same join elsewhere", text, chart)
 
 
 def _timeline(run: Run) -> dict[str, str]:

@@ -20,9 +20,15 @@ def test_benchmark_agrees_with_sparks_own_join(spark, simulated_bundle, tmp_path
     printed = capsys.readouterr()
     assert code == 0, printed.err
     assert "agree with Spark's own join, in order" in printed.out
-    for name in ("Simulated cycles", "Cycles per tuple", "Cycle efficiency", "Latency, median"):
+    for name in (
+        "Simulated cycles",
+        "Cycles per tuple",
+        "Cycle efficiency",
+        "Latency, median",
+        "software engine",
+    ):
         assert name in printed.out
-    assert report.read_text().count("<svg") == 3
+    assert report.read_text().count("<svg") == 4
     assert 0 < pq.read_table(tmp_path / "pairs.parquet").num_rows < 100
 
 

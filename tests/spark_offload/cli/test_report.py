@@ -86,14 +86,25 @@ def test_report_is_one_offline_file(tmp_path):
     assert checker.references == []
     assert not re.search(r"https?://|url\(|@import", text)
     assert "SplitJoin &lt;simulated&gt;" in text
-    assert text.count("<svg") == 3
+    assert text.count("<svg") == 4
     assert "prefers-color-scheme: dark" in text
     assert [entry.name for entry in path.parent.iterdir()] == ["report.html"]
 
 
 def test_a_run_without_a_clock_draws_nothing(tmp_path):
-    write_report(example(metrics=JoinMetrics(), agrees=None), tmp_path / "report.html")
+    nothing = example(metrics=JoinMetrics(), agrees=None, check_seconds=None)
+    write_report(nothing, tmp_path / "report.html")
     assert "<svg" not in (tmp_path / "report.html").read_text()
+
+
+def test_the_same_join_elsewhere_is_drawn_from_zero(tmp_path):
+    run = example(software_seconds=1.0)
+    assert dict(derive_figures(run))["Time on the software engine"] == "1.00 s"
+    write_report(run, tmp_path / "report.html")
+    section = (tmp_path / "report.html").read_text().split("The same join elsewhere")[1]
+    bars = re.findall(r'class="bar" [^>]* width="([\d.]+)"', section.split("</section>")[0])
+    this, software, spark = map(float, bars)
+    assert (this / spark, software / spark) == pytest.approx((4 / 9, 1 / 9), rel=0.01)
 
 
 def test_figures_are_derived_from_the_counters():
