@@ -28,7 +28,7 @@ __all__ = ["Accelerator"]
 
 
 class Accelerator(wiring.Component):
-    """A complete SplitJoin accelerator.
+    """A complete SplitJoin accelerator: a stream of words in, a stream of results out.
 
     Input words and results are those of ``docs/architecture.md``, section 2. Every input goes
     directly to a register, and every output comes directly from one. With ``failure_cycles``, every

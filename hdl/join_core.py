@@ -59,7 +59,7 @@ def exchange_tuples(m, word, mirror):
 
 
 class JoinCore(wiring.Component):
-    """Pass every word to both regions, which work independently from there on.
+    """A join core: its two regions get every word, and work independently from there on.
 
     The right region probes with S. Its stream is :func:`mirrored`, so both regions are the same
     circuit. A region that can take a word does not wait for the other one, which may take the word

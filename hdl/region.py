@@ -36,7 +36,7 @@ def engine_class(parameters):
 
 
 class Region(wiring.Component):
-    """One region: storing and probing as two independent steps.
+    """Half of a join core: stores one side's tuples, and probes them with the other side's.
 
     This is the left region of a core: it probes with tuples of R and stores tuples of S. The right
     region is the same circuit; in its stream, both sides are exchanged

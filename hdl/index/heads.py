@@ -161,7 +161,7 @@ class HeadBank(wiring.Component):
 
 
 class HeadTable(wiring.Component):
-    """A table of one head per bucket, split into banks by the lowest bits of the bucket number.
+    """Hash table heads, one per bucket, split into banks by the lowest bits of the bucket number.
 
     A store exchanges the head of its bucket; a visit reads one head from every bank at once
     (:class:`HeadBank`). The table is never cleared: a stale head leads to an entry of another

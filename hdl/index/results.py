@@ -25,7 +25,7 @@ __all__ = ["GroupResults", "MatchQueues"]
 
 
 class MatchQueues(wiring.Component):
-    """Keep matches in as many queues as there are groups, and read one queue after the other.
+    """One FIFO for each group of probes: keep its matches, and read one queue after the other.
 
     A match may arrive for any queue that has not been left since it was last read. Matches are
     taken from the current queue; ``leaves`` advances to the next one, and from the last queue to

@@ -147,7 +147,7 @@ class Arrivals(wiring.Component):
 
 
 class WordReceiver(wiring.Component):
-    """Slots of frames, which are read in the order of their numbers.
+    """Reorder buffer: slots of frames, which are read in the order of their numbers.
 
     Payload and CRC of frame n are written to slot ``n % receive_slots`` while it arrives. Nobody
     reads the slot before the frame was accepted, so a frame that turns out to be damaged has

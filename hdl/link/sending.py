@@ -12,7 +12,7 @@ __all__ = ["ControlSender", "ReplayWindow", "SlotReader", "WordSender"]
 
 
 class ReplayWindow(wiring.Component):
-    """Keep the numbers of the frames that are stored, sent and acknowledged, all modulo 256.
+    """Retransmission window: which frames are stored, sent and acknowledged, modulo 256.
 
     The frames from ``base`` on, up to but without ``head``, are stored. ``cursor`` is the first one
     that was never sent. A frame is lost, and is sent again, if the other side has a frame that was
@@ -387,7 +387,7 @@ class ControlSender(wiring.Component):
 
 
 class WordSender(wiring.Component):
-    """Send words in frames, and frames again until the other side has them.
+    """Selective-repeat sender: words in frames, and frames again until the other side has them.
 
     A frame ends when it is as long as it may be, or when no word waits and the line is idle. So a
     lone word leaves at once, and words that come while the line is busy share a frame.

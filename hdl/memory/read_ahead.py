@@ -13,7 +13,7 @@ __all__ = ["ReadAhead"]
 
 
 class ReadAhead(wiring.Component):
-    """Read the rows of a ring ahead of their use, into a short queue that hides the memory latency.
+    """Prefetch buffer: read rows of a ring ahead of their use, to hide the memory's latency.
 
     The memory is outside of this component. It is one :class:`hdl.memory.columns.KeyColumn`, or
     several side by side.

@@ -33,7 +33,7 @@ def ring_block_rams(parameters, shape, *, rows, lanes):
 
 
 class KeyRing(wiring.Component):
-    """A ring of ``rows`` rows of keys: in every cycle, a key may be stored and a row is read.
+    """Ring buffer of ``rows`` rows of keys: in every cycle, a key may be stored and a row is read.
 
     Lanes of narrow keys share a block RAM: a column consists of as many lanes as fit into its
     width. A store writes the whole row of its column. It writes the lanes below its own with the

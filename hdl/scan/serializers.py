@@ -336,7 +336,7 @@ class PairSerializer(wiring.Component):
 
 
 class MatchQueue(wiring.Component):
-    """Queue the rows that have matches, and send each match as a pair, ordered by lane and probe.
+    """FIFO of the rows that have matches; sends each match as a pair, ordered by lane and probe.
 
     Rows in which a round ends are queued as well, and a star follows the pairs of the round. The
     last row of a pass is followed by the star and the mark of its group, if it has them. The

@@ -159,7 +159,7 @@ def slave_names(merged):
 
 
 class AxiShell(wiring.Component):
-    """An accelerator with the pins of an AXI design.
+    """AXI shell of an accelerator: AXI4-Stream in and out, AXI4-Lite registers, an interrupt.
 
     All signals belong to ``aclk``. ``aresetn`` is low for one cycle or more. The accelerator is
     then in reset for 16 cycles more, in which no word is taken, and neither are words while

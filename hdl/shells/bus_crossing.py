@@ -20,7 +20,7 @@ PATIENCE = 1 << 16
 
 
 class BusCrossing(wiring.Component):
-    """Lead accesses to registers from the clock domain ``bus`` to the clock domain ``sync``.
+    """Clock-domain crossing: lead accesses to registers from ``bus`` to ``sync``.
 
     One access is under way at a time. A level asks, another level answers, and both fall before the
     next access; each passes two flip-flops. All other signals stand still while they are read on

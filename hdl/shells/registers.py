@@ -37,7 +37,7 @@ def hash_number(digest):
 
 
 class ShellRegisters(wiring.Component):
-    """The registers of :func:`hdl.registers.table.shell_table`, wherever the bus comes from.
+    """Register file of :func:`hdl.registers.table.shell_table`, wherever the bus comes from.
 
     Latency: ``done`` 1 cycle after the request; a counter waits until copies have been made.
     Throughput: one access per 2 cycles.

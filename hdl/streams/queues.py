@@ -10,7 +10,7 @@ __all__ = ["PointerQueue", "StreamCrossing"]
 
 
 class PointerQueue(wiring.Component):
-    """A FIFO queue without protection against overflow and underflow.
+    """A first-word fall-through FIFO without protection against overflow and underflow.
 
     The producer must check ``level`` or ``room`` before it adds an entry. The consumer must check
     ``filled`` before it takes one.
@@ -98,7 +98,7 @@ class PointerQueue(wiring.Component):
 
 
 class StreamCrossing(wiring.Component):
-    """Hand payloads on from one clock domain to another one.
+    """An asynchronous FIFO: hand payloads on from one clock domain to another one.
 
     The clocks need not have anything to do with each other. Both domains are reset together.
 

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class StreamRegister(wiring.Component):
-    """A stream register without a combinational path from any input to any output.
+    """A skid buffer: no combinational path leads from any input to any output.
 
     It holds up to two payloads, in two payload registers that are used in turn. Two state bits
     enable the payload registers, so neither ``i.valid`` nor ``o.ready`` drives as many registers as
@@ -174,7 +174,7 @@ def steady(shape):
 
 
 class SteadyRegister(wiring.Component):
-    """One stage of a steady pipeline.
+    """A pipeline register without handshake: what comes in a cycle leaves in the next one.
 
     Latency: 1 cycle. Throughput: 1 payload per cycle.
 
@@ -214,7 +214,7 @@ class SteadyRegister(wiring.Component):
 
 
 class SteadyQueue(wiring.Component):
-    """The end of a steady pipeline: a queue whose output may be stalled.
+    """FIFO with credits at the end of a pipeline without handshake; its output may be stalled.
 
     ``room`` is high while the queue has a place for one more payload besides all payloads that are
     under way in the pipeline. A producer that sends only while ``room`` is high never overflows the

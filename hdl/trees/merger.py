@@ -19,7 +19,7 @@ __all__ = ["Merger", "MergerTree", "OrderedMerger", "OrderedMergerTree", "RoundA
 
 
 class OrderedMerger(wiring.Component):
-    """Merge punctuated streams into one, port by port. A subclass says what the words hold.
+    """Arbiter of punctuated streams, port by port; a subclass says what the words hold.
 
     In order, the merger serves port 0 up to its star or mark, then port 1, and so on. A port that
     shows its star or mark waits. When all ports show one, the merger takes them together and emits

@@ -13,7 +13,7 @@ __all__ = ["OrderQueue", "TurnQueue", "Turns"]
 
 
 class OrderQueue(wiring.Component):
-    """A queue whose ``room`` falls while several entries still fit.
+    """A FIFO with an almost-full flag: ``room`` falls while several entries still fit.
 
     So the ingress can check ``room`` some cycles before it pushes an entry, and never waits when it
     pushes. There are registers in front of the queue and behind it, as the ingress and the combiner

@@ -102,7 +102,7 @@ class AgeFlags(wiring.Component):
 
 
 class DeadlineQueue(wiring.Component):
-    """A queue of numbers in block RAM, with registers at both ends.
+    """A FIFO of numbers in block RAM, with registers at both ends.
 
     A number goes straight to the registers at the output end if no other number is queued in front
     of them. Otherwise it goes into the memory, and is read ahead from there. Then it moves up

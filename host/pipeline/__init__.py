@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines: a source, lazy operations with flags, and one terminal operation (seed 001).
+"""Pipelines: a source, lazy operations with flags, and one terminal operation.
 
 The known properties of the rows (SIZED, ORDERED, SORTED, DISTINCT) decide which execution streams a
 pipeline becomes. Operators on rows, sorting and merging are here; joins and aggregates are in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known properties of a stream of rows, and the effect of an operation on them (seed 001)."""
+"""Known properties of a stream of rows, and the effect of an operation on them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

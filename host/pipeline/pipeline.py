@@ -51,7 +51,7 @@ Array = npt.NDArray[Any]
 
 
 class Pipeline:
-    """Rows from a source, through operations, to a terminal operation (seed 001).
+    """Rows from a source, through operations, to a terminal operation.
 
     Intermediate operations return a new pipeline and compute nothing. A terminal operation binds
     the source (and reads the data that it has *then*), chooses streams by the known properties of

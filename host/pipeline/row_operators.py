@@ -587,11 +587,11 @@ class Node:
 class Fused:
     """A tree of operators as one function of rows.
 
-    As in a fused processing element (seed 000), a consumer is done with rows before the next one
+    As in a fused processing element, a consumer is done with rows before the next one
     gets them. Whether rows are copied between two operators therefore depends only on their ports,
     and is decided here once.
 
-    Unlike in seed 000, rows are pulled. :attr:`pull` works only until the next rows leave the pass,
+    Unlike there, rows are pulled. :attr:`pull` works only until the next rows leave the pass,
     so a reader that has enough stops every operator where it is.
 
     Parameters

@@ -407,7 +407,7 @@ def _next_heads(
     return [(head, run) for head, run in heads if head is not None]
 
 
-# Remove duplicates from sorted input: the example of the ExecStream guide (seed 002).
+# Remove duplicates from sorted input: the example of the guide to ExecStreams.
 
 
 @dataclass(frozen=True)

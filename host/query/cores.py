@@ -396,7 +396,7 @@ class CoreControl:
 
 @dataclass(frozen=True)
 class ThresholdController(Controller):
-    """Asks for other cores when their load leaves a band, and then for a load of the target.
+    """Thresholds: asks for other cores when their load leaves a band, and then for the target.
 
     Above the upper threshold it asks for the fewest cores that bring the load down to the target,
     below the lower one likewise. Inside the band it asks for the cores that there are.

@@ -148,7 +148,7 @@ Bands: TypeAlias = (
 
 @dataclass(frozen=True, init=False)
 class Query:
-    """The wanted pairs of rows, and the order in which rows arrive.
+    """A sliding-window join: the wanted pairs of rows, and the order in which rows arrive.
 
     Rows arrive in the order of their time columns; on a tie left before right, then in the order
     of input. A row is paired with those rows of the other table that are in that table's window at
@@ -181,7 +181,7 @@ class Query:
         them by the arrival of the later row of a pair and then by that of the earlier one, which
         only ``inner()`` promises; it costs nothing extra. With ``none()``, ``relaxed(n)`` and
         ``adaptive(n, hold)``, pairs are handed on as soon as they are known; ``docs/ordering.md``
-        says in which order they may be. A row that comes alone comes when it leaves the window,
+        says in which order they may be. A one-sided row comes when it leaves the window,
         before the pairs of the row that pushes it out, or at the end; see
         :mod:`host.reference.types`.
     sorted : bool or "partitions"
@@ -437,7 +437,7 @@ def _checked_within(within: Any, rows: Any) -> Span | tuple[Span, Span] | None:
 
 @dataclass(frozen=True, init=False)
 class AsofQuery:
-    """Which right row each left row is joined with; :mod:`host.reference.asof` has the meaning.
+    """An as-of join: the right row of each left row; :mod:`host.reference.asof` has the meaning.
 
     A null in an ``on`` column equals nothing, as in SQL. A null in a ``time`` column is an error,
     because such a row has no place in time.
@@ -598,7 +598,7 @@ Aggregates: TypeAlias = Mapping[str, Aggregate | str | tuple[str, str]]
 
 @dataclass(frozen=True, init=False)
 class AggregateQuery:
-    """What is computed of the rows of each window and key.
+    """A windowed aggregation: what is computed of the rows of each window and key.
 
     Windows are ``[n * advance, n * advance + window)`` for each integer n, as for
     :class:`host.operators.windowed.WindowedOperator` and for Spark's ``window``. Rows whose keys

@@ -74,7 +74,7 @@ class JoinType(Enum):
 
     @property
     def wants_matched(self) -> bool:
-        """Whether the rows that come alone are the matched ones."""
+        """Whether the one-sided rows are the matched ones."""
         return self is JoinType.LEFT_SEMI
 
     @property
@@ -118,7 +118,7 @@ _SPELLINGS = {
 
 # The reference join of every type: the meaning and the order of outer, semi and anti joins.
 #
-# Pairs come by the arrival of their later row, then of their earlier row. A row that comes alone
+# Pairs come by the arrival of their later row, then of their earlier row. A one-sided row
 # comes when it leaves the window, because nothing that arrives later can match it. It comes
 # before the pairs of the row that pushes it out.
 #

@@ -46,7 +46,7 @@ class StuckGraphError(FailureError):
     """No stream of the graph can run, and the graph has not reached its end."""
 
 
-# Decide where a batch must be copied, by the mutability of ports (seed 000, table 1).
+# Decide where a batch must be copied, by the mutability of ports.
 #
 # An output port is *mutating* if its operator gives up what it has submitted, so that a receiver
 # may write into it. An input port is mutating if its operator writes into what it receives.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A harness for tests of streams: a mock producer, generators, and output checks (seed 002).
+"""A harness for tests of streams: a mock producer, generators, and output checks.
 
 A generator is a function from row numbers to values; both are arrays of int64. A test of a stream
 then takes three lines: the input, the stream, and the expected output.

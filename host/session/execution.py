@@ -71,7 +71,7 @@ class Execution:
     intake : Intake
         Where the tuples come from.
     completion : Completion or None
-        What finds the rows that come alone; None if only pairs are asked for.
+        What finds the one-sided rows; None if only pairs are asked for.
     measured : Measured
         What is filled in.
     result_words : int
@@ -316,7 +316,7 @@ class Execution:
         """Finish an exchange, begin the next one, and decode results; return the words moved.
 
         Without words that wait, and before all are staged, only results that are ready are counted:
-        rows that come alone must be handed on first.
+        one-sided rows must be handed on first.
         """
         if not (self._staging.waiting or self._flushed):
             return sum(pairs.num_rows for pairs in self.delivery.ready)

@@ -56,7 +56,7 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
 
     The inputs are side R (input 0) and side S (input 1), each sorted by time, or a single input of
     tagged batches. The output has the columns ``left`` and ``right``; with a trace, it also has
-    ``emitted`` and ``latency`` (the visiting latency in cycles). For a row that comes alone, all
+    ``emitted`` and ``latency`` (the visiting latency in cycles). For a one-sided row, all
     columns except its own row number are -1. Results leave as they are found; only the window and
     the open groups are kept.
 
@@ -252,7 +252,7 @@ class JoinResult:
 class Join:
     """One join of two inputs on a device, checked and planned, with what its last run measured.
 
-    Some types of join also emit rows that come alone, with nulls in the columns of the other side.
+    Some types of join also emit one-sided rows, with nulls in the columns of the other side.
     Such a row is kept until it leaves the window.
 
     Whole tables are inspected before they are planned, so any values that can be encoded are

@@ -516,7 +516,7 @@ class Measured(Work):
     def pairs(self) -> tuple[Int64s, Int64s]:
         """Row numbers of every result in the left and in the right input, if they were recorded.
 
-        For a row that comes alone, the other row number is -1.
+        For a one-sided row, the other row number is -1.
         """
         return self._visited("left"), self._visited("right")
 
@@ -533,7 +533,7 @@ class Measured(Work):
             return None
         processing = self.trace.processing[self.staged.halo_tuples :]
         emitted = self._visited("emitted")
-        pairs = emitted >= 0  # rows that come alone are not emitted by the device
+        pairs = emitted >= 0  # one-sided rows are not emitted by the device
         return Latency(processing, self._visited("latency")[pairs], emitted[pairs])
 
     def _visited(self, name: str) -> Int64s:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoded pairs as results in their turn: rows that come alone, strict order, release, rows."""
+"""Decoded pairs as results in their turn: one-sided rows, strict order, release, rows."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -150,13 +150,13 @@ class _ByRank(Departures):
         return log.part("place", begin, log.count)
 
 
-# Rows that come alone in the results of outer, semi and anti joins.
+# One-sided rows in the results of outer, semi and anti joins.
 
 _NAMES = {Side.R: "left", Side.S: "right"}
 
 
 class Completion:
-    """Keeps a bit for each row in the window, and emits rows that come alone when they leave it.
+    """Keeps a bit for each row in the window, and emits one-sided rows when they leave it.
 
     In strict order, a row comes before the pairs of the tuple that pushes it out. Rows that no
     tuple pushes out come at the end. The result does not depend on when results arrive from the
@@ -165,7 +165,7 @@ class Completion:
     Parameters
     ----------
     how : JoinType
-        Type of the join; any but the inner join, which has no rows that come alone.
+        Type of the join; any but the inner join, which has no one-sided rows.
     window : CountWindow or TimeWindow
         Window of either side.
     """
@@ -203,7 +203,7 @@ class Completion:
         ----------
         pairs : sequence of Columns
             Pairs of the result that have become ready. If they have a column ``probe``, they are
-            sorted by it, and rows that come alone are inserted at their places. Otherwise those
+            sorted by it, and one-sided rows are inserted at their places. Otherwise those
             rows come behind the pairs.
         complete : int
             Number of first arrivals whose pairs have all been marked and passed to this method.
@@ -254,7 +254,7 @@ class Completion:
 
 
 def _merged(pairs: Columns, alone: Columns) -> Columns:
-    """Insert rows that come alone before the pairs of the tuples that push them out."""
+    """Insert one-sided rows before the pairs of the tuples that push them out."""
     at = np.searchsorted(pairs["probe"], alone["place"], side="left")
     names = [name for name in pairs.arrays if name != "probe"]
     rows = _results(alone, names)
@@ -262,7 +262,7 @@ def _merged(pairs: Columns, alone: Columns) -> Columns:
 
 
 def _results(alone: Columns, names: Sequence[str]) -> Columns:
-    """Return rows that come alone as results with columns ``names``; a trace's columns are -1."""
+    """Return one-sided rows as results with columns ``names``; a trace's columns are -1."""
     arrays = {name: np.full(alone.num_rows, -1, np.int64) for name in names}
     return Columns({**arrays, "left": alone["left"], "right": alone["right"]})
 
@@ -321,7 +321,7 @@ class Release:
 
 
 class StrictOrder:
-    """Holds pairs back until no earlier one can follow, and passes them on sorted.
+    """Reorder buffer: holds pairs back until no earlier one can follow, and passes them on sorted.
 
     Pairs are sorted by ``probe``, then by ``stored``. Only pairs of the accelerator's open groups
     are held, so their number does not grow with the stream.
@@ -461,7 +461,7 @@ def _taken(rows: Rows, numbers: Int64s, types: Sequence[pa.DataType]) -> list[pa
 class Delivery:
     """Queues the results of one execution whose turn it is, and puts them into a buffer.
 
-    Pairs wait for their star if their order is strict, and rows that come alone wait until no pair
+    Pairs wait for their star if their order is strict, and one-sided rows wait until no pair
     of theirs can come any more.
 
     Parameters
@@ -469,7 +469,7 @@ class Delivery:
     params : JoinParams
         The execution.
     completion : Completion or None
-        What finds the rows that come alone; None if only pairs are asked for.
+        What finds the one-sided rows; None if only pairs are asked for.
     in_order : bool
         Whether pairs come in the strict order, so that none waits for its star.
 

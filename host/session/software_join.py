@@ -41,7 +41,7 @@ class SoftwareRun:
     intake : Intake
         Where the tuples come from.
     completion : Completion or None
-        What finds the rows that come alone; None if only pairs are asked for.
+        What finds the one-sided rows; None if only pairs are asked for.
     measured : Measured
         What is filled in.
 

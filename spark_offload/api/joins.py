@@ -66,7 +66,7 @@ def stream_join(
     By ``how`` rows come alone, once each, besides the pairs or instead of them. A row is matched if
     it is in a pair of the inner join. Outer joins have every row of their side that is not
     matched, with nulls for the other side; a semi join has every left row that is matched, an anti
-    join every other one, both with the left columns only. A row that comes alone stands where it
+    join every other one, both with the left columns only. A one-sided row stands where it
     leaves the window: before the pairs of the row that pushes it out, or at the end.
 
     No job of Spark runs before an action, with two exceptions: ``build`` counts the rows of
@@ -78,7 +78,7 @@ def stream_join(
 
     Two streaming frames need watermarks on their time columns, and a time-based window. All
     micro-batches together are the answer to the batch join of the rows that were not late, of the
-    rows that come alone those whose window the watermark has passed; see
+    one-sided rows those whose window the watermark has passed; see
     ``docs/spark-streaming.md``.
 
     What goes wrong when the answer is computed makes an action such as ``count()`` fail, with an

@@ -6,7 +6,7 @@ side's rows from the reach up to the start. Reaches rise with the starts. Rows a
 their order numbers only, never by their places in the input, so it does no harm if an input comes
 in another order when it is read again.
 
-A row that comes alone belongs to the range in which it leaves the window. Until then it is in the
+A one-sided row belongs to the range in which it leaves the window. Until then it is in the
 halos, as others meet it. To know whether it has matched, all that it can have met must be in the
 halo of the other side, which therefore reaches back from the oldest such row as far as the window.
 """

@@ -383,7 +383,7 @@ def microseconds(table: pa.Table, column: str) -> npt.NDArray[np.int64]:
     return values
 
 
-# Rows that come alone as rows of the answer, with nulls for the columns of the other side.
+# One-sided rows as rows of the answer, with nulls for the columns of the other side.
 
 
 def as_results(task: StreamTask, side: int, rows: pa.Table) -> list[pa.RecordBatch]:
