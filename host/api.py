@@ -8,6 +8,7 @@ written in the words of a query, which :mod:`host.query.words` lists, or as a qu
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
@@ -16,15 +17,17 @@ import pyarrow as pa
 from host.devices import Device, open_device
 from host.devices.bundles import choose_device
 from host.errors import UsageError
+from host.files.reading import Dataset
+from host.operators.asof import AsofStream
 from host.operators.asof_tables import AsofJoin
 from host.operators.matches import aggregate_matches
 from host.operators.operate import OperatorQuery, operate_tables
 from host.operators.overlap import overlap_query
 from host.operators.windowed import WindowedOperator
 from host.pipeline import Pipeline
-from host.pipeline.merging import read_input
+from host.pipeline.inputs import OrderedInput
 from host.query.queries import AggregateQuery, Aggregates, AsofQuery, Query
-from host.query.tables import Input, as_table
+from host.query.tables import Input, Supply, as_table
 from host.query.words import Columns, Equalities, Length, column_pair
 from host.session.join import Join
 
@@ -77,8 +80,8 @@ def join(
     """Join rows over a sliding window.
 
     The result has the left columns, then the right ones, in the order of arrival of the later row
-    of each pair unless the ordering is another. Inputs that are declared sorted are read in pieces,
-    and only the window is held in memory.
+    of each pair unless the ordering is another. Files and inputs that are declared sorted are read
+    in pieces, and only the window is held in memory.
 
     Parameters
     ----------
@@ -113,7 +116,8 @@ def join(
     >>> pairs = join(trades, quotes, time="time", on="symbol", within="5s")
     """
     asked = _asked(Query, query, words)
-    return _joined(*_sides(left, right, asked), asked, device, reader=reader)
+    sides = _sides(left, right, asked)
+    return _joined(*sides, _in_order(asked, left, right), device, reader=reader)
 
 
 def overlap_join(
@@ -159,8 +163,8 @@ def overlap_join(
     ours = column_pair(left_interval, "left_interval")
     theirs = ours if right_interval is None else column_pair(right_interval, "right_interval")
     tables = (
-        as_table(_rows(left, ours[0], False, "left")),
-        as_table(_rows(right, theirs[0], False, "right")),
+        as_table(_as_they_lie(left, ours[0], "left")),
+        as_table(_as_they_lie(right, theirs[0], "right")),
     )
     query = overlap_query(tables, ours, theirs, on=on, touching=touching, **words)
     return _joined(*tables, query, device, reader=reader)
@@ -208,11 +212,16 @@ def asof_join(
     >>> priced = asof_join(trades, quotes, time="time", on="symbol", within="5s")
     """
     asked = _asked(AsofQuery, query, words)
-    tables = [as_table(rows) for rows in _sides(left, right, asked)]
+    sides = _sides(left, right, asked)
     with ExitStack() as held:
+        if device is None and _in_order(asked, left, right).sorted:
+            supplies = [Supply(rows) for rows in sides]
+            stream = AsofStream(supplies[0].schema, supplies[1].schema, asked)
+            batches = stream.batches(supplies[0].batches(), supplies[1].batches())
+            return _result(stream.schema, batches, held, reader=reader)
         if isinstance(device, str):
             device = held.enter_context(open_device(device))
-        found = AsofJoin(tables[0], tables[1], asked, device)
+        found = AsofJoin(as_table(sides[0]), as_table(sides[1]), asked, device)
         return _result(found.schema, found.batches(), held.pop_all(), reader=reader)
 
 
@@ -258,11 +267,14 @@ def aggregate(
     >>> aggregate(trades, time="time", window="1h", on="symbol", aggregates={"n": "count"})
     """
     asked = _asked(AggregateQuery, query, words)
-    given = _rows(rows, asked.time, asked.sorted, "given")
-    if isinstance(given, pa.RecordBatchReader) and asked.sorted:
-        source = Pipeline.of_batches(lambda: given, given.schema)
+    if isinstance(rows, (str, Path)):
+        source = OrderedInput(Dataset(rows), asked.time, "input", is_sorted=asked.sorted).pipeline()
     else:
-        source = Pipeline.of_table(as_table(given))
+        given = _rows(rows, asked.time, asked.sorted, "given")
+        if isinstance(given, pa.RecordBatchReader) and asked.sorted:
+            source = Pipeline.of_batches(lambda: given, given.schema)
+        else:
+            source = Pipeline.of_table(as_table(given))
     execution = source.aggregate(asked, device=device).execution()
     return _result(execution.schema, execution.batches(), ExitStack(), reader=reader)
 
@@ -310,7 +322,7 @@ def operate(
     query = OperatorQuery(operator, time, unit)
     given = [rows] if right is None else [rows, right]
     tables = [
-        as_table(_rows(one, query.time[side], False, ("left", "right")[side]))
+        as_table(_as_they_lie(one, query.time[side], ("left", "right")[side]))
         for side, one in enumerate(given)
     ]
     return operate_tables(tables, query, device)
@@ -377,10 +389,15 @@ def _sides(left: Rows, right: Rows, asked: Query | AsofQuery) -> tuple[Input, In
     return _rows(left, of_left, is_sorted, "left"), _rows(right, of_right, is_sorted, "right")
 
 
+def _in_order(asked: Asked, *sides: Rows) -> Asked:
+    """Return a query of files, whose rows come in the order of time, as one of sorted inputs."""
+    return replace(asked, sorted=True) if all(isinstance(x, (str, Path)) for x in sides) else asked
+
+
 def _rows(rows: Rows, time: str, is_sorted: bool, side: str) -> Input:
     """Return the rows of an input as a table or as batches."""
     if isinstance(rows, (str, Path)):
-        return read_input(rows, time, is_sorted=is_sorted)
+        return OrderedInput(Dataset(rows), time, side, is_sorted=is_sorted).reader()
     if isinstance(rows, (pa.Table, pa.RecordBatchReader)):
         return rows
     if isinstance(rows, pa.RecordBatch):
@@ -396,6 +413,13 @@ def _rows(rows: Rows, time: str, is_sorted: bool, side: str) -> Input:
         f"frame of a library that has __arrow_c_stream__ (Polars, DuckDB, pandas from 2.2 on), "
         f"batches, or the name of a file."
     )
+
+
+def _as_they_lie(rows: Rows, time: str, side: str) -> Input:
+    """Return the rows of an input, those of files in the order of the files."""
+    if isinstance(rows, (str, Path)):
+        return Dataset(rows).table()
+    return _rows(rows, time, False, side)
 
 
 def _opened(device: Device | str | None, query: Query, held: ExitStack) -> Device:

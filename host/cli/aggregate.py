@@ -2,7 +2,6 @@
 """`python -m host aggregate`: aggregate the rows of a file over windows of time."""
 
 import argparse
-from contextlib import ExitStack
 from pathlib import Path
 import sys
 import time
@@ -18,15 +17,14 @@ from host.cli.arguments import (
     naming_cells,
     parse_span,
 )
-from host.cli.command import Status
+from host.cli.command import Status, add_memory, memory_of, memory_taken
 from host.errors import FailureError, UsageError
-from host.files.reading import files_of, format_of, input_format, partition_of, require_text
+from host.files.reading import Dataset, format_of, require_text
 from host.files.writing import require_outputs, write_table
 from host.installation import CommandParser
 from host.operators.device_aggregate import Aggregate
 from host.operators.verification import compare_with_reference
-from host.pipeline import Pipeline
-from host.pipeline.merging import read_input
+from host.pipeline.inputs import OrderedInput
 from host.query.queries import FUNCTIONS, AggregateQuery
 
 __all__ = [
@@ -54,6 +52,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         help="where the result goes: not the input; the file appears whole or not at all",
     )  # fmt: skip
     add_csv_options(files)
+    add_memory(files)
     query = parser.add_argument_group("query")
     query.add_argument("--time", required=True, metavar="COLUMN", help="the column of time")
     query.add_argument(
@@ -95,49 +94,39 @@ def main(options: argparse.Namespace) -> int:
     query = _query(options)
     format_of(options.output)
     require_outputs({"--output": options.output}, {"--input": Path(options.input)})
+    memory = memory_of(options)
+    told = csv_options_of(options, options.input)
     started: list[Aggregate] = []
-    with Status("aggregate") as status, ExitStack() as named:
+    with Status("aggregate") as status:
         with status.stage(f"reading {options.input}"):
-            table, source = _source(options, query)
-        if table is not None:
-            named.enter_context(naming_cells([("input", options.input, table)]))
-        pipeline = source.aggregate(query, device=options.device, started=started.append)
-        if options.explain:
-            print(f"query    {query}\n{pipeline.explain()}")
-        began = time.monotonic()
-        with status.stage("aggregating"):
-            execution = pipeline.execution()
-            batches = execution.batches()
-            if table is not None and options.verify:
-                result = pa.Table.from_batches(batches, execution.schema)
-                _verify(table, query, result, status)
-                batches = iter(result.to_batches())
-            rows = write_table(batches, execution.schema, options.output)
+            files = Dataset(options.input, told)
+            require_text(told, [files.schema])
+        with naming_cells([("input", files)]):
+            with status.stage(f"reading the times of {options.input}"):
+                rows = OrderedInput(
+                    files, query.time, "input", is_sorted=query.sorted, memory=memory
+                )
+            source = rows.pipeline()
+            pipeline = source.aggregate(query, device=options.device, started=started.append)
+            if options.explain:
+                print(f"query    {query}\n{pipeline.explain()}")
+            began = time.monotonic()
+            with status.stage("aggregating"):
+                execution = pipeline.execution()
+                batches = execution.batches()
+                if options.verify:
+                    result = pa.Table.from_batches(batches, execution.schema)
+                    _verify(files.table(), query, result, status)
+                    batches = iter(result.to_batches())
+                count = write_table(batches, execution.schema, options.output)
         done = started[-1]
         cycles = f"{done.cycles} cycles of {options.device}, " if options.device else ""
         print(
-            f"{done.work.rows} rows, {rows} results, {cycles}{time.monotonic() - began:.2f} s, "
-            f"written to {options.output}",
+            f"{done.work.rows} rows, {count} results, {cycles}{time.monotonic() - began:.2f} s, "
+            f"written to {options.output}{memory_taken()}",
             file=sys.stderr,
         )
     return 0
-
-
-def _source(options: argparse.Namespace, query: AggregateQuery) -> tuple[pa.Table | None, Pipeline]:
-    """Return the rows as a table, unless they are streamed, and as a pipeline."""
-    files = files_of(options.input)
-    told = csv_options_of(options, options.input)
-    if (
-        query.sorted
-        and not options.verify
-        and len(files) == 1
-        and input_format(files[0]) == ".parquet"
-        and not partition_of(options.input, files[0])
-    ):
-        return None, Pipeline.of_parquet(files)
-    table = read_input(options.input, query.time, is_sorted=query.sorted, options=told)
-    require_text(told, [table.schema])
-    return table, Pipeline.of_table(table)
 
 
 def _verify(table: pa.Table, query: AggregateQuery, result: pa.Table, status: Status) -> None:

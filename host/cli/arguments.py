@@ -11,8 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from host.cli.command import Status, add_memory, memory_of
 from host.errors import UnsupportedTypeError, UsageError
-from host.files.reading import CsvOptions, csv_options, files_of, input_format
+from host.files.reading import Dataset, files_of, input_format, require_text
+from host.files.text import CsvOptions, csv_options
+from host.pipeline.inputs import OrderedInput
 from host.query.ordering import FORMS, parse_ordering
 from host.query.quantities import Duration, parse_duration
 from host.query.queries import OnFailure, Query, Term
@@ -31,6 +34,7 @@ __all__ = [
     "column_pair",
     "csv_options_of",
     "naming_cells",
+    "ordered_inputs",
     "parse_length",
     "parse_span",
     "positive_integer",
@@ -163,6 +167,7 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the result goes: not one of the inputs; the file appears whole or not at all",
     )  # fmt: skip
     add_csv_options(files)
+    add_memory(files)
 
 
 def add_csv_options(files: "argparse._ArgumentGroup") -> None:
@@ -191,16 +196,48 @@ def csv_options_of(options: argparse.Namespace, *paths: str) -> CsvOptions:
     return found
 
 
+def ordered_inputs(
+    options: argparse.Namespace, time: tuple[str, str], status: Status
+) -> tuple[OrderedInput, OrderedInput]:
+    """Return the inputs of a join, with their rows in the order of time.
+
+    Parameters
+    ----------
+    options : Namespace
+        Options of the command.
+    time : (str, str)
+        The columns of time.
+    status : Status
+        Told what is read.
+
+    Raises
+    ------
+    UsageError
+        If a file cannot be read, or a column gives no order.
+    """
+    told, memory = csv_options_of(options, options.left, options.right), memory_of(options)
+    found = []
+    for side, path, column in zip(
+        ("left", "right"), (options.left, options.right), time, strict=True
+    ):
+        with status.stage(f"reading {path}"):
+            files = Dataset(path, told)
+            with naming_cells([(side, files)]):
+                found.append(
+                    OrderedInput(files, column, side, is_sorted=options.sorted, memory=memory)
+                )
+    require_text(told, [each.schema for each in found])
+    return found[0], found[1]
+
+
 @contextmanager
-def naming_cells(
-    sides: Sequence[tuple[str, str, pa.Table | pa.RecordBatchReader]],
-) -> Iterator[None]:
+def naming_cells(sides: Sequence[tuple[str, Dataset]]) -> Iterator[None]:
     """Say in errors about the type of a text column of a CSV file which cell made it text.
 
     Parameters
     ----------
-    sides : sequence of (str, str, pa.Table or pa.RecordBatchReader)
-        What messages call a table, its path, and its rows; a stream is no CSV file.
+    sides : sequence of (str, Dataset)
+        What messages call an input, and its files.
 
     Raises
     ------
@@ -214,29 +251,31 @@ def naming_cells(
         if not isinstance(error, UnsupportedTypeError) and "(string: " not in message:
             raise
         notes = [
-            _of_cells(path, name, table.column(name))
-            for side, path, table in sides
-            for name in dict.fromkeys(table.schema.names)
+            _of_cells(files, name)
+            for side, files in sides
+            for name in dict.fromkeys(files.schema.names)
             if f"'{side}.{name}'" in message or f"Column {name!r}" in message
-            if input_format(files_of(path)[0]) == ".csv"
-            if table.schema.names.count(name) == 1
-            if pa.types.is_string(table.schema.field(name).type)
+            if files.kind == ".csv" and files.schema.names.count(name) == 1
+            if pa.types.is_string(files.schema.field(name).type)
         ]
         if not notes:
             raise
         raise UsageError("; ".join([message.rstrip("."), *notes]) + ".") from error
 
 
-def _of_cells(path: str, name: str, cells: pa.ChunkedArray) -> str:
+def _of_cells(dataset: Dataset, name: str) -> str:
     """Say which of the cells of a column is text, and what can be done."""
-    for row, cell in enumerate(cells.to_pylist()):
-        if cell is not None and not _TYPED.fullmatch(cell):
-            return (
-                f"column {name!r} of {path!r} is text because of {cell[:_SHOWN]!r} in row {row} "
-                f"(the first is 0): correct it (dates are 2024-01-31, times 2024-01-31 12:30:00), "
-                f"leave it empty, or say by --csv-option null=TEXT that it is a missing value"
-            )
-    return f"column {name!r} of {path!r} is text because its cells have no type in common"
+    row, of_path = 0, f"column {name!r} of {str(dataset.path)!r} is text because"
+    for batch in dataset.batches([name]):
+        for at, cell in enumerate(batch.column(0).to_pylist(), row):
+            if cell is not None and not _TYPED.fullmatch(cell):
+                return (
+                    f"{of_path} of {cell[:_SHOWN]!r} in row {at} (the first is 0): correct it "
+                    f"(dates are 2024-01-31, times 2024-01-31 12:30:00), leave it empty, or say by "
+                    f"--csv-option null=TEXT that it is a missing value"
+                )
+        row += batch.num_rows
+    return f"{of_path} its cells have no type in common"
 
 
 def query_from(options: argparse.Namespace) -> Query:

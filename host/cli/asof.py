@@ -15,18 +15,25 @@ from host.cli.arguments import (
     add_file_arguments,
     add_other_words,
     column_pair,
-    csv_options_of,
     naming_cells,
+    ordered_inputs,
     parse_span,
 )
-from host.cli.command import Status, add_wait, open_for_command, wait_of
+from host.cli.command import (
+    Status,
+    add_wait,
+    memory_of,
+    memory_taken,
+    open_for_command,
+    wait_of,
+)
 from host.errors import FailureError
-from host.files.reading import format_of, require_text
+from host.files.reading import format_of
 from host.files.writing import require_outputs, write_table
 from host.installation import CommandParser, command
-from host.operators.asof_tables import AsofJoin, DeviceRows
+from host.operators.asof import AsofStream
+from host.operators.asof_tables import AsofJoin
 from host.operators.verification import compare_pairs
-from host.pipeline.merging import read_input
 from host.query.queries import AsofQuery
 from host.reference.asof import Direction
 from host.reference.types import JoinType
@@ -96,33 +103,35 @@ def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
     query = _query(options)
     wait = wait_of(options)
+    memory_of(options)
     format_of(options.output)
     inputs = {"--left": Path(options.left), "--right": Path(options.right)}
     require_outputs({"--output": options.output}, inputs)
-    told = csv_options_of(options, options.left, options.right)
     with Status("asof") as status, ExitStack() as held:
         device = None
         if options.device is not None:
             with status.stage(f"opening {options.device}"):
                 opened = open_for_command(options.device, command("host asof"), wait)
                 device = held.enter_context(opened)
-        tables = []
-        for path, column in zip((options.left, options.right), query.time, strict=True):
-            with status.stage(f"reading {path}"):
-                tables.append(read_input(path, column, is_sorted=query.sorted, options=told))
-        require_text(told, [table.schema for table in tables])
+        left, right = ordered_inputs(options, query.time, status)
         began = time.monotonic()
-        sides = [("left", options.left, tables[0]), ("right", options.right, tables[1])]
+        join: AsofStream | AsofJoin
+        sides = [("left", left.dataset), ("right", right.dataset)]
         with naming_cells(sides), status.stage("planning"):
-            join = AsofJoin(tables[0], tables[1], query, device)
+            if device is None and not options.verify:
+                join = AsofStream(left.schema, right.schema, query)
+                batches = join.batches(left.batches(), right.batches())
+            else:  # both look for rows at any distance, in all rows at once
+                join = AsofJoin(left.reader().read_all(), right.reader().read_all(), query, device)
+                batches = _checked(join, options.verify, status)
         if options.explain:
-            print(_explanation(join))
+            print("\n".join([_explanation(join), *(f"input    {each}" for each in (left, right))]))
         with status.stage("joining"):
-            rows = write_table(_checked(join, options.verify, status), join.schema, options.output)
+            rows = write_table(batches, join.schema, options.output)
         print(
-            f"{tables[0].num_rows} + {tables[1].num_rows} rows, {rows} results, "
-            f"{time.monotonic() - began:.2f} s{_worked(join.found_by)}, written to "
-            f"{options.output}",
+            f"{left.rows} + {right.rows} rows, {rows} results, "
+            f"{time.monotonic() - began:.2f} s{_worked(join)}, written to "
+            f"{options.output}{memory_taken()}",
             file=sys.stderr,
         )
     return 0
@@ -154,19 +163,20 @@ def _checked(join: AsofJoin, verify: bool, status: Status) -> Iterator[pa.Record
         raise FailureError(f"Verification failed: {verdict.text}.")
 
 
-def _worked(found_by: DeviceRows | None) -> str:
+def _worked(join: AsofStream | AsofJoin) -> str:
     """Say what a device has done, if there was one."""
-    if found_by is None:
+    if isinstance(join, AsofStream) or join.found_by is None:
         return ""
+    found_by = join.found_by
     cycles = f", {found_by.cycles} cycles" if found_by.cycles else ""
     asked = f", {found_by.looked_up} rows looked up on the host" if found_by.looked_up else ""
     return f"{cycles} on {found_by.device.uri}{asked}"
 
 
-def _explanation(join: AsofJoin) -> str:
+def _explanation(join: AsofStream | AsofJoin) -> str:
     """Say what is joined, and how."""
     device = "none: the software engine, by one sort of both sides by key and time"
-    if join.found_by is not None:
+    if isinstance(join, AsofJoin) and join.found_by is not None:
         uri, manifest = join.found_by.device.uri, join.found_by.device.manifest
         search = (
             "a search ends at the newest row of its key"

@@ -15,15 +15,19 @@ import pyarrow as pa
 
 from host.devices import Device
 from host.devices.locks import WAIT_DEFAULT, open_in_turn, parse_wait
-from host.errors import JoinError
-from host.query.quantities import Duration
+from host.errors import JoinError, UsageError
+from host.query.quantities import Duration, parse_size, size_text
 
 __all__ = [
     "INTERRUPTED",
+    "LEAST_MEMORY",
     "OutputFile",
     "Status",
+    "add_memory",
     "add_wait",
     "ending",
+    "memory_of",
+    "memory_taken",
     "open_for_command",
     "wait_of",
     "was_interrupted",
@@ -33,6 +37,8 @@ __all__ = [
 
 #: Seconds between two updates of the line on a terminal.
 GLANCE = 0.2
+#: Bytes that a command needs in any case: libraries, a batch of each file, a block of the join.
+LEAST_MEMORY = 384_000_000
 #: Seconds between two lines if the output is not a terminal, as in a log.
 PERIOD = 5.0
 
@@ -201,6 +207,46 @@ def open_for_command(uri: str, command: str, wait: Duration) -> AbstractContextM
         remedy=f"wait longer ({_OPTION}), or end that process",
         report=lambda text: print(f"device: {text}", file=sys.stderr),
     )
+
+
+# The option for the memory of a command, and what it took.
+
+
+def add_memory(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
+    """Add the option to a command."""
+    parser.add_argument(
+        "--memory", default="1GB", metavar="SIZE",
+        help="memory for rows that are not sorted, besides the window: 1GB, 700MB; what does "
+        "not fit goes through temporary files (TMPDIR); default: %(default)s",
+    )  # fmt: skip
+
+
+def memory_of(options: argparse.Namespace) -> int:
+    """Return the value of the option, in bytes.
+
+    Raises
+    ------
+    UsageError
+        If it is no size, or a command cannot do with so little.
+    """
+    size = parse_size(options.memory, "--memory")
+    if size < LEAST_MEMORY:
+        raise UsageError(
+            f"--memory is at least {size_text(LEAST_MEMORY)}, not {size_text(size)}: libraries, a "
+            f"batch of each file and a block of the join take as much before a row is sorted."
+        )
+    return size
+
+
+def memory_taken() -> str:
+    """Say how much memory this process has taken at most; nothing where that is not known."""
+    try:
+        import resource
+    except ImportError:  # there is no such module on Windows
+        return ""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    unit = 1 if sys.platform == "darwin" else 1 << 10
+    return f", {size_text(most * unit)} of memory at most"
 
 
 # Turn the error that ended a command into one sentence and an exit code.

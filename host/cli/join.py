@@ -3,42 +3,39 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 import sys
 import time
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from host.cli.arguments import (
     add_join_arguments,
-    csv_options_of,
     naming_cells,
+    ordered_inputs,
     positive_integer,
     query_from,
 )
-from host.cli.command import Status, add_wait, open_for_command, wait_of
+from host.cli.command import (
+    Status,
+    add_wait,
+    memory_of,
+    memory_taken,
+    open_for_command,
+    wait_of,
+)
 from host.columns import EncodingPlan, Ranges, arrange, plan_tables
 from host.devices import Device
 from host.devices.bundles import SOFTWARE, ChosenDevice, choose_device, known_accelerator
 from host.devices.software import SOFTWARE_MANIFEST, on_device_or_software
-from host.errors import FailureError, KeyRangeError, UsageError
-from host.files.reading import (
-    CsvOptions,
-    files_of,
-    format_of,
-    input_format,
-    partition_of,
-    require_text,
-)
+from host.errors import FailureError, UsageError
+from host.files.reading import format_of
 from host.files.writing import inputs_of, require_outputs, write_table
 from host.installation import CommandParser, command
-from host.pipeline.merging import read_input
-from host.pipeline.source import ParquetSource, SortedParquetSource
+from host.pipeline.inputs import OrderedInput
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.protocol.manifest import Manifest
 from host.protocol.segments import hardware_time
@@ -105,10 +102,10 @@ def main(options: argparse.Namespace) -> int:
     """Run the join; return the exit code."""
     query = replace(query_from(options), elastic=_controller(options))
     wait = wait_of(options)
+    memory_of(options)
     format_of(options.output)
     require_outputs({"--output": options.output}, inputs_of(options))
     _running(options)  # what is wrong with them is said before anything is opened
-    told = csv_options_of(options, options.left, options.right)
     with Status("join") as status, ExitStack() as held:
 
         def opened(uri: str) -> Device:
@@ -119,8 +116,9 @@ def main(options: argparse.Namespace) -> int:
         chosen = choose_device(options.device, query, needs=_need_of(options), build=options.build)
         uri = chosen.uri
         first = opened(uri)
+        inputs = ordered_inputs(options, query.time, status)
         work, used, rows, seconds = on_device_or_software(
-            lambda device: _joined(options, query, device, status, told, chosen),
+            lambda device: _joined(options, query, device, status, inputs, chosen),
             first,
             None if options.strict or uri == SOFTWARE else lambda: opened(SOFTWARE),
             lambda refusal: print(
@@ -129,13 +127,13 @@ def main(options: argparse.Namespace) -> int:
                 file=sys.stderr,
             ),
         )
-        left, right = (side.count for side in work.sides)
+        left, right = (each.rows for each in inputs)
         measured = work.join.measured
         cycles = measured.cycles
         counted = f", {cycles} cycles" if cycles else ""  # a board's cycles are not known here
         print(
             f"{left} + {right} rows, {rows} results, {seconds:.2f} s{counted} on "
-            f"{uri if used is first else SOFTWARE}, written to {options.output}",
+            f"{uri if used is first else SOFTWARE}, written to {options.output}{memory_taken()}",
             file=sys.stderr,
         )
         for what, record in (
@@ -163,43 +161,17 @@ def _joined(
     query: Query,
     device: Device,
     status: Status,
-    told: CsvOptions,
+    inputs: Sequence[OrderedInput],
     chosen: ChosenDevice,
 ) -> "tuple[_Work, Device, int, float]":
     """Join the files on a device; return what was done, its device, and its results and seconds."""
-    if _is_streamed(options, query):
-        # Values that do not fit as they come may fit when all of them are known.
-        with suppress(KeyRangeError):
-            sides = [
-                _streamed(files_of(path), column)
-                for path, column in zip((options.left, options.right), query.time, strict=True)
-            ]
-            work = _planned(options, query, device, status, sides)
-            return _written(work, options, status, chosen)
-    sides = []
-    for path, column in zip((options.left, options.right), query.time, strict=True):
-        with status.stage(f"reading {path}"):
-            table = read_input(path, column, is_sorted=bool(query.sorted), options=told)
-            sides.append(_Side(table, table.num_rows, {}))
-    require_text(told, [side.rows.schema for side in sides])
-    return _written(_planned(options, query, device, status, sides), options, status, chosen)
-
-
-def _written(
-    work: "_Work", options: argparse.Namespace, status: Status, chosen: ChosenDevice
-) -> "tuple[_Work, Device, int, float]":
-    """Run a join and write its results; return what :func:`_joined` returns."""
+    work = _planned(options, query, device, status, inputs)
     join = work.join
     if options.explain:
-        told = [f"input    {side.told}" for side in work.sides if side.told]
+        told = [f"input    {each}" for each in inputs]
         told.append(f"chosen   {chosen.uri}: {chosen.reason}")
-        left, right = (
-            _order_column(side, path, column)
-            for side, path, column in zip(
-                work.sides, (options.left, options.right), join.query.time, strict=True
-            )
-        )
-        print("\n".join([explain(join, size_of_join(left, right, join.query)), *told]))
+        left, right = (each.dataset.table([each.by]) for each in inputs)
+        print("\n".join([explain(join, size_of_join(left, right, query)), *told]))
     began = time.monotonic()
     with status.stage("joining", work.passed):
         rows = write_table(_checked(work, options, status), join.schema, options.output)
@@ -235,21 +207,11 @@ def _running(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """The rows of an input: a table, or a stream with what is known of it."""
-
-    rows: Any
-    count: int
-    ranges: Ranges
-    told: str = ""
-
-
-@dataclass(frozen=True)
 class _Work:
-    """A join of two files that is ready to run."""
+    """A join of two files that is ready to run, and its rows."""
 
     join: Join
-    sides: "list[_Side]"
+    rows: "list[pa.Table | pa.RecordBatchReader]"
     passed: "_Passed"
 
 
@@ -276,46 +238,31 @@ class _Passed:
         return f"{now.tuples:,} of {self.total:,} rows, {now.pairs:,} pairs{cycles}"
 
 
-def _is_streamed(options: argparse.Namespace, query: Query) -> bool:
-    """Return whether files are joined as they are read: sorted Parquet, with nothing to verify."""
-    paths = {path: files_of(path) for path in (options.left, options.right)}
-    files = [(path, file) for path, of_path in paths.items() for file in of_path]
-    return (
-        query.sorted
-        and not options.verify
-        and {input_format(file) for _, file in files} == {".parquet"}
-        and not any(partition_of(path, file) for path, file in files)
-    )
-
-
-def _streamed(files: Sequence[Path], column: str) -> _Side:
-    """Return the rows of sorted Parquet files as a stream, which the join finds to be in order."""
-    source = ParquetSource(files, sorted_by=[column])
-    if len(files) > 1:
-        source = SortedParquetSource(files, column)
-    bound = source.bind()
-    rows = pa.RecordBatchReader.from_batches(bound.schema, bound.batches())
-    traits = bound.traits
-    return _Side(rows, traits.rows or 0, traits.ranges, f"{source}, as a stream: {traits}")
-
-
 def _planned(
     options: argparse.Namespace,
     query: Query,
     device: Device,
     status: Status,
-    sides: list[_Side],
+    inputs: Sequence[OrderedInput],
 ) -> _Work:
-    """Prepare the join of both files."""
-    passed = _Passed(sum(side.count for side in sides))
-    left, right = sides
-    named = [("left", options.left, left.rows), ("right", options.right, right.rows)]
-    with naming_cells(named), status.stage("planning", lambda: f"{passed.total:,} rows"):
+    """Prepare the join of both files, whose rows come in the order of time."""
+    passed = _Passed(sum(each.rows for each in inputs))
+    readers = [each.reader() for each in inputs]
+    rows = [each.read_all() for each in readers] if options.verify else readers
+    known: list[Ranges] = [{}, {}]
+    if not device.is_software_engine and not options.verify:
+        # Key fields have few bits. What values they must hold is found by reading the columns.
+        for side, each in enumerate(inputs):
+            columns = [each.by, *((term.left, term.right)[side] for term in query.terms)]
+            with status.stage(f"looking at the values of {each.dataset.path}"):
+                known[side] = each.ranges(list(dict.fromkeys(columns)))
+    sides = [(side, each.dataset) for side, each in zip(("left", "right"), inputs, strict=True)]
+    with naming_cells(sides), status.stage("planning", lambda: f"{passed.total:,} rows"):
         join = Join(
-            left.rows, right.rows, query, device, ranges=(left.ranges, right.ranges),
+            rows[0], rows[1], replace(query, sorted=True), device, ranges=(known[0], known[1]),
             record=options.verify, report=passed.note, **_running(options),
         )  # fmt: skip
-    return _Work(join, sides, passed)
+    return _Work(join, rows, passed)
 
 
 def _checked(work: _Work, options: argparse.Namespace, status: Status) -> Iterator[pa.RecordBatch]:
@@ -327,20 +274,13 @@ def _checked(work: _Work, options: argparse.Namespace, status: Status) -> Iterat
     from host.operators.verification import compare_pairs, reference_pairs
 
     with status.stage("comparing with the reference join"):
-        left, right = (side.rows for side in work.sides)
+        left, right = work.rows
         expected = reference_pairs(left, right, join.query)
         ordered = join.query.ordering.period == 1
         verdict = compare_pairs(join.measured.pairs, expected, ordered=ordered)
     print(f"verify: {verdict.text}", file=sys.stderr)
     if not verdict.agrees:
         raise FailureError(f"Verification failed: {verdict.text}.")
-
-
-def _order_column(side: _Side, path: str, column: str) -> pa.Table:
-    """Return the order column of an input, which is read once more if it is a stream."""
-    if isinstance(side.rows, pa.Table):
-        return side.rows.select([column])
-    return pa.concat_tables([pq.read_table(file, columns=[column]) for file in files_of(path)])
 
 
 def explain(join: Join, size: JoinSize) -> str:

@@ -21,7 +21,7 @@ from host.cli.arguments import (
 from host.cli.command import Status
 from host.devices.waiting import Work
 from host.errors import FailureError
-from host.files.reading import format_of, require_text
+from host.files.reading import Dataset, format_of, require_text
 from host.files.writing import require_outputs, write_table
 from host.installation import CommandParser
 from host.operators.operate import (
@@ -30,7 +30,6 @@ from host.operators.operate import (
     operate_tables,
     reference_rows,
 )
-from host.pipeline.merging import read_input
 
 __all__ = [
     "add_parser",
@@ -112,10 +111,11 @@ def main(options: argparse.Namespace) -> int:
         for name, path in inputs.items():
             with status.stage(f"reading {path}"):
                 told = csv_options_of(options, path)
-                table = read_input(path, options.time, is_sorted=False, options=told)
+                dataset = Dataset(path, told)
+                table = dataset.table()
                 require_text(told, [table.schema])
             tables.append(table)
-            named.enter_context(naming_cells([(name.strip("-"), path, table)]))
+            named.enter_context(naming_cells([(name.strip("-"), dataset)]))
         began = time.monotonic()
         with status.stage("operating"):
             result = operate_tables(tables, query, options.device, took)

@@ -19,21 +19,19 @@ from host.columns.kinds import (
     contiguous,
     integer_view,
     read_column,
-    row_at,
-    shown,
     validity,
 )
 from host.columns.scale import require_same_kind
 from host.columns.stream_fields import plan_stream_field
 from host.columns.table_fields import CodedTableField, plan_table_field
 from host.columns.times import (
+    OrderCheck,
     TimePlan,
     plan_stream_times,
     plan_table_times,
     require_order,
     require_temporal,
 )
-from host.errors import DisorderError, NullOrderError
 from host.protocol.manifest import Manifest
 from host.protocol.spread import Spread
 from host.query.queries import Query
@@ -250,14 +248,6 @@ class EncodedBatch:
         return self.rows[begin:end]
 
 
-class _SideState:
-    """The state of one side that is kept from batch to batch."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.last: tuple[int, object] | None = None  # last time: integer, Python value
-
-
 class BatchEncoder:
     """Encoder of the batches of one execution.
 
@@ -274,7 +264,8 @@ class BatchEncoder:
         self._whole = whole or not plan.timed
         self._times = plan.times.start()
         self._fields = {field.name: field.start() for field in plan.fields}
-        self._sides = (_SideState(), _SideState())
+        self._rows = [0, 0]  # of each side so far
+        self._orders = [OrderCheck(column) for column in plan.times.columns]
 
     def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
         """Learn from the first batches, given with their sides, before any of them is encoded.
@@ -301,15 +292,14 @@ class BatchEncoder:
         UsageError
             If a value does not fit, or a time is null or decreases; the error names the row.
         """
-        state = self._sides[side]
-        first = state.rows
+        first = self._rows[side]
         values = self._order(side, batch)
         if not self._plan.checked:
-            self._require_order(side, batch, values)
+            self._orders[side].see(batch)
         times = self._times.encode(side, values, first)
         keys = {name: field.encode(side, batch, first) for name, field in self._fields.items()}
         valid = self._valid(side, batch)
-        state.rows += batch.num_rows
+        self._rows[side] += batch.num_rows
         if valid is None or self._whole:
             return EncodedBatch(first, None, times, keys, valid, times)
         # These rows can neither match nor push a tuple out of a time-based window, so they are not
@@ -324,25 +314,6 @@ class BatchEncoder:
 
     def _order(self, side: int, batch: pa.RecordBatch) -> Array:
         return integer_view(self._plan.times.columns[side].read(batch))
-
-    def _require_order(self, side: int, batch: pa.RecordBatch, values: Array) -> None:
-        state, column = self._sides[side], self._plan.times.columns[side]
-        array = column.read(batch)
-        if array.null_count:
-            valid = array.is_valid().to_numpy(zero_copy_only=False)
-            at = int(np.argmin(valid))
-            raise NullOrderError(column.name, state.rows + at, row_at(batch, at))
-        if not len(values):
-            return
-        if state.last is not None and int(values[0]) < state.last[0]:
-            raise DisorderError(column.name, state.rows, state.last[1], shown(array[0]))
-        falls = values[1:] < values[:-1]
-        if falls.any():
-            at = int(np.argmax(falls))
-            raise DisorderError(
-                column.name, state.rows + at + 1, shown(array[at]), shown(array[at + 1])
-            )
-        state.last = int(values[-1]), shown(array[len(array) - 1])
 
     def _valid(self, side: int, batch: pa.RecordBatch) -> Bools | None:
         masks = [validity(term.columns[side].read(batch)) for term in self._plan.terms]

@@ -27,6 +27,7 @@ __all__ = [
     "ORDERED",
     "Ranges",
     "SUPPORTED",
+    "SeenRange",
     "Span",
     "canonical_binary",
     "canonical_bits",
@@ -448,6 +449,43 @@ class ColumnRange(NamedTuple):
 
 #: Ranges of some columns of one table, as ``ColumnRange`` or as ``(low, high)``.
 Ranges: TypeAlias = Mapping[str, Sequence[Any]]
+
+
+class SeenRange:
+    """The range of a column's values, from batches of them.
+
+    Parameters
+    ----------
+    column : ColumnType
+        The column, of a kind that is not coded.
+    """
+
+    def __init__(self, column: ColumnType) -> None:
+        self._column = column
+        self._first: int | None = None
+        self._low = self._high = self._step = 0
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        """Look at the next values."""
+        array = self._column.read(batch)
+        valid, values = validity(array), integer_view(array)
+        values = values if valid is None else values[valid]
+        if not len(values):
+            return
+        low, high = int(values.min()), int(values.max())
+        if self._first is None:
+            self._first, self._low, self._high = int(values[0]), low, high
+        self._low, self._high = min(self._low, low), max(self._high, high)
+        if self._step != 1:
+            away = values.astype(np.uint64) - np.uint64(low % (1 << 64))
+            self._step = gcd(self._step, low - self._first, int(np.gcd.reduce(away)))
+
+    @property
+    def range(self) -> ColumnRange | None:
+        """The range of all values; None without a value."""
+        if self._first is None:
+            return None
+        return ColumnRange(self._low, self._high, max(1, self._step))
 
 
 class Span(NamedTuple):

@@ -36,6 +36,7 @@ from host.query.queries import Query
 from host.reference.window import CountWindow, TimeWindow, Window
 
 __all__ = [
+    "OrderCheck",
     "TimeEncoder",
     "TimePlan",
     "plan_stream_times",
@@ -211,6 +212,45 @@ def require_order(column: Column, declared_sorted: bool, table: pa.Table) -> Non
             raise DisorderError(
                 column.name, at + 1, shown(column.data[at]), shown(column.data[at + 1])
             )
+
+
+class OrderCheck:
+    """Checks that the times of batches are there, and never decrease.
+
+    Parameters
+    ----------
+    column : ColumnType
+        The column of time.
+    """
+
+    def __init__(self, column: ColumnType) -> None:
+        self._column = column
+        self._rows = 0
+        self._last: tuple[int, object] | None = None  # last time: integer, Python value
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        """Look at the next rows.
+
+        Raises
+        ------
+        NullOrderError, DisorderError
+            The errors name the row.
+        """
+        array, name, rows = self._column.read(batch), self._column.name, self._rows
+        if array.null_count:
+            at = int(np.argmin(array.is_valid().to_numpy(zero_copy_only=False)))
+            raise NullOrderError(name, rows + at, row_at(batch, at))
+        values = integer_view(array)
+        if not len(values):
+            return
+        if self._last is not None and int(values[0]) < self._last[0]:
+            raise DisorderError(name, rows, self._last[1], shown(array[0]))
+        falls = values[1:] < values[:-1]
+        if falls.any():
+            at = int(np.argmax(falls))
+            raise DisorderError(name, rows + at + 1, shown(array[at]), shown(array[at + 1]))
+        self._last = int(values[-1]), shown(array[len(array) - 1])
+        self._rows += len(values)
 
 
 def plan_table_times(

@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read tables from files: Parquet, CSV and JSON, as other tools write them.
-
-What a CSV file means
-    A cell that is empty is null, and ``""`` in quotes is a text without characters. The type of a
-    column follows from all of its cells: integers, booleans, dates, times, numbers, or text. Whole
-    numbers never become floating point: those beyond 64 bits stay text. In a column that is not
-    text, :data:`MISSING` stand for null too. The separator is found in the first lines, and
-    :class:`CsvOptions` say what cannot be found.
+"""Read the files of an input in batches: Parquet, CSV, JSON and Arrow, as other tools write them.
 
 INT96 times of Parquet
     They reach further than 64 bits of nanoseconds do. They are read as nanoseconds where all of a
@@ -14,37 +7,40 @@ INT96 times of Parquet
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-import csv as plain_csv
-from dataclasses import dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 import glob
-import io
-import json
 from pathlib import Path
-import re
-import shlex
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyarrow import csv
-from pyarrow import json as arrow_json
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from host.errors import UnknownColumnError, UsageError
+from host.files.text import (
+    MISSING,
+    CsvFile,
+    CsvOptions,
+    JsonFile,
+    first_line,
+    inferred,
+    reading_file,
+)
 from host.query.tables import plain_type
 
 __all__ = [
-    "CsvOptions",
+    "BATCH_ROWS",
+    "Dataset",
     "ENDINGS",
     "FORMATS",
-    "MISSING",
+    "Split",
     "common_schema",
     "conformed",
-    "csv_options",
+    "covering",
     "files_of",
     "format_of",
     "input_format",
@@ -52,9 +48,9 @@ __all__ = [
     "open_parquet",
     "partition_of",
     "plain_schema",
-    "read_parts",
     "read_table",
     "require_text",
+    "statistics",
 ]
 
 #: Endings of files that are written.
@@ -67,117 +63,20 @@ ENDINGS = {
     ".json": ".json",
     ".jsonl": ".json",
     ".ndjson": ".json",
+    ".arrow": ".arrow",
+    ".feather": ".arrow",
 }
-_NAMES = {".parquet": "Parquet", ".csv": "CSV", ".json": "JSON"}
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 
-#: What stands for null in columns of a CSV file that are not text, besides an empty cell.
-MISSING = (
-    "NA", "N/A", "n/a", "NULL", "null", "#N/A", "#N/A N/A", "#NA",
-    "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN",
-)  # fmt: skip
-_SEPARATORS = (",", "\t", ";", "|")
-_SAMPLE = 1 << 16
-_BLOCK = 1 << 20
-_LARGEST_BLOCK = 1 << 30
-#: Doubles from here on may stand for integers that 64 bits do not hold.
-_INTEGERS_END = float(1 << 63)
-#: How a value that is no text can begin.
-_TYPED = re.compile(r"\s*([-+.\d]|(true|false|nan|inf)$)", re.IGNORECASE)
-_TIME = re.compile(r"\s*\d{1,4}[-:]\d\d")
-_DIGITS = r"^[+-]?\d+$"
-#: Types that Arrow does not find by itself: it takes fractions of a second for nanoseconds, which
-#: 64 bits hold until 2262, and finds no times of day with fractions.
-_TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.time64("us"), pa.time64("ns"))
+#: Yields the batches of one part of an input; may be called in any thread.
+Split: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
+
+#: Most rows of a batch of a Parquet file.
+BATCH_ROWS = 1 << 16
 #: Name of the partition of a Hive folder whose key is null.
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
-_SHOWN = 40
-
-_INT64 = np.iinfo(np.int64)
 #: Seconds since 1970 that nanoseconds, and microseconds, of 64 bits certainly hold.
 _SECONDS = {"ns": 9_223_372_035, "us": 9_223_372_036_853}
-
-
-@dataclass(frozen=True)
-class CsvOptions:
-    """What is known of CSV files before they are read.
-
-    Parameters
-    ----------
-    delimiter : str, optional
-        The character between cells; by default, one of comma, tab, semicolon and bar is found.
-    quote : str
-        The character around cells that hold separators or line ends; ``none`` if there is none.
-    escape : str, optional
-        The character before a quote inside a cell, if quotes are not doubled.
-    decimal : str
-        The character before the fraction of a number.
-    encoding : str
-        The character encoding.
-    skip : int
-        Number of lines before the header.
-    null : tuple of str
-        Cells without quotes that are null, in every column.
-    text : tuple of str
-        Columns that are text, whatever their cells look like.
-    """
-
-    delimiter: str | None = None
-    quote: str = '"'
-    escape: str | None = None
-    decimal: str = "."
-    encoding: str = "utf-8"
-    skip: int = 0
-    null: tuple[str, ...] = ()
-    text: tuple[str, ...] = ()
-
-
-def csv_options(texts: Iterable[str]) -> CsvOptions:
-    """Return the options that texts such as ``delimiter=;`` give; ``null`` and ``text`` may repeat.
-
-    Raises
-    ------
-    UsageError
-        If an option is unknown, repeats, or has a value that is none.
-    """
-    known = {field.name for field in fields(CsvOptions)}
-    given: dict[str, Any] = {}
-    for text in texts:
-        name, separator, value = text.partition("=")
-        if not separator or name not in known:
-            raise UsageError(
-                f"--csv-option takes NAME=VALUE, where NAME is one of {', '.join(sorted(known))}, "
-                f"not {text!r}."
-            )
-        if name in ("null", "text"):
-            given[name] = (*given.get(name, ()), value)
-        elif name in given:
-            raise UsageError(f"--csv-option gives {name!r} twice; leave one of them out.")
-        else:
-            given[name] = _option(name, value)
-    return CsvOptions(**given)
-
-
-def _option(name: str, value: str) -> Any:
-    if name == "skip":
-        if not value.isdecimal():
-            raise UsageError(f"--csv-option skip takes a number of lines, not {value!r}.")
-        return int(value)
-    if name == "encoding":
-        try:
-            "".encode(value)
-        except LookupError:
-            raise UsageError(
-                f"--csv-option encoding takes a name such as latin-1 or utf-16, not {value!r}."
-            ) from None
-        return value
-    value = {"\\t": "\t", "tab": "\t"}.get(value, value)
-    if (name, value) != ("quote", "none") and (len(value) != 1 or not value.isascii()):
-        raise UsageError(
-            f"--csv-option {name} takes one ASCII character (tab and \\t are a tab), not {value!r}."
-        )
-    return value
 
 
 # Names of files.
@@ -386,7 +285,7 @@ def conformed(rows: Any, schema: pa.Schema, name: str) -> Any:
         except pa.ArrowException as error:
             raise UsageError(
                 f"Column {field.name!r} of {name} is {rows.schema.field(at).type}, and cannot be "
-                f"read as {field.type}, its type in other files of the input: {_first_line(error)}."
+                f"read as {field.type}, its type in other files of the input: {first_line(error)}."
             ) from error
     return type(rows).from_arrays(columns, schema=schema)
 
@@ -402,7 +301,7 @@ def open_parquet(path: Path, unit: str = "ns") -> pq.ParquetFile:
     UsageError
         If the file is missing, or is no Parquet file.
     """
-    with _reading(path, ".parquet"):
+    with reading_file(path, ".parquet"):
         # PyArrow takes relative names such as "file:/a" for URIs, but never absolute paths.
         return pq.ParquetFile(path.absolute(), pre_buffer=False, coerce_int96_timestamp_unit=unit)
 
@@ -474,80 +373,194 @@ def _time_leaves(array: pa.Array) -> Iterator[npt.NDArray[np.int64]]:
         yield array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
 
 
-# Any format.
+def statistics(group: Any) -> dict[str, tuple[Any, Any]]:
+    """Return the smallest and largest value of each column of a row group that stores them."""
+    known = {}
+    for index in range(group.num_columns):
+        column = group.column(index)
+        if column.is_stats_set and column.statistics.has_min_max:
+            with suppress(OverflowError, ValueError):  # a time that Python's calendar does not have
+                low, high = column.statistics.min, column.statistics.max
+                if low == low and high == high:  # pandas takes the least of all times for none
+                    known[column.path_in_schema] = low, high
+    return known
 
 
-def read_table(
-    path: str | Path, options: CsvOptions | None = None, *, unit: str | None = None
-) -> pa.Table:
-    """Read a table from a file.
-
-    A JSON file holds one object per line, or one array of objects; types are inferred in the same
-    way.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    options : CsvOptions, optional
-        What is known of it, if it is a CSV file.
-    unit : str, optional
-        The unit of INT96 times, if it is a Parquet file; see :func:`int96_unit`.
-
-    Raises
-    ------
-    UsageError
-        If the file is missing, or its content does not match its ending.
-    """
-    place, options = Path(path), options or CsvOptions()
-    kind = input_format(place)
-    readers: dict[str, Callable[[], pa.Table]] = {
-        ".parquet": lambda: _read_parquet(place, unit),
-        ".csv": lambda: _read_csv(place, options),
-        ".json": lambda: _read_json(place),
+def covering(groups: Sequence[Mapping[str, tuple[Any, Any]]]) -> dict[str, tuple[Any, Any]]:
+    """Return the ranges that cover those of all groups, for the columns known in all groups."""
+    names = set.intersection(*(set(group) for group in groups)) if groups else set()
+    return {
+        name: (min(group[name][0] for group in groups), max(group[name][1] for group in groups))
+        for name in sorted(names)
     }
-    with _reading(place, kind, options.encoding):
-        return readers[kind]()
 
 
-def read_parts(
-    path: str | Path, files: Sequence[Path], options: CsvOptions | None = None
-) -> list[pa.Table]:
-    """Read the files of an input as tables of the same columns and types.
+# Files of any format, one by one.
+
+
+class _Part(Protocol):
+    """A file of an input. ``rows`` is None if the file must be read to count them."""
+
+    schema: pa.Schema
+    rows: int | None
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, or some of their columns."""
+        ...
+
+
+class _ParquetFile:
+    """A Parquet file; its times that are INT96 are read in ``unit``."""
+
+    def __init__(self, path: Path, unit: str) -> None:
+        self._path, self._unit = path, unit
+        with open_parquet(path, unit) as file:
+            self.schema: pa.Schema = file.schema_arrow
+            self.rows: int | None = file.metadata.num_rows
+            groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
+            self.groups = [statistics(group) for group in groups if group.num_rows]
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        with open_parquet(self._path, self._unit) as file, reading_file(self._path, ".parquet"):
+            yield from file.iter_batches(BATCH_ROWS, columns=columns)
+
+
+class _ArrowFile:
+    """A file of Arrow's own format, which is also called Feather."""
+
+    rows: int | None = None
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with reading_file(path, ".arrow"), pa.OSFile(str(path), "rb") as file:
+            self.schema: pa.Schema = pa.ipc.open_file(file).schema
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        places = None
+        if columns is not None:
+            places = [self.schema.get_field_index(name) for name in columns]
+        options = pa.ipc.IpcReadOptions(included_fields=places)
+        with reading_file(self._path, ".arrow"), pa.OSFile(str(self._path), "rb") as file:
+            reader = pa.ipc.open_file(file, options=options)
+            for at in range(reader.num_record_batches):
+                yield reader.get_batch(at)
+
+
+class Dataset:
+    """The files of an input, which are read in batches of the same columns and types.
 
     The keys of a Hive folder become columns. What is text in one CSV file is text in all of them. A
     column that a JSON file lacks is null there.
 
     Parameters
     ----------
-    path, files : path-like, sequence of Path
-        The input, and :func:`files_of` it.
+    path : path-like
+        A file, a folder of files of one format, or a pattern; see :func:`files_of`.
     options : CsvOptions, optional
         What is known of CSV files.
+
+    Attributes
+    ----------
+    path : path-like
+        The input.
+    files : list of Path
+        Its files, in order.
+    kind : str
+        Their format.
+    schema : pa.Schema
+        Columns of all batches.
 
     Raises
     ------
     UsageError
         If a file cannot be read, or files do not belong together; see :func:`common_schema`.
     """
-    options = options or CsvOptions()
-    kind = input_format(files[0])
-    unit = int96_unit(files) if kind == ".parquet" else None
-    tables = [read_table(file, options, unit=unit) for file in files]
-    if kind == ".csv":
-        mixed = _without_a_common_type([table.schema for table in tables])
-        if mixed:
-            options = replace(options, text=(*options.text, *mixed))
-            tables = [read_table(file, options) for file in files]
-    tables = _with_partitions(path, files, tables)
-    schemas = [table.schema for table in tables]
-    if kind == ".json":
-        schemas = [_with_all(schema, schemas) for schema in schemas]
-    schema = common_schema(schemas, files)
-    return [
-        conformed(table, schema, f"file {str(file)!r}")
-        for file, table in zip(files, tables, strict=True)
-    ]
+
+    def __init__(self, path: str | Path, options: CsvOptions | None = None) -> None:
+        self.path, self.files = path, files_of(path)
+        self.kind = input_format(self.files[0])
+        options = options or CsvOptions()
+        self._parts = self._opened(options)
+        if self.kind == ".csv":
+            mixed = _without_a_common_type([part.schema for part in self._parts])
+            if mixed:
+                self._parts = self._opened(replace(options, text=(*options.text, *mixed)))
+        self._keys = _partition_keys([partition_of(path, file) for file in self.files])
+        schemas = []
+        for part, keys in zip(self._parts, self._keys, strict=True):
+            own = part.schema
+            added = [
+                pa.field(name, key.type) for name, key in keys.items() if name not in own.names
+            ]
+            schemas.append(pa.schema([*own, *added]) if added else own)
+        if self.kind == ".json":
+            schemas = [_with_all(schema, schemas) for schema in schemas]
+        self._alike = all(schema.equals(schemas[0]) for schema in schemas)
+        self.schema = common_schema(schemas, self.files)
+
+    def _opened(self, options: CsvOptions) -> list[_Part]:
+        unit = int96_unit(self.files) if self.kind == ".parquet" else ""
+        opens: dict[str, Callable[[Path], _Part]] = {
+            ".parquet": lambda file: _ParquetFile(file, unit),
+            ".csv": lambda file: CsvFile(file, options),
+            ".json": JsonFile,
+            ".arrow": _ArrowFile,
+        }
+        return [opens[self.kind](file) for file in self.files]
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows; None if files must be read to count them."""
+        counts = [part.rows for part in self._parts]
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    @property
+    def ranges(self) -> dict[str, tuple[Any, Any]]:
+        """Ranges of the columns of which all files tell them."""
+        if self.kind != ".parquet" or not self._alike:
+            return {}
+        return covering(self.groups)
+
+    @property
+    def groups(self) -> list[dict[str, tuple[Any, Any]]]:
+        """Ranges of the columns of each part of a Parquet file, as far as they are told."""
+        parts = [part for part in self._parts if isinstance(part, _ParquetFile)]
+        return [group for part in parts for group in part.groups]
+
+    def parts(self, columns: Sequence[str] | None = None) -> list[Split]:
+        """Return what reads each file, or some of its columns."""
+        return [partial(self._batches, at, columns) for at in range(len(self.files))]
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield all rows, or some of their columns, file after file."""
+        for part in self.parts(columns):
+            yield from part()
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return all rows, or some of their columns."""
+        return pa.Table.from_batches(self.batches(columns), self._schema(columns))
+
+    def _schema(self, columns: Sequence[str] | None) -> pa.Schema:
+        if columns is None:
+            return self.schema
+        return pa.schema([self.schema.field(name) for name in columns])
+
+    def _batches(self, at: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        part, keys, file = self._parts[at], self._keys[at], f"file {str(self.files[at])!r}"
+        schema, own = self._schema(columns), None
+        if columns is not None:
+            # Without any column, nothing would tell the number of rows.
+            own = [name for name in columns if name in part.schema.names] or part.schema.names[:1]
+        for batch in part.batches(own):
+            for column, key in keys.items():
+                if column in schema.names and column not in part.schema.names:
+                    batch = batch.append_column(column, pa.repeat(key, batch.num_rows))
+            yield conformed(batch, schema, file)
+
+
+def read_table(path: str | Path, options: CsvOptions | None = None) -> pa.Table:
+    """Return the rows of an input; see :class:`Dataset`."""
+    return Dataset(path, options).table()
 
 
 def _without_a_common_type(schemas: Sequence[pa.Schema]) -> list[str]:
@@ -572,25 +585,16 @@ def _with_all(schema: pa.Schema, schemas: Sequence[pa.Schema]) -> pa.Schema:
     )
 
 
-def _with_partitions(
-    path: str | Path, files: Sequence[Path], tables: Sequence[pa.Table]
-) -> list[pa.Table]:
-    """Return tables with the keys of their Hive folders as columns behind their own."""
-    partitions = [partition_of(path, file) for file in files]
+def _partition_keys(partitions: Sequence[dict[str, str | None]]) -> list[dict[str, pa.Scalar]]:
+    """Return the keys of files in Hive folders, in the types that all of their texts have."""
     columns = {}
     for name in dict.fromkeys(name for keys in partitions for name in keys):
-        cells = pa.chunked_array([[keys.get(name) for keys in partitions]], pa.string())
-        found = _integers(cells)
-        found = _inferred(cells, CsvOptions()) if found is None else found
-        columns[name] = cells if found is None else found
-    result = []
-    for number, (keys, table) in enumerate(zip(partitions, tables, strict=True)):
-        for name in keys:
-            if name not in table.column_names:
-                value = columns[name][number]
-                table = table.append_column(name, pa.repeat(value, table.num_rows))
-        result.append(table)
-    return result
+        cells = pa.array([keys.get(name) for keys in partitions], pa.string())
+        plain = any(cell in MISSING for cell in cells.to_pylist())
+        columns[name] = cells if plain else inferred(cells)
+    return [
+        {name: columns[name][number] for name in keys} for number, keys in enumerate(partitions)
+    ]
 
 
 def require_text(options: CsvOptions, schemas: Sequence[pa.Schema]) -> None:
@@ -605,305 +609,3 @@ def require_text(options: CsvOptions, schemas: Sequence[pa.Schema]) -> None:
     for name in options.text:
         if name not in names:
             raise UnknownColumnError(name, names, table="the inputs, for --csv-option text")
-
-
-def _read_parquet(path: Path, unit: str | None) -> pa.Table:
-    with open_parquet(path, int96_unit([path]) if unit is None else unit) as file:
-        table = file.read()
-    return conformed(table, plain_schema(table.schema), f"file {str(path)!r}")
-
-
-def _stream(path: Path) -> pa.NativeFile:
-    """Open a file, and uncompress it if its ending says that it is compressed."""
-    return pa.input_stream(str(path.absolute()), compression="detect")
-
-
-def _in_larger_blocks(read: Callable[[int], pa.Table]) -> pa.Table:
-    """Read text in blocks of the usual size, and in larger ones if a row is larger than a block."""
-    block = _BLOCK
-    while True:
-        try:
-            return read(block)
-        except pa.ArrowInvalid as error:
-            if "straddl" not in str(error) or block >= _LARGEST_BLOCK:
-                raise
-            block *= 8
-
-
-# CSV.
-
-
-def _read_csv(path: Path, options: CsvOptions) -> pa.Table:
-    with _stream(path) as stream:
-        head = stream.read(_SAMPLE)
-    ended = len(head) < _SAMPLE
-    sample = head.decode(options.encoding, errors="replace").removeprefix("\ufeff")
-    lines = list(io.StringIO(sample, newline=""))[options.skip :]
-    options = replace(options, delimiter=options.delimiter or _separator(lines, options, ended))
-
-    def source() -> Any:
-        # A header alone is a table without rows only if its line ends.
-        if ended and len(lines) == 1 and not lines[0].endswith(("\n", "\r")):
-            return pa.BufferReader(head + "\n".encode(options.encoding).removeprefix(b"\xff\xfe"))
-        return _stream(path)
-
-    null = ["", *options.null]
-    table = _parsed(source, options, null)
-    for number, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        if name in options.text or table.column_names.count(name) > 1:
-            continue
-        if pa.types.is_binary(column.type):
-            # PyArrow reads text that is not UTF-8 as binary values, which no CSV file can hold.
-            raise ValueError(f"column {name!r} holds bytes that are no text")
-        if pa.types.is_floating(column.type) and _may_be_integers(column):
-            text = _parsed(source, replace(options, text=(name,)), null, only=[name]).column(0)
-            blank = pc.is_in(text, value_set=pa.array(null))
-            exact = _integers(pc.if_else(blank, pa.scalar(None, text.type), text))
-            column = column if exact is None else exact
-        elif pa.types.is_string(column.type):
-            column = _typed(column, options)
-        table = table.set_column(number, name, column)
-    _require_last_quote(path, table, options)
-    return table
-
-
-def _parsed(
-    source: Callable[[], Any],
-    options: CsvOptions,
-    null: Sequence[str],
-    *,
-    only: Sequence[str] | None = None,
-    types: Mapping[str, pa.DataType] | None = None,
-    lone: bool = False,
-) -> pa.Table:
-    """Parse CSV text with a header, of which ``null`` are the cells without quotes that are null.
-
-    An empty line is a null if there is a lone column.
-    """
-    parse = csv.ParseOptions(
-        delimiter=options.delimiter,
-        quote_char=False if options.quote == "none" else options.quote,
-        escape_char=options.escape or False,
-        newlines_in_values=True,
-        ignore_empty_lines=not lone,
-    )
-    convert = csv.ConvertOptions(
-        null_values=list(null),
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        decimal_point=options.decimal,
-        column_types=types or dict.fromkeys(options.text, pa.string()),
-        include_columns=only,
-    )
-
-    def read(block: int) -> pa.Table:
-        settings = csv.ReadOptions(
-            encoding=options.encoding, skip_rows=options.skip, block_size=block
-        )
-        with source() as stream:
-            return csv.read_csv(stream, settings, parse, convert)
-
-    return _in_larger_blocks(read)
-
-
-def _separator(lines: Sequence[str], options: CsvOptions, ended: bool) -> str:
-    """Return the separator that cuts all lines of a sample into the same number of cells."""
-    quoting: dict[str, Any] = {"quotechar": options.quote, "escapechar": options.escape}
-    if options.quote == "none":
-        quoting = {"quoting": plain_csv.QUOTE_NONE}
-    for separator in _SEPARATORS:
-        cut = plain_csv.reader(lines, delimiter=separator, **quoting)
-        try:
-            counts = [len(cells) for cells in cut if cells]
-        except plain_csv.Error:
-            continue
-        if not ended:
-            counts.pop()
-        if counts and counts[0] > 1 and len(set(counts)) == 1:
-            return separator
-    # No separator cuts all lines alike: take one that cuts the header, and let the parser say why.
-    header = lines[0] if lines else ""
-    return next((separator for separator in _SEPARATORS if separator in header), ",")
-
-
-def _may_be_integers(column: pa.ChunkedArray) -> bool:
-    """Return whether a column of doubles has values as large as integers beyond 64 bits."""
-    edges = pc.min_max(column).as_py()
-    return any(abs(edge) >= _INTEGERS_END for edge in edges.values() if edge is not None)
-
-
-def _typed(text: pa.ChunkedArray, options: CsvOptions) -> pa.ChunkedArray:
-    """Return the cells of a column in the type of all those that are not :data:`MISSING`.
-
-    They stay as they are if they are text.
-    """
-    blank = pc.is_in(text, value_set=pa.array(["", *MISSING, *options.null]))
-    cells = pc.if_else(blank, pa.scalar(None, text.type), text)
-    begin = next((cell for cell in cells.drop_null()[:1].to_pylist()), "")
-    if not _TYPED.match(begin):
-        return text
-    found = _integers(cells)
-    if found is None and pc.any(blank).as_py():
-        found = _inferred(cells, options)
-    return text if found is None and (found := _times(cells)) is None else found
-
-
-def _integers(cells: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return texts as integers, or as they are where 64 bits do not hold one; None if not whole."""
-    digits = pc.match_substring_regex(pc.utf8_trim_whitespace(cells), _DIGITS)
-    if not pc.all(digits).as_py():
-        return None
-    found = _fitting(cells, (pa.int64(), pa.uint64()))
-    return cells if found is None else found
-
-
-def _inferred(cells: pa.ChunkedArray, options: CsvOptions) -> pa.ChunkedArray | None:
-    """Return texts in the type that a column of a CSV file with them has; None if it is text."""
-    source = _as_csv(cells)
-    found = _parsed(source, CsvOptions(delimiter=",", decimal=options.decimal), [""], lone=True)
-    return None if pa.types.is_string(found.column(0).type) else found.column(0)
-
-
-def _times(cells: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return texts as times of :data:`_TIMES`; None if they are none."""
-    begin = next((cell for cell in cells.drop_null()[:1].to_pylist()), "")
-    return _fitting(cells, _TIMES) if _TIME.match(begin) else None
-
-
-def _fitting(cells: pa.ChunkedArray, types: Sequence[pa.DataType]) -> pa.ChunkedArray | None:
-    """Return texts in the first of some types that all of them can be read as."""
-    source = _as_csv(cells)
-    for dtype in types:
-        try:
-            settings = CsvOptions(delimiter=",")
-            return _parsed(source, settings, [""], types={"cells": dtype}, lone=True).column(0)
-        except pa.ArrowInvalid:
-            continue  # a cell has another type
-    return None
-
-
-def _as_csv(cells: pa.ChunkedArray) -> Callable[[], pa.BufferReader]:
-    """Return what opens a CSV file in memory: the types of cells are found by the parser alone."""
-    buffer = io.BytesIO()
-    csv.write_csv(pa.table({"cells": cells}), buffer)
-    return lambda: pa.BufferReader(buffer.getbuffer())
-
-
-def _require_last_quote(path: Path, table: pa.Table, options: CsvOptions) -> None:
-    """Raise if the last cell has swallowed the rest of the file, because its quote has no end."""
-    if not table.num_rows or not table.num_columns or options.quote == "none":
-        return
-    last = table.column(table.num_columns - 1)[-1].as_py()
-    if not isinstance(last, str) or "\n" not in last:
-        return
-    tail = b""
-    with _stream(path) as stream:
-        while block := stream.read(_BLOCK):
-            tail = (tail + block)[-64:]
-    if not tail.decode(options.encoding, errors="ignore").rstrip().endswith(options.quote):
-        begin = last.split("\n", 1)[0][:_SHOWN]
-        raise ValueError(f"the quote before {begin!r} in the last row has no end")
-
-
-# JSON.
-
-
-def _read_json(path: Path) -> pa.Table:
-    with io.BufferedReader(_stream(path)) as stream:
-        first = next((line.strip() for line in stream if line.strip(b"\xef\xbb\xbf \t\r\n")), b"")
-    if not first:
-        return pa.table({})
-    if first.removeprefix(b"\xef\xbb\xbf").startswith(b"["):
-        with _stream(path) as stream:
-            rows = json.loads(stream.read())
-        if not all(isinstance(row, dict) for row in rows):
-            raise ValueError("the array holds something that is no object")
-        if not rows:
-            return pa.table({})
-        lines = "\n".join(json.dumps(row) for row in rows).encode()
-
-        def source() -> Any:
-            return pa.BufferReader(lines)
-    else:
-
-        def source() -> Any:
-            return _stream(path)
-
-    def read(block: int) -> pa.Table:
-        with source() as stream:
-            return arrow_json.read_json(stream, arrow_json.ReadOptions(block_size=block))
-
-    table = _in_larger_blocks(read)
-    table.validate(full=True)  # PyArrow does not check that text is UTF-8
-    for number, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
-        found = None
-        if pa.types.is_floating(column.type) and _may_be_integers(column):
-            with io.BufferedReader(source()) as stream:
-                values = [json.loads(line).get(name) for line in stream if line.strip()]
-            if all(value is None or isinstance(value, int) for value in values):
-                cells = [None if value is None else str(value) for value in values]
-                found = _integers(pa.chunked_array([cells], pa.string()))
-        elif pa.types.is_string(column.type):
-            found = _times(column)
-        if found is not None:
-            table = table.set_column(number, name, found)
-    return table
-
-
-# Errors.
-
-
-@contextmanager
-def _reading(path: Path, kind: str, encoding: str = "utf-8") -> Iterator[None]:
-    """Turn errors of reading a file of a format into those that users see."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise UsageError(f"File {str(path)!r} cannot be read: No such file.") from error
-    except OSError as error:
-        # PyArrow also raises OSError for invalid content.
-        reason = error.strerror or _first_line(error)
-        raise UsageError(f"File {str(path)!r} cannot be read: {reason}.") from error
-    except (pa.ArrowException, ValueError) as error:
-        if isinstance(error, UsageError):
-            raise
-        cause = None if kind == ".parquet" else _encoding_error(path, encoding)
-        advice = ""
-        if kind == ".csv":
-            advice = "; if cells are separated or quoted in another way, tell it by --csv-option"
-        raise cause or UsageError(
-            f"File {str(path)!r} is not valid {_NAMES[kind]}: {_first_line(error)}{advice}."
-        ) from error
-
-
-def _encoding_error(path: Path, encoding: str) -> UsageError | None:
-    """Return the error for a text file that is not UTF-8, with its first such line; else None."""
-    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
-        return None
-    with io.BufferedReader(_stream(path)) as stream:
-        is_utf16 = stream.peek(2)[:2] in _UTF16
-        for number, line in enumerate(iter(lambda: stream.readline(_BLOCK), b""), 1):
-            try:
-                line.decode()
-            except UnicodeDecodeError as error:
-                if error.end == len(line) == _BLOCK:
-                    continue  # a line longer than a block, cut within a character
-                begin = max(0, error.start - _SHOWN // 2)
-                return _not_utf8(path, number, line[begin : begin + _SHOWN].rstrip(), is_utf16)
-    return None
-
-
-def _not_utf8(path: Path, line: int, text: bytes, is_utf16: bool) -> UsageError:
-    charset = "UTF-16" if is_utf16 else "LATIN1"
-    guess = "as it begins like UTF-16" if is_utf16 else "for example from Latin-1"
-    copy = path.with_name(f"{path.stem}-utf8{path.suffix}")
-    command = f"iconv -f {charset} -t UTF-8 {shlex.quote(str(path))} > {shlex.quote(str(copy))}"
-    option = f" (of a CSV file, --csv-option encoding={charset.lower()} does it)"
-    return UsageError(
-        f"File {str(path)!r} is not UTF-8: line {line} has {text!r}; convert it to UTF-8, {guess}: "
-        f"`{command}`{option if input_format(path) == '.csv' else ''}."
-    )
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n", 1)[0].rstrip(".")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """As-of joins of Arrow rows: as two tables, and as pieces whose left rows leave when decided."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +11,9 @@ import pyarrow as pa
 
 from host.columns import EncodedSide, encode
 from host.columns.codes import numbered
-from host.columns.kinds import column_type, contiguous
-from host.columns.scale import bound_in_ticks
-from host.columns.times import TimePlan, require_temporal
+from host.columns.kinds import ColumnType, column_type, contiguous, integer_view
+from host.columns.scale import bound_in_ticks, common_tick
+from host.columns.times import OrderCheck, TimePlan, require_temporal
 from host.devices.software import SOFTWARE_MANIFEST
 from host.engine.asof import AsofSearch, Times
 from host.errors import UsageError
@@ -201,6 +202,8 @@ def _with_keys(side: EncodedSide) -> Int64s:
 # Between two pieces two things are kept: left rows that a row to come could still be joined with,
 # and right rows that a waiting left row or one to come could still be joined with.
 
+#: Rows of a side from which on a piece is joined.
+PIECE = 1 << 18
 #: No time is later.
 _END = (1 << 64) - 1
 
@@ -224,6 +227,8 @@ class AsofStream:
 
     Attributes
     ----------
+    query : AsofQuery
+        The join.
     schema : pa.Schema
         Schema of the results: the left columns, then the right ones.
     waiting : pa.Table
@@ -254,10 +259,54 @@ class AsofStream:
         self.schema = output_schema(left, right, query.suffix, query.how)
         self.waiting = left.empty_table()
         self.kept = right.empty_table()
-        self._query = query
+        self.query = query
         self._ordered = ordered
         self._backwards = backwards
         encode_sides(self.waiting, self.kept, query)  # raises if the columns do not suit
+
+    def batches(
+        self, left: Iterable[pa.RecordBatch], right: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Take all rows of both sides, each in the order of time; yield what is decided.
+
+        Raises
+        ------
+        NullOrderError, DisorderError
+            If a time is null, or earlier than one before it.
+        """
+        columns = [
+            column_type(schema, name, side)
+            for schema, name, side in zip(
+                (self.waiting.schema, self.kept.schema), self.query.time, ("left", "right"),
+                strict=True,
+            )
+        ]  # fmt: skip
+        heads = [
+            _Head(rows, schema, column)
+            for rows, schema, column in zip(
+                (left, right), (self.waiting.schema, self.kept.schema), columns, strict=True
+            )
+        ]
+        factors = common_tick(columns[0], columns[1])[1]
+        while True:
+            for head in heads:
+                head.fill()
+            limits = [
+                head.last * factor
+                for head, factor in zip(heads, factors, strict=True)
+                if not head.at_end
+            ]
+            if not limits:
+                break
+            # No row to come has an earlier time than the least of the last ones.
+            pieces = [
+                head.until(min(limits) // factor)
+                for head, factor in zip(heads, factors, strict=True)
+            ]
+            found = self.rows_in_order(*pieces)
+            if found.num_rows:
+                yield found
+        yield self.last_rows(*(head.rows for head in heads))
 
     def rows_in_order(self, left: pa.Table, right: pa.Table) -> pa.RecordBatch:
         """Take the next rows of inputs in the order of time; return what is decided.
@@ -293,7 +342,7 @@ class AsofStream:
         turn = -1 if self._backwards else 1
         left = pa.concat_tables([self.waiting, left][::turn])
         right = pa.concat_tables([self.kept, right][::turn])
-        sides = encode_sides(left, right, self._query)
+        sides = encode_sides(left, right, self.query)
         if self._backwards:
             sides = sides.mirrored()
         found = sides.search.rows(sides.left, sides.right)
@@ -304,7 +353,7 @@ class AsofStream:
             if self._ordered:
                 decided = np.logical_and.accumulate(decided)
         rows, numbers = sides.joined(found)
-        given = decided & (numbers != NO_ROW) if self._query.how is JoinType.INNER else decided
+        given = decided & (numbers != NO_ROW) if self.query.how is JoinType.INNER else decided
         batch = joined_rows((left, right), (rows[given], numbers[given]), self.schema)
         self.waiting = left.take(pa.array(rows[~decided][::turn])).combine_chunks()
         kept = sides.right_row[:0]
@@ -313,6 +362,48 @@ class AsofStream:
             kept = sides.right_row[sides.search.needed(sides.left, sides.right, waiting, time)]
         self.kept = right.take(pa.array(kept[::turn])).combine_chunks()
         return batch
+
+
+class _Head:
+    """The next rows of an input in the order of time."""
+
+    def __init__(
+        self, rows: Iterable[pa.RecordBatch], schema: pa.Schema, column: ColumnType
+    ) -> None:
+        self._batches, self._column = iter(rows), column
+        self._check = OrderCheck(column)
+        self.rows, self.at_end = schema.empty_table(), False
+
+    def fill(self) -> None:
+        """Read on, until there are enough rows for a piece or no more of them."""
+        parts, count = [self.rows], self.rows.num_rows
+        while not self.at_end and count < PIECE:
+            batch = next(self._batches, None)
+            if batch is None:
+                self.at_end = True
+            else:
+                self._check.see(batch)
+                parts.append(pa.Table.from_batches([batch], self.rows.schema))
+                count += batch.num_rows
+        self.rows = pa.concat_tables(parts)
+
+    @property
+    def last(self) -> int:
+        """The last time."""
+        return int(self._times()[-1])
+
+    def until(self, time: int) -> pa.Table:
+        """Remove and return the rows up to a time."""
+        times = self._times()
+        info = np.iinfo(times.dtype)
+        bound = times.dtype.type(min(time, int(info.max)))
+        count = 0 if time < info.min else int(np.searchsorted(times, bound, side="right"))
+        taken, self.rows = self.rows.slice(0, count), self.rows.slice(count)
+        return taken
+
+    def _times(self) -> npt.NDArray[Any]:
+        column = contiguous(self.rows.column(self._column.column))
+        return integer_view(self._column.comparable(column))
 
 
 def _latest(times: UInt64s) -> int:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge sources that are sorted by time, and read the inputs of a command by that merge."""
+"""Merge sources that are sorted by time."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 import time
 from typing import TypeAlias
 
@@ -14,9 +13,7 @@ import pyarrow as pa
 
 from host.columns.kinds import column_type, integer_view
 from host.errors import DisorderError, NullOrderError, UnsupportedTypeError, UsageError
-from host.files.reading import CsvOptions, files_of, read_parts
 from host.pipeline.sorting import key_columns
-from host.query.tables import require_column
 from host.runtime import (
     Buffer,
     ConfluenceExecStream,
@@ -32,7 +29,6 @@ __all__ = [
     "ScaleGate",
     "ScaleGateParams",
     "merge_sorted",
-    "read_input",
 ]
 
 # Merge sources that are sorted by time, as far as nothing can come before their rows any more.
@@ -312,43 +308,3 @@ def merge_sorted(
             error.where, error.position, error.previous, error.value,
             source=names[error.partition],
         ) from error  # fmt: skip
-
-
-# Read an input of a join from its files.
-
-
-def read_input(
-    path: str | Path, by: str, *, is_sorted: bool, options: CsvOptions | None = None
-) -> pa.Table:
-    """Return the rows of an input.
-
-    The files of a folder are put one behind the other, or are merged if each of them is sorted.
-
-    Parameters
-    ----------
-    path : path-like
-        A file, a folder of files of one format, or a pattern; see
-        :func:`~host.files.reading.files_of`.
-    by : str
-        The order column.
-    is_sorted : bool
-        Whether each file is declared to be sorted by this column.
-    options : CsvOptions, optional
-        What is known of CSV files.
-
-    Raises
-    ------
-    UsageError
-        If a file cannot be read, or files do not belong together.
-    DisorderError
-        If files are declared sorted, there are several, and one of them is not.
-    """
-    files = files_of(path)
-    tables = read_parts(path, files, options)
-    if len(tables) == 1 or not is_sorted:
-        return pa.concat_tables(tables)
-    schema = tables[0].schema
-    require_column(schema.names, by, f"input {str(path)!r}")
-    supplies = [table.to_batches for table in tables]
-    merged = merge_sorted(supplies, by, [f"file {str(file)!r}" for file in files])
-    return pa.Table.from_batches(merged, schema)

@@ -2,29 +2,35 @@
 """Sources of rows, which are bound when a terminal operation begins, and their parts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 import threading
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from host.columns.kinds import canonical_float, integer_view
 from host.errors import FalseClaimError, UsageError
-from host.files.reading import common_schema, conformed, int96_unit, open_parquet
+from host.files.reading import (
+    BATCH_ROWS,
+    Split,
+    common_schema,
+    conformed,
+    covering,
+    int96_unit,
+    open_parquet,
+    statistics,
+)
 from host.pipeline.flags import Flag, Traits
-from host.pipeline.merging import merge_sorted
 from host.pipeline.sorting import falls
-from host.query.tables import require_column, without_views
+from host.query.tables import without_views
 
 __all__ = [
     "BatchSource",
     "Bound",
     "ParquetSource",
-    "SortedParquetSource",
     "Source",
     "Split",
     "TableSource",
@@ -33,9 +39,6 @@ __all__ = [
 ]
 
 # Parts of a source, and whether their rows are in order, and distinct, as was declared.
-
-#: Yields the batches of one part of a source; may be called in any thread.
-Split: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
 
 
 def in_declared_order(splits: Sequence[Split], by: Sequence[str], source: str) -> list[Split]:
@@ -410,7 +413,7 @@ class ParquetSource(Source):
         columns: Sequence[str] | None = None,
         sorted_by: Sequence[str] = (),
         distinct_by: Sequence[str] = (),
-        rows: int = 1 << 16,
+        rows: int = BATCH_ROWS,
     ) -> None:
         if isinstance(paths, (str, Path)):
             paths = [paths]
@@ -430,11 +433,11 @@ class ParquetSource(Source):
                 for group in range(file.num_row_groups):
                     metadata = file.metadata.row_group(group)
                     rows += metadata.num_rows
-                    ranges.append(_statistics(metadata))
+                    ranges.append(statistics(metadata))
                     groups.append((path, group))
             schemas.append(schema if self._columns is None else _selected(schema, self._columns))
         schema = common_schema(schemas, self._paths)
-        known = _covering(ranges) if all(each.equals(schema) for each in schemas) else {}
+        known = covering(ranges) if all(each.equals(schema) for each in schemas) else {}
         traits = replace(self.traits, rows=rows, ranges=known)
         splits = [self._reader(path, group, schema, unit) for path, group in groups]
         return Bound(schema, traits, splits)
@@ -454,54 +457,6 @@ class ParquetSource(Source):
     def __str__(self) -> str:
         names = ", ".join(path.name for path in self._paths)
         return f"parquet({names})"
-
-
-class SortedParquetSource(ParquetSource):
-    """Source of Parquet files, each of them sorted by a column, which are merged: in one part.
-
-    Parameters
-    ----------
-    paths : sequence of paths
-        Paths of the files. Rows that tie come in this order.
-    by : str
-        Column that every file is sorted by.
-    rows : int
-        Largest number of rows in a batch of a file.
-    """
-
-    def __init__(self, paths: Sequence[str | Path], by: str, rows: int = 1 << 16) -> None:
-        super().__init__(paths, sorted_by=[by], rows=rows)
-        self._by = by
-
-    def bind(self) -> Bound:
-        bound = super().bind()
-        require_column(bound.schema.names, self._by, str(self))
-        unit = int96_unit(self._paths)
-        readers = [self._reader(path, None, bound.schema, unit) for path in self._paths]
-        names = [f"file {str(path)!r}" for path in self._paths]
-        return replace(bound, splits=[lambda: merge_sorted(readers, self._by, names)])
-
-
-def _statistics(group: Any) -> dict[str, tuple[Any, Any]]:
-    """Return the smallest and largest value of each column of a row group that stores them."""
-    known = {}
-    for index in range(group.num_columns):
-        column = group.column(index)
-        if column.is_stats_set and column.statistics.has_min_max:
-            with suppress(OverflowError, ValueError):  # a time that Python's calendar does not have
-                low, high = column.statistics.min, column.statistics.max
-                if low == low and high == high:  # pandas takes the least of all times for none
-                    known[column.path_in_schema] = low, high
-    return known
-
-
-def _covering(groups: Sequence[Mapping[str, tuple[Any, Any]]]) -> dict[str, tuple[Any, Any]]:
-    """Return the ranges that cover those of all groups, for the columns known in all groups."""
-    names = set.intersection(*(set(group) for group in groups)) if groups else set()
-    return {
-        name: (min(group[name][0] for group in groups), max(group[name][1] for group in groups))
-        for name in sorted(names)
-    }
 
 
 def _selected(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:

@@ -12,8 +12,10 @@ __all__ = [
     "Duration",
     "as_duration",
     "parse_duration",
+    "parse_size",
     "positive",
     "share",
+    "size_text",
 ]
 
 # Durations, exact to the nanosecond, and their text form.
@@ -150,3 +152,37 @@ def _number(value: object) -> Fraction | None:
     except (ValueError, ZeroDivisionError):
         return None
     return number if number > 0 else None
+
+
+# Sizes of memory.
+
+#: Bytes in each unit; as in a shop, and with an "i" as a processor counts.
+_SIZES = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_SIZES |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?b)")
+
+
+def parse_size(text: str, what: str) -> int:
+    """Read a number of bytes such as ``1GB``, ``1.5 GiB`` or ``700MB``.
+
+    Parameters
+    ----------
+    text : str
+        Text of the size.
+    what : str
+        Beginning of an error message: what the size is for.
+
+    Raises
+    ------
+    UsageError
+        If the text is no size.
+    """
+    found = _SIZE.fullmatch(text.strip().lower())
+    if found is None or found[2] not in _SIZES:
+        raise UsageError(f"{what} takes a size such as 1GB, 1.5GiB or 700MB, not {text!r}.")
+    return int(Fraction(found[1]) * _SIZES[found[2]])
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes in megabytes, or in bytes if they are few."""
+    return f"{size / 10**6:,.0f} MB" if size >= 10**6 else f"{size:,} bytes"

@@ -17,9 +17,8 @@ from host.cli.arguments import query_from
 from host.devices import bundles as host_bundles
 from host.devices.locks import claim_device
 from host.errors import UsageError
-from host.files.reading import read_table
+from host.files.reading import Dataset, read_table
 from host.files.writing import write_table
-from host.pipeline.merging import read_input
 from host.query.quantities import parse_duration
 from host.query.queries import Query
 from host.reference.types import JoinType
@@ -141,19 +140,22 @@ def test_the_ordering_is_explained_and_the_answer_is_the_same_set(files, capsys,
     assert ("precision: " in shown.err) == ordering.startswith("adaptive")
 
 
-def test_sorted_parquet_is_streamed(files, capsys):
+def test_files_are_joined_in_the_order_of_time_however_they_lie(files, capsys):
     folder, left, right = files
+    more = ("--on", "k", "--within", "10min", "--explain")
+    assert main(arguments(folder, *more, output="whole.parquet")) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count(": not sorted, so the rows are sorted first") == 2
     for name, table in (("left", left), ("right", right)):
         ordered = table.sort_by("at")
         write_table(ordered.to_batches(), ordered.schema, folder / f"{name}.parquet")
-    more = ("--on", "k", "--within", "10min", "--explain")
-    assert main(arguments(folder, *more, output="whole.parquet")) == 0
-    assert "source" not in capsys.readouterr().out
-    assert main(arguments(folder, *more, "--sorted")) == 0
-    shown = capsys.readouterr()
-    assert shown.out.count("as a stream: SIZED(150) ORDERED SORTED(at)") == 2
-    assert shown.err.startswith("150 + 150 rows, ")
-    assert read_table(folder / "out.parquet").equals(read_table(folder / "whole.parquet"))
+    for promise, said in (([], ": found to be sorted"), (["--sorted"], ": declared to be sorted")):
+        assert main(arguments(folder, *more, *promise)) == 0
+        shown = capsys.readouterr()
+        assert shown.out.count(said) == 2
+        assert shown.err.startswith("150 + 150 rows, ")
+        assert " of memory at most" in shown.err
+        assert read_table(folder / "out.parquet").equals(read_table(folder / "whole.parquet"))
 
 
 def test_the_options_make_the_query():
@@ -299,9 +301,9 @@ def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatc
     folder, _, _ = files
     monkeypatch.setattr(command, "PERIOD", 0.05)
 
-    def slow_read(path, by, **more):
+    def slow_read(path, options):
         time.sleep(0.3)
-        return read_input(path, by, **more)
+        return Dataset(path, options)
 
     def slow_batches(self):
         for number, batch in enumerate(original(self)):
@@ -310,7 +312,7 @@ def test_a_slow_input_and_a_slow_join_are_seen_to_move(files, capsys, monkeypatc
             yield batch
 
     original = Join.batches
-    monkeypatch.setattr("host.cli.join.read_input", slow_read)
+    monkeypatch.setattr("host.cli.arguments.Dataset", slow_read)
     monkeypatch.setattr(Join, "batches", slow_batches)
     assert main(arguments(folder, "--within", "10min", "--on", "k")) == 0
     *lines, last = capsys.readouterr().err.splitlines()

@@ -40,7 +40,7 @@ def test_a_file_is_aggregated_and_verified(asked, tmp_path, capsys):
     assert main(["aggregate", *asked, output, "--verify", "--explain"]) == 0
     said = capsys.readouterr()
     assert "n = count(*), total = sum(price), mean = mean(price) by item over 1min" in said.out
-    assert "results leave at the end: its input is not known to be sorted by time" in said.out
+    assert "results leave as windows end: its input is SORTED by time" in said.out
     assert "verify: all 3 results agree with the reference operator" in said.err
     assert "4 rows, 3 results" in said.err
     assert rows_of(output) == ROWS
@@ -58,9 +58,9 @@ def test_a_device_gives_the_same_file(asked, tmp_path, capsys, monkeypatch):
     options = [*asked, output, "--device", "sim:bundle", "--explain"]
     assert main(["aggregate", *options, "--verify"]) == 0
     said = capsys.readouterr()
-    assert "sorted by time; windows are kept by sim:bundle" in said.out
+    assert "SORTED by time; windows are kept by sim:bundle" in said.out
     assert "verify: all 3 results agree" in said.err
-    assert "4 rows, 3 results, 2 cycles of sim:bundle, " in said.err
+    assert "4 rows, 3 results, 3 cycles of sim:bundle, " in said.err
     assert rows_of(output) == ROWS
     assert main(["aggregate", *options, "--aggregate", "best=min:price", "--window", "9min"]) == 0
     # Nothing is written if the device cannot serve the query, and it is closed all the same.
@@ -124,7 +124,7 @@ def test_sorted_files_stream_and_folders_merge(asked, tmp_path, capsys):
         (["--aggregate", "n=sum:price"], "--aggregate names 'n' twice"),
         (["--aggregate", "x=sum:item"], "Column 'item' has type string, which cannot be used here"),
         (["--on", "what"], "There is no column 'what' in the input table"),
-        (["--time", "item"], "Column 'item' has type string"),
+        (["--time", "item"], "Column 'input.item' has type string"),
     ],
 )
 def test_wrong_options_are_named_and_write_nothing(asked, tmp_path, capsys, options, said):

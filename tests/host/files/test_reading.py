@@ -15,10 +15,10 @@ import pytest
 
 from host.__main__ import main
 from host.errors import UsageError
-from host.files.reading import CsvOptions, csv_options, files_of, read_table
+from host.files.reading import files_of, read_table
+from host.files.text import CsvOptions, csv_options
 from host.files.writing import write_table
 from host.pipeline import Pipeline
-from host.pipeline.merging import read_input
 
 
 def run(command, **options):
@@ -393,13 +393,13 @@ def parts(folder, texts, ending="csv"):
     ids=lambda texts: repr(texts) if isinstance(texts[0], str) else "",
 )
 def test_a_folder_is_read_as_its_files_one_after_another(tmp_path, texts, rows):
-    table = read_input(parts(tmp_path / "in", texts), "t", is_sorted=False)
+    table = read_table(parts(tmp_path / "in", texts))
     assert [(row["t"], row["k"]) for row in table.to_pylist()] == rows
 
 
 def test_json_files_may_lack_columns(tmp_path):
     texts = ['{"t": 1, "k": "a"}\n', '{"t": 2}\n', '{"t": 3, "x": 5}\n']
-    table = read_input(parts(tmp_path / "in", texts, "json"), "t", is_sorted=True)
+    table = read_table(parts(tmp_path / "in", texts, "json"))
     assert table.to_pylist() == [
         {"t": 1, "k": "a", "x": None}, {"t": 2, "k": None, "x": None}, {"t": 3, "k": None, "x": 5},
     ]  # fmt: skip
@@ -459,10 +459,9 @@ def test_the_folders_of_hive_become_columns(tmp_path, ending):
         for time in times
     ]
     for path in (tmp_path / "in", tmp_path / "in" / "day=*", tmp_path / "in" / "**" / "*" / "*.*"):
-        for is_sorted in (True, False):
-            assert read_input(path, "t", is_sorted=is_sorted).to_pylist() == expected
+        assert read_table(path).to_pylist() == expected
     one = tmp_path / "in" / "day=2024-01-01" / "city=New%20York" / f"part.{ending}"
-    assert read_input(one, "t", is_sorted=False).column_names == ["t"]
+    assert read_table(one).column_names == ["t"]
     join = {"left": tmp_path / "in", "right": tmp_path / "in", "device": "software:"}
     join |= {"time": "t", "on": "day", "rows": 9, "sorted": True}
     assert run("join", **join, output=tmp_path / "o.parquet") == 0
@@ -471,7 +470,7 @@ def test_the_folders_of_hive_become_columns(tmp_path, ending):
 
 def test_a_pattern_is_the_files_that_it_matches(tmp_path, capsys):
     place = parts(tmp_path / "in", ["t\n1\n", "t\n2\n", "t\n3\n"])
-    assert read_input(place / "part-[12].csv", "t", is_sorted=False)["t"].to_pylist() == [2, 3]
+    assert read_table(place / "part-[12].csv")["t"].to_pylist() == [2, 3]
     (place / "part-[12].csv").write_text("t\n9\n")
     assert files_of(place / "part-[12].csv") == [place / "part-[12].csv"]
     with pytest.raises(UsageError, match=r"Pattern '.*' has no files"):
@@ -538,7 +537,7 @@ def test_int96_times_are_read_exactly(tmp_path_factory, moments):
     tables = [
         read_table(path),
         Pipeline.of_parquet(path, sorted_by=["t"]).collect(),
-        read_input(folder, "t", is_sorted=True),
+        read_table(folder),
     ]
     for table in tables:
         assert table["at"].cast(pa.timestamp("us")).to_pylist() == moments

@@ -8,9 +8,9 @@ import pytest
 
 from host.__main__ import main
 from host.errors import DisorderError, UsageError
-from host.files.reading import files_of, read_table
+from host.files.reading import Dataset, files_of, read_table
 from host.files.writing import write_table
-from host.pipeline.merging import read_input
+from host.pipeline.inputs import OrderedInput
 
 
 def table(times, source=0):
@@ -24,6 +24,16 @@ def folder(place, parts, ending="parquet"):
     for number, part in enumerate(parts):
         write_table(part.to_batches(), part.schema, place / f"part-{number}.{ending}")
     return place
+
+
+def rows_of(place, *, is_sorted):
+    """Return the rows of an input in the order of time."""
+    return (
+        OrderedInput(Dataset(place), "t", "left", is_sorted=is_sorted)
+        .reader()
+        .read_all()
+        .to_pydict()
+    )
 
 
 def random_parts(seed, count, rows):
@@ -48,21 +58,21 @@ def test_a_folder_is_its_files_by_name(tmp_path):
 def test_sorted_files_are_merged_and_others_follow_each_other(tmp_path, ending):
     parts = random_parts(1, 3, 40)
     place = folder(tmp_path / "in", parts, ending)
-    assert read_input(place, "t", is_sorted=True).to_pydict() == in_order(parts).to_pydict()
-    whole = pa.concat_tables(parts).to_pydict()
-    assert read_input(place, "t", is_sorted=False).to_pydict() == whole
+    for is_sorted in (True, False):  # which is found out where it is not declared
+        assert rows_of(place, is_sorted=is_sorted) == in_order(parts).to_pydict()
+    assert read_table(place).to_pydict() == pa.concat_tables(parts).to_pydict()
 
 
 def test_a_file_that_is_not_sorted_is_named(tmp_path):
     place = folder(tmp_path / "in", [table([1, 2]), table([3, 1])])
     with pytest.raises(DisorderError, match=r"row 1 of file '.*part-1.parquet' .* has 1 after 3"):
-        read_input(place, "t", is_sorted=True)
+        rows_of(place, is_sorted=True)
 
 
 def test_files_that_do_not_belong_together_are_refused(tmp_path):
     place = folder(tmp_path / "in", [table([1]), table([2]).drop_columns("k")])
     with pytest.raises(UsageError, match=r"part-1.parquet' has the columns .*, but .*part-0"):
-        read_input(place, "t", is_sorted=False)
+        read_table(place)
     (place / "part-2.csv").touch()
     with pytest.raises(UsageError, match=r"has files of .csv and .parquet; an input is"):
         files_of(place)

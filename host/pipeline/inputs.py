@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of an input as batches in the order of time, however the rows lie in the files.
+
+What is not promised to be sorted is looked at: first the statistics of Parquet, then the times,
+which are read without the other columns. Rows in order are read as they lie. Files that are in
+order one by one are merged. All other rows are sorted, in runs that fit the memory and are merged
+from temporary files; see :class:`host.pipeline.sorting.Sort`.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from host.columns.kinds import ColumnType, Ranges, SeenRange, column_type, integer_view, row_at
+from host.columns.times import require_temporal
+from host.errors import NullOrderError
+from host.files.reading import Dataset
+from host.pipeline.merging import merge_sorted
+from host.pipeline.pipeline import Pipeline
+from host.runtime import BUFFER_BYTES, Governor, Quantity
+
+__all__ = [
+    "MEMORY",
+    "Order",
+    "OrderedInput",
+]
+
+#: Memory for the rows of inputs that have to be sorted, in bytes, unless another is given.
+MEMORY = 1_000_000_000
+#: Bytes that are needed besides: libraries, a batch of each file, a block of the join.
+_BESIDES = 256 << 20
+#: Least bytes that a run of sorted rows takes.
+_LEAST_RUN = 4 << 20
+
+
+class Order(Enum):
+    """How the rows of files lie in them, and what puts them into the order of time."""
+
+    PROMISED = "declared to be sorted"
+    FOUND = "found to be sorted"
+    BY_FILE = "each file is found to be sorted, and they are merged"
+    NONE = "not sorted, so the rows are sorted first"
+
+
+class OrderedInput:
+    """The rows of an input in the order of time; rows of one time keep the order of the files.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The files.
+    by : str
+        The column of time.
+    side : str
+        What messages call the input.
+    is_sorted : bool
+        Whether each file is declared to be sorted.
+    memory : int
+        Bytes that a command may take, of which this is one of two inputs.
+
+    Attributes
+    ----------
+    dataset, by
+        As given.
+    column : ColumnType
+        The column of time.
+    order : Order
+        How the rows lie in the files.
+    rows : int
+        Number of rows; zero as long as it is not known.
+
+    Raises
+    ------
+    UsageError
+        If the column is missing, or gives no order.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        by: str,
+        side: str,
+        *,
+        is_sorted: bool = False,
+        memory: int = MEMORY,
+    ) -> None:
+        self.dataset, self.by = dataset, by
+        self.column: ColumnType = column_type(dataset.schema, by, side)
+        require_temporal(self.column)
+        self._side, self._is_sorted, self._memory = side, is_sorted, memory
+        self.rows = dataset.rows or 0
+        self.order = self._looked_at()
+
+    def __str__(self) -> str:
+        return f"{self.dataset.path}: {self.order.value}"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns of the rows."""
+        return self.dataset.schema
+
+    def _looked_at(self) -> Order:
+        if self._is_sorted:
+            return Order.PROMISED
+        return Order.NONE if self._falls_by_statistics() else self._found()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in the order of time.
+
+        Raises
+        ------
+        NullOrderError
+            If a time is null; the error names the row as it lies in the files.
+        DisorderError
+            If a file that is declared to be sorted is not, and is merged with others.
+        """
+        rows = 0
+        for batch in self._in_order():
+            rows += batch.num_rows
+            yield batch
+        self.rows = rows
+
+    def ranges(self, columns: Sequence[str]) -> Ranges:
+        """Return the ranges of columns whose values are numbers or times, by reading these."""
+        types = [column_type(self.schema, name, self._side) for name in columns]
+        seen = {
+            each.column: SeenRange(each)
+            for each in types
+            if not (each.kind.is_coded or each.is_wide)
+        }
+        for batch in self.dataset.batches(list(seen)) if seen else ():
+            for each in seen.values():
+                each.see(batch)
+        return {name: found for name, each in seen.items() if (found := each.range) is not None}
+
+    def reader(self) -> pa.RecordBatchReader:
+        """Return a reader of :meth:`batches`."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.batches())
+
+    def pipeline(self) -> Pipeline:
+        """Return the rows for what takes them in any order; sorted by time if they lie so."""
+        if self.order in (Order.PROMISED, Order.FOUND):
+            return Pipeline.of_batches(self.batches, self.schema, sorted_by=[self.by])
+        return Pipeline.of_batches(self.dataset.batches, self.schema)
+
+    def _in_order(self) -> Iterator[pa.RecordBatch]:
+        dataset, order = self.dataset, self.order
+        if order is Order.NONE:
+            buffers = max((self._memory - _BESIDES) // 2, _LEAST_RUN) // BUFFER_BYTES
+            rows = Pipeline.of_batches(self._with_times, self.schema).sorted(self.by)
+            return rows.governed_by(Governor(Quantity(buffers=buffers))).batches()
+        if len(dataset.files) == 1 or order is Order.FOUND:
+            return dataset.batches()
+        names = [f"file {str(file)!r}" for file in dataset.files]
+        return merge_sorted(dataset.parts(), self.by, names)
+
+    def _with_times(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as they lie in the files; raise at one without a time."""
+        row = 0
+        for batch in self.dataset.batches():
+            self._require_times(batch, row)
+            row += batch.num_rows
+            yield batch
+
+    def _require_times(self, batch: pa.RecordBatch, row: int) -> None:
+        column = batch.column(self.by)
+        if column.null_count:
+            at = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            raise NullOrderError(self.column.name, row + at, row_at(batch, at))
+
+    def _falls_by_statistics(self) -> bool:
+        """Return whether the parts of one Parquet file tell that it is not sorted."""
+        if len(self.dataset.files) > 1:
+            return False
+        told: list[tuple[Any, Any]] = [
+            group[self.by] for group in self.dataset.groups if self.by in group
+        ]
+        return any(before[1] > behind[0] for before, behind in pairwise(told))
+
+    def _found(self) -> Order:
+        """Return the order of the rows, from their times."""
+        rows, latest, is_sorted = 0, None, True
+        for part in self.dataset.parts([self.by]):
+            last = None
+            for batch in part():
+                array = self.column.read(batch)
+                if array.null_count or not len(array):
+                    rows += len(array)
+                    if array.null_count:
+                        return Order.NONE  # the row is named when all of it is read
+                    continue
+                times = integer_view(array)
+                first = int(times[0])
+                if (last is not None and first < last) or (times[1:] < times[:-1]).any():
+                    return Order.NONE
+                is_sorted &= latest is None or first >= latest
+                latest = last = int(times[-1])
+                rows += len(array)
+        self.rows = rows
+        return Order.FOUND if is_sorted else Order.BY_FILE
