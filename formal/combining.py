@@ -12,7 +12,7 @@ from hdl.words.results import ResultKind
 from .bench import Bench
 from .orders import turns_of
 from .proof import Proof
-from .small import SMALL
+from .small import PAIRED, SMALL
 from .stream_rules import answers_within, keeps_order, keeps_sequence, offer, take
 
 __all__ = ["PROOFS", "pairs"]
@@ -142,7 +142,7 @@ def order_is_free(bench, dut, got):
 
 def dual_combiner():
     """Results of both sides leave two per word, in the order of their turns."""
-    parameters = SMALL.with_(tuples_per_word=2)
+    parameters = PAIRED
     bench = Bench()
     dut = bench.add(DualCombiner(parameters))
     got = take(bench, dut.o, "output")
@@ -236,7 +236,7 @@ def turn_order(bench, put, turns, ends, words):
 
 def result_pairing():
     """Results of one side leave in rows of up to two."""
-    parameters = SMALL.with_(tuples_per_word=2)
+    parameters = PAIRED
     bench = Bench()
     dut = bench.add(ResultPairing(parameters, side=1))
     put = offer(bench, dut.i)

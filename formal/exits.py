@@ -11,13 +11,19 @@ from hdl.words.results import ResultKind
 from .bench import Bench
 from .combining import pairs
 from .proof import Proof
-from .small import SMALL
+from .small import PAIRED, SMALL
 from .stream_rules import answers_within, keeps_order, offer, take
 
 __all__ = ["PROOFS"]
 
-#: Parameters whose stars and marks tell all that stars and marks can tell.
+#: Parameters whose stars and marks tell all that stars and marks can tell; and with two in a word.
 TELLING = SMALL.with_(rounds=True, failure_cycles=longest_silence(SMALL))
+TELLING_PAIRED = PAIRED.with_(failure_cycles=longest_silence(PAIRED))
+
+
+def inner_of(told):
+    """Return the flag of stars of the order ``inner``, which only a scan in rounds has."""
+    return told.inner if "inner" in told.shape().members else C(0)
 
 
 def entering(word):
@@ -26,7 +32,7 @@ def entering(word):
     A mark tells nothing of rounds.
     """
     told = word.body.punctuation
-    inner = told.inner & (word.kind == ResultKind.STAR)
+    inner = inner_of(told) & (word.kind == ResultKind.STAR)
     faults = Cat(told.overflow, told.disorder, told.illegal, inner, told.failed, told.failed_core)
     return Cat(word.kind, Mux(word.kind == ResultKind.PAIR, word.body.pair.as_value(), faults))
 
@@ -35,7 +41,7 @@ def leaving(result, side):
     """Return the value of :func:`entering` for a result of ``side`` at the port."""
     told = result.body.punctuation
     faults = Cat(
-        told.overflow[1 - side], told.disorder, told.illegal, told.inner, told.failed,
+        told.overflow[1 - side], told.disorder, told.illegal, inner_of(told), told.failed,
         told.failed_core,
     )  # fmt: skip
     return Cat(
@@ -89,7 +95,7 @@ def single(side):
 def double():
     """Results of one side leave two in a word."""
     bench = Bench()
-    dut = bench.add(SideExit(TELLING.with_(tuples_per_word=2), side=1))
+    dut = bench.add(SideExit(TELLING_PAIRED, side=1))
     put = offer(bench, dut.i)
     bench.assume(dut.i.payload.kind.as_value() != ResultKind.NONE.value)
     got = take(bench, dut.o, "output")

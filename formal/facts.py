@@ -185,8 +185,8 @@ PROOFS = [
     Proof(
         name="word-facts-pairs",
         says="… of words of up to two tuples",
-        component="word_facts, scan, two tuples",
-        build=word_facts(ingress_parameters(tuples_per_word=2)),
+        component="word_facts, two tuples",
+        build=word_facts(ingress_parameters(engine="index", bucket_bits=1, tuples_per_word=2)),
         depth=2,
         induction=1,
         mutate=FACTS,

@@ -19,7 +19,7 @@ from hdl.window.tracker import WindowTracker
 
 from .bench import Bench
 from .proof import Proof
-from .small import SMALL, ingress_parameters, scan_parameters, window_parameters
+from .small import PAIRED, SMALL, ingress_parameters, scan_parameters, window_parameters
 
 __all__ = ["PROOFS"]
 
@@ -217,7 +217,7 @@ PROOFS = [
         depth=LONG + STAGES + 7,
     ),
     reset_proof(
-        "dual-combiner", "DualCombiner", lambda: DualCombiner(SMALL.with_(tuples_per_word=2)),
+        "dual-combiner", "DualCombiner", lambda: DualCombiner(PAIRED),
         (DualCombiner,), cycles=LONG, after=STAGES, depth=LONG + STAGES + 7,
     ),
     reset_proof(
@@ -226,7 +226,7 @@ PROOFS = [
     ),
     reset_proof(
         "side-exit-two", "SideExit, two results in a word",
-        lambda: SideExit(SMALL.with_(tuples_per_word=2), side=1), (PointerQueue, StreamRegister),
+        lambda: SideExit(PAIRED, side=1), (PointerQueue, StreamRegister),
         cycles=LONG, after=STAGES, depth=LONG + STAGES + 7, spared=READY,
     ),
     reset_proof(

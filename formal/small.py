@@ -4,6 +4,7 @@
 from hdl.parameters import JoinParameters, KeyField
 
 __all__ = [
+    "PAIRED",
     "SMALL",
     "chain_parameters",
     "external_parameters",
@@ -19,6 +20,10 @@ __all__ = [
 SMALL = JoinParameters(
     cores=2, sub_window=1, keys=(KeyField(name="x", bits=2),), probe_bits=1, fan_in=2, fan_out=2
 )
+
+
+#: The same with an index, two tuples in a word and two results in one.
+PAIRED = SMALL.with_(engine="index", tuples_per_word=2)
 
 
 class Impatient(JoinParameters):

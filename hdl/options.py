@@ -71,7 +71,7 @@ OPTIONS = {
     },
     "input, trees and results": {
         "tuples_per_word": number(
-            "1, or 2 for a tuple of each side in an input word, and two results in one"
+            "1; of an index also 2, for a tuple of each side in an input word, two results in one"
         ),
         "result_streams": number(
             "1, or 2 for results of R's and of S's probes on ports of their own"

@@ -139,6 +139,11 @@ def check_choices(parameters):
         parameters.engine in ENGINES,
         f"Parameter 'engine' must be one of {ENGINES!r}, not {parameters.engine!r}",
     )
+    require(
+        parameters.engine == "index" or parameters.tuples_per_word == 1,
+        "A scan takes one tuple after the other, as its passes take longer: 'tuples_per_word' is 1,"
+        f" not {parameters.tuples_per_word}; engine 'index' takes two side by side",
+    )
 
 
 def check_index(parameters):
@@ -261,7 +266,6 @@ def check_values(parameters):
         "engine": ("scan", "an index sends the matches of several probes by turns"),
         "architecture": ("splitjoin", "a chain of cores does not say when a tuple has met all"),
         "digest_bits": (None, "values are reduced where whole keys are compared"),
-        "tuples_per_word": (1, "a scan takes one tuple after the other"),
         "result_streams": (1, "only tuples of R have results"),
         "rounds": (False, "a tuple has one result, not one per round"),
         "failure_cycles": (0, "a sum without those of a core would be wrong, not incomplete"),

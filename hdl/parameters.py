@@ -113,8 +113,8 @@ class JoinParameters:
         Width of a result's probe index. A star comes at least every ``2 ** probe_bits`` probes,
         unless PRECISION 0 asks for no stars; then the index wraps.
     tuples_per_word : int
-        Largest number of tuples in an input word, and number of results in a result word: 1 or 2.
-        With 2, a word can hold one tuple of each side.
+        Largest number of tuples in an input word, and number of results in a result word: 1, or 2
+        with an index. With 2, a word can hold one tuple of each side.
     architecture : str
         ``"splitjoin"``, or one of the joins that it is compared with, in which the cores are a
         chain: ``"handshake"`` or ``"low-latency-handshake"`` (:mod:`hdl.baselines`). These scan
@@ -243,12 +243,8 @@ class JoinParameters:
 
     @property
     def side_by_side(self):
-        """Whether a region takes both tuples of a word at once: one to store, one to probe with.
-
-        An index does. A scan takes one after the other, because its passes take longer than that
-        anyway.
-        """
-        return self.tuples_per_word == 2 and self.engine == "index"
+        """Whether a region takes both tuples of a word at once: one to store, one to probe with."""
+        return self.tuples_per_word == 2
 
     @property
     def lane(self):

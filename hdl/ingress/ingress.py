@@ -43,9 +43,9 @@ class Ingress(wiring.Component):
     The ingress also says which core stores a tuple and which core's oldest tuple leaves for it
     (:class:`hdl.ingress.storage_turns.StorageTurns`). CORE words end here.
 
-    A word of two tuples has the effect of its tuples one after the other. For an index it leaves as
-    one word, unless the first tuple ends the group of the other side. For a scan it always leaves
-    as two words. If its two tuples are out of order, only the first one leaves.
+    A word of two tuples has the effect of its tuples one after the other. It leaves as one word,
+    unless the first tuple ends the group of the other side. If its two tuples are out of order,
+    only the first one leaves.
 
     Latency: 2 cycles, 3 with timestamps, and those of the preparation. Throughput: 1 word per
     cycle; a word of two tuples that leaves as two takes 2.
@@ -282,13 +282,8 @@ class Ingress(wiring.Component):
             scheduled.kind.eq(Cat(halves.present[1], ~halves.present.xor())),
             scheduled.body.as_value().eq(word.word.body.as_value()),
         ]
-        if self.parameters.side_by_side:
-            m.d.comb += [
-                scheduled.first.eq(word.first),
-                punctuation.first.eq(word.first),
-                halves.apart.eq(punctuation.apart),
-            ]
-            return
-        m.d.comb += halves.apart.eq(1)
-        with m.If(halves.present[1]):
-            m.d.comb += scheduled.body.tuple.eq(word.word.body.both.s)
+        m.d.comb += [
+            scheduled.first.eq(word.first),
+            punctuation.first.eq(word.first),
+            halves.apart.eq(punctuation.apart),
+        ]

@@ -336,20 +336,19 @@ class WordPreparation(wiring.Component):
     -------
     i : In(stream.Signature(scheduled_word(parameters)))
         If ``parameters.side_by_side``, a tuple of S is in ``both.s`` even if it is the only one.
-        Otherwise, the layout is that of ``parameters.lane``. ``ready`` comes from a register.
+        ``ready`` comes from a register.
     o : Out(stream.Signature(region_word(parameters)))
     """
 
     def __init__(self, parameters):
         self.parameters = parameters
-        scheduled = parameters if parameters.side_by_side else parameters.lane
         names = LANES if parameters.side_by_side else [""]
         self._lanes = {name: lane_stages(parameters.lane) for name in names}
         self.stages = sum(stage.latency for stage in next(iter(self._lanes.values())).values())
         self.latency = self.stages + 1
         super().__init__(
             {
-                "i": In(stream.Signature(scheduled_word(scheduled))),
+                "i": In(stream.Signature(scheduled_word(parameters))),
                 "o": Out(stream.Signature(region_word(parameters))),
             }
         )

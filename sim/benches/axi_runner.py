@@ -17,7 +17,7 @@ __all__ = ["AXI_SHAPES", "run_axi_bench", "run_axi_benches"]
 AXI_SHAPES = {
     "axi": (PRESETS["tiny"], AxiOptions()),
     "axi of two ports": (
-        PRESETS["tiny"].with_(cores=1, tuples_per_word=2, result_streams=2),
+        PRESETS["tiny"].with_(cores=1, engine="index", tuples_per_word=2, result_streams=2),
         AxiOptions(),
     ),
     "axi of two inputs": (PRESETS["tiny"], AxiOptions(inputs=2)),

@@ -49,9 +49,6 @@ SHAPES = {
         cores=2, sub_window=8, keys=XY, timestamp_bits=16, comparator="custom",
         predicate="sim.benches.shapes:near", probes=2,
     ),
-    "two in a word": JoinParameters(
-        cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=4, tuples_per_word=2,
-    ),
     "two ports": JoinParameters(
         cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=2, fan_in=2, result_streams=2,
     ),
@@ -64,7 +61,7 @@ SHAPES = {
     ),
     "rounds of digests": JoinParameters(
         cores=5, sub_window=15, keys=XY, timestamp_bits=16, comparator="equality", digest_bits=5,
-        lanes=4, fan_in=3, tuples_per_word=2, rounds=True,
+        lanes=4, fan_in=3, rounds=True,
     ),
     "an index": JoinParameters(
         cores=1, sub_window=48, keys=X8, timestamp_bits=16, probes=4, engine="index",

@@ -14,17 +14,15 @@ SHAPES = {
     "scan equality, 3 cores": JoinParameters(
         cores=3, sub_window=20, keys=XY, probes=2, fan_in=2, fan_out=2, comparator="equality",
     ),
-    "scan equality, times, two in a word": JoinParameters(
+    "scan equality, times": JoinParameters(
         cores=1, sub_window=37, keys=XY, timestamp_bits=48, probes=2, comparator="equality",
-        tuples_per_word=2,
     ),
     "scan digests, 2 cores, times": JoinParameters(
         cores=2, sub_window=50, keys=XY, timestamp_bits=48, lanes=3, probes=4, fan_in=2,
         comparator="equality", digest_bits=4,
     ),
-    "scan digests, two in a word": JoinParameters(
+    "scan digests": JoinParameters(
         cores=1, sub_window=26, keys=XY, lanes=2, probes=2, comparator="equality", digest_bits=5,
-        tuples_per_word=2,
     ),
     "scan band digests, 2 cores": JoinParameters(
         cores=2, sub_window=50, keys=XY, lanes=3, probes=4, fan_in=2, digest_bits=11,
@@ -36,9 +34,8 @@ SHAPES = {
     "scan band, two fields, times": JoinParameters(
         cores=1, sub_window=28, keys=XY, timestamp_bits=48, probes=4,
     ),
-    "scan band, 2 cores, times, two in a word": JoinParameters(
+    "scan band, 2 cores, times": JoinParameters(
         cores=2, sub_window=20, keys=XY, timestamp_bits=48, lanes=2, probes=2, fan_in=2,
-        tuples_per_word=2,
     ),
     "scan band, 2 cores, two ports": JoinParameters(
         cores=2, sub_window=12, keys=X, probes=2, fan_in=2, result_streams=2,

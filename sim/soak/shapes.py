@@ -123,7 +123,7 @@ def random_crowd(random, comparator, fields):
         bucket_bits=choose(random, [None, 1, 3]) if index else None,
         fan_out=choose(random, [2, 4, 5]), fan_in=choose(random, [2, 4, 5]),
         probe_bits=max((probes - 1).bit_length(), choose(random, [0, 1, 3, 6, 10])),
-        tuples_per_word=choose(random, [1, 2, 2]),
+        tuples_per_word=choose(random, [1, 2, 2]) if index else 1,
     )  # fmt: skip
     assert parameters.slack == LEAST_SLACK
     return parameters
@@ -176,7 +176,7 @@ def random_shape(seed, number):
         bucket_bits=choose(random, [None, None, 1, 3, 5, 8]) if index else None,
         fan_out=choose(random, [2, 2, 3, 4, 5]), fan_in=choose(random, [2, 2, 3, 4, 5]),
         probe_bits=max((probes - 1).bit_length(), choose(random, [0, 1, 3, 4, 6, 8, 10])),
-        tuples_per_word=choose(random, [1, 1, 2]),
+        tuples_per_word=choose(random, [1, 2]) if index else 1,
     )  # fmt: skip
     rounds = random.random() < 0.4 and not index and parameters.lanes != 3 and parameters.lanes != 5
     if rounds:

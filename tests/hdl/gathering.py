@@ -14,7 +14,10 @@ def gathering_parameters(cores, fan_in, *, gates=False, parity=False):
     """Parameters of a small accelerator, whose cores may have gates."""
     parameters = JoinParameters(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4)
     if gates or parity:
-        return parameters.with_(failure_cycles=longest_silence(parameters), parity=parity)
+        # An index with two results in a word is silent for longer.
+        paired = parameters.with_(engine="index", tuples_per_word=2)
+        silence = max(longest_silence(parameters), longest_silence(paired))
+        return parameters.with_(failure_cycles=silence, parity=parity)
     return parameters
 
 

@@ -96,7 +96,7 @@ def test_fields_are_where_the_layouts_have_them():
 
 
 def test_two_tuples_and_two_results_lie_where_the_layouts_have_them():
-    parameters = TINY.with_(tuples_per_word=2)
+    parameters = TINY.with_(engine="index", tuples_per_word=2)
     values = describe(parameters, "", verilog_file="splitjoin.v")
     fields = values["input_word"]["fields"]
     for name, path in {
@@ -110,7 +110,8 @@ def test_two_tuples_and_two_results_lie_where_the_layouts_have_them():
         assert (field["offset"], field["bits"]) == shape_at(input_word(parameters), path), name
     for name in ("key.x", "timestamp"):  # R's tuple is where a tuple alone would be
         assert fields[f"both.r.{name}"] == fields[name]
-    one = describe(TINY, "", verilog_file="splitjoin.v")["result_word"]
+    alone = parameters.with_(tuples_per_word=1)
+    one = describe(alone, "", verilog_file="splitjoin.v")["result_word"]
     two = values["result_word"]
     assert two["bits"] == 2 * one["bits"] == result_word(parameters).size
     for name, field in one["fields"].items():

@@ -128,7 +128,7 @@ def test_a_counter_is_read_after_the_latency_and_counts_every_cycle():
 
 
 def test_both_results_of_a_word_are_counted():
-    dut = CounterBank(JoinParameters(tuples_per_word=2))
+    dut = CounterBank(JoinParameters(engine="index", tuples_per_word=2))
     bench = StreamBench(dut, deadline=100)
     addresses = {counter.name: counter.address for counter in COUNTERS}
 

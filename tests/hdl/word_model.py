@@ -25,7 +25,7 @@ THREE = tuple(KeyField(name=f"k{n}", bits=n + 1, signed=n != 1) for n in range(3
 SHAPES = {
     "scan": JoinParameters(keys=THREE[:1], timestamp_bits=3, probe_bits=2, probes=3),
     "three": JoinParameters(cores=3, sub_window=5, keys=THREE, probe_bits=0),
-    "paired scan": JoinParameters(keys=THREE[1:], timestamp_bits=1, tuples_per_word=2, probes=16),
+    "short times": JoinParameters(keys=THREE[1:], timestamp_bits=1, probes=16),
     "index": JoinParameters(
         cores=1, sub_window=9, keys=THREE, timestamp_bits=4, engine="index", tuples_per_word=2
     ),
@@ -37,7 +37,6 @@ SHAPES = {
     "band digest": JoinParameters(cores=2, keys=THREE[:2], digest_bits=5),
     "rounds": JoinParameters(
         cores=1, sub_window=9, keys=THREE[:1], probe_bits=2, lanes=2, probes=3, rounds=True,
-        tuples_per_word=2,
     ),
     "gates": JoinParameters(cores=3, keys=THREE[:1], probe_bits=2, failure_cycles=4096),
 }  # fmt: skip

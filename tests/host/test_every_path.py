@@ -126,7 +126,7 @@ def rows_of(table):
 @pytest.fixture
 def devices(simulated, tmp_path):
     """Open devices by name."""
-    two = write_manifest(PARAMETERS.with_(tuples_per_word=2), tmp_path / "two")
+    two = write_manifest(INDEX.with_(tuples_per_word=2), tmp_path / "two")
     index = write_manifest(INDEX, tmp_path / "index")
     with (
         open_device("software:") as software,

@@ -46,7 +46,8 @@ def unfit(tmp_path_factory):
 def two_in_a_word(tmp_path_factory):
     """The address of a software device that takes two tuples in a word."""
     values = Manifest.load(SOFTWARE_MANIFEST).values["parameters"]
-    parameters = JoinParameters.from_dict(values).with_(tuples_per_word=2)
+    parameters = JoinParameters.from_dict(values)
+    parameters = parameters.with_(engine="index", bucket_bits=8, lanes=1, tuples_per_word=2)
     return f"software:{write_manifest(parameters, tmp_path_factory.mktemp('two') / 'bundle')}"
 
 

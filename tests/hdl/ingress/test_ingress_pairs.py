@@ -15,14 +15,11 @@ from tests.hdl.ingress_model import Schedule
 from tests.hdl.input_words import both_word, control_word, halves, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
 
-#: Both ways in which two tuples leave: side by side, and one after the other.
-ENGINES = ("index", "scan")
 
-
-def pair_parameters(engine, **changes):
+def pair_parameters(**changes):
     """Parameters of a small accelerator with timestamps and two tuples in a word."""
     values = {"cores": 1, "keys": (KeyField(name="x", bits=8),), "probe_bits": 3}
-    values |= {"comparator": "equality", "engine": engine, "timestamp_bits": 16}
+    values |= {"comparator": "equality", "engine": "index", "timestamp_bits": 16}
     return JoinParameters(**{**values, "tuples_per_word": 2, **changes})
 
 
@@ -63,8 +60,6 @@ def flat(parameters, words):
         flags = (word.close, word.star)
         if word.kind == InputKind.CONTROL:
             found.append(("control", word.body.control.op, flags))
-        elif not parameters.side_by_side:
-            found.append((word.kind.value, word.body.tuple.key.x, flags))
         elif word.kind == InputKind.BOTH:
             sides = (word.first, 1 - word.first)
             keys = [word.body.both["rs"[side]].key.x for side in sides]
@@ -98,19 +93,18 @@ def random_words(generator, count, *, pairs, burst):
 
 
 @pytest.mark.parametrize(
-    ("engine", "probes", "bits", "period", "stalls", "pairs", "burst"),
+    ("probes", "bits", "period", "stalls", "pairs", "burst"),
     half(
-        ENGINES,
         [(1, 3), (2, 3), (3, 3), (16, 4)],
         [0, 1, 3],
         [(0.0, 0.9, 2), (0.4, 0.5, 90)],
-        of=5,
+        of=3,
     ),
 )
 def test_two_tuples_mean_what_they_mean_one_after_the_other(
-    engine, probes, bits, period, stalls, pairs, burst
+    probes, bits, period, stalls, pairs, burst
 ):
-    parameters = pair_parameters(engine, probes=probes, probe_bits=bits)
+    parameters = pair_parameters(probes=probes, probe_bits=bits)
     generator = random.Random(f"{probes} {period} {stalls}")
     sent = [control_word("PRECISION", 0, period)]
     sent += random_words(generator, 120, pairs=pairs, burst=burst)
@@ -146,10 +140,9 @@ def test_two_tuples_mean_what_they_mean_one_after_the_other(
     assert accepted == [sum(word["kind"].value == side for word in words) for side in range(2)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("first", [0, 1])
-def test_of_two_tuples_out_of_order_the_first_leaves_alone(engine, first):
-    parameters = pair_parameters(engine)
+def test_of_two_tuples_out_of_order_the_first_leaves_alone(first):
+    parameters = pair_parameters()
 
     def pair(n, early, late):
         """The first tuple has the time ``early``."""
@@ -177,7 +170,7 @@ def test_of_two_tuples_out_of_order_the_first_leaves_alone(engine, first):
 
 
 def test_pairs_go_through_side_by_side_at_a_word_per_cycle():
-    parameters = pair_parameters("index", probes=4)
+    parameters = pair_parameters(probes=4)
     words = [both_word(n % 2, {"x": n}, {"x": n}, n, n) for n in range(100)]
     sent, taken = [], []
     pass_through(parameters, words, stamps=(sent, taken), count=100)
@@ -186,17 +179,8 @@ def test_pairs_go_through_side_by_side_at_a_word_per_cycle():
     assert sent == list(range(sent[0], sent[0] + 100))
 
 
-def test_for_a_scan_a_pair_takes_two_cycles():
-    parameters = pair_parameters("scan", probes=4)
-    words = [both_word(n % 2, {"x": n}, {"x": n}, n, n) for n in range(100)]
-    sent, taken = [], []
-    pass_through(parameters, words, stamps=(sent, taken), count=200)
-    assert taken == list(range(taken[0], taken[0] + 200))
-    assert taken[0] == sent[0] + Ingress(parameters).latency
-
-
 def test_a_pair_whose_first_tuple_ends_the_other_sides_group_leaves_as_two():
-    parameters = pair_parameters("index", probes=8)
+    parameters = pair_parameters(probes=8)
     limit = parameters.slack
     words = [control_word("PRECISION", 0, 8), tuple_word(0, {"x": 0})]
     words += [tuple_word(1, {"x": 0}) for _ in range(limit - 1)]
@@ -207,15 +191,15 @@ def test_a_pair_whose_first_tuple_ends_the_other_sides_group_leaves_as_two():
         assert [word.close & 1 for word in last] == [1, 0][: len(kinds)]
 
 
-@pytest.mark.parametrize(("engine", "stalls"), half(ENGINES, [0.0, 0.4]))
-def test_closings_in_flight_when_room_ends(engine, stalls):
+@pytest.mark.parametrize("stalls", [0.0, 0.4])
+def test_closings_in_flight_when_room_ends(stalls):
     """Every tuple ends a group with a star."""
-    parameters = pair_parameters(engine)
+    parameters = pair_parameters()
     dut = Ingress(parameters)
     bench = StreamBench(dut, deadline=10_000, stalls=stalls, seed=3)
     words = [both_word(n % 2, {"x": 1}, {"x": 1}) for n in range(300)]
     bench.source(dut.i, [integer(input_word(parameters), word) for word in words])
-    bench.sink(dut.o, 300 if parameters.side_by_side else 600)
+    bench.sink(dut.o, 300)
     generator = random.Random(4)
     in_flight = []
 
@@ -231,6 +215,5 @@ def test_closings_in_flight_when_room_ends(engine, stalls):
 
     bench.simulator.add_testbench(combiner, background=True)
     bench.run()
-    most = 3 if parameters.side_by_side else 5
     queue = OrderQueue(3, depth=64, per_word=2)
-    assert max(in_flight) == most <= queue.in_flight - OrderQueue.IN_FLIGHT + 3
+    assert max(in_flight) == 3 <= queue.in_flight - OrderQueue.IN_FLIGHT + 3

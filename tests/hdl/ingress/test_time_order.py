@@ -17,7 +17,7 @@ def order_of(tuples_per_word):
     return TimeOrder(
         JoinParameters(
             cores=1, sub_window=4, keys=(KeyField(name="x", bits=4, signed=False),),
-            timestamp_bits=BITS, tuples_per_word=tuples_per_word,
+            timestamp_bits=BITS, engine="index", tuples_per_word=tuples_per_word,
         )
     )  # fmt: skip
 

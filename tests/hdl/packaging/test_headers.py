@@ -20,7 +20,7 @@ from tests.hdl.packaging.packaged import TINY
 NAMES = PackageNames("kit_")
 WIDE = TINY.with_(
     keys=(KeyField(name="x", bits=64), KeyField(name="y_2", bits=3, signed=False)),
-    timestamp_bits=0, tuples_per_word=2,
+    timestamp_bits=0, engine="index", tuples_per_word=2,
 )  # fmt: skip
 WORDS = (("INPUT", "input_word"), ("RESULT", "result_word"))
 

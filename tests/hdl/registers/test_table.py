@@ -87,12 +87,12 @@ def test_every_preset_has_registers(name):
 def test_the_map_says_what_was_generated():
     parameters = JoinParameters(
         cores=3, sub_window=8, timestamp_bits=16, failure_cycles=10_000, parity=True,
-        tuples_per_word=2, result_streams=2,
+        engine="index", tuples_per_word=2, result_streams=2,
     )  # fmt: skip
     table = shell_table(parameters)
     engine = {field.name: field.reset for field in table["ENGINE"].fields}
     assert engine == {
-        "CORES": 3, "INDEX": 0, "TIMESTAMPS": 1, "GATES": 1, "PARITY": 1, "CHAIN": 0,
+        "CORES": 3, "INDEX": 1, "TIMESTAMPS": 1, "GATES": 1, "PARITY": 1, "CHAIN": 0,
         "CLOCK_REQUESTS": 0,
     }  # fmt: skip
     words = {field.name: field.reset for field in table["WORDS"].fields}

@@ -157,7 +157,11 @@ def test_different_control_words_and_words_of_the_wrong_side_are_told():
             {"inputs": 2},
             "2 inputs are merged by timestamp, so 'timestamp_bits' must not be zero",
         ),
-        (PARAMETERS.with_(tuples_per_word=2), {"inputs": 3}, "'tuples_per_word' must be 1, not 2"),
+        (
+            PARAMETERS.with_(engine="index", tuples_per_word=2),
+            {"inputs": 3},
+            "'tuples_per_word' must be 1, not 2",
+        ),
     ],
 )
 def test_what_cannot_be_merged_is_refused(parameters, options, message):

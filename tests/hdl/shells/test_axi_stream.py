@@ -10,7 +10,12 @@ from hdl.words.results import ResultKind, result_word
 from tests.hdl.shells.axi_bench import AxiBench
 
 PARAMETERS = JoinParameters(
-    cores=3, sub_window=8, keys=(KeyField(name="x", bits=9),), timestamp_bits=5, tuples_per_word=2
+    cores=3,
+    sub_window=8,
+    keys=(KeyField(name="x", bits=9),),
+    timestamp_bits=5,
+    engine="index",
+    tuples_per_word=2,
 )
 
 

@@ -84,7 +84,7 @@ def test_modules_of_the_shell_have_names_of_their_own(bundle):
     assert all(name.startswith("splitjoin_axi") for name in modules)
 
 
-GATED = TINY.with_(tuples_per_word=2, result_streams=2)
+GATED = TINY.with_(engine="index", tuples_per_word=2, result_streams=2)
 SHAPES = {
     "two of all": GATED.with_(failure_cycles=longest_silence(GATED), parity=True),
     "rounds": TINY.with_(rounds=True),

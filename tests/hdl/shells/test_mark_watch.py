@@ -39,7 +39,7 @@ def test_marks_are_owed_until_they_have_left_by_all_ports(ports):
 
 GATED = JoinParameters(
     cores=2, sub_window=8, timestamp_bits=8, failure_cycles=10_000, parity=True,
-    tuples_per_word=2,
+    engine="index", tuples_per_word=2,
 )  # fmt: skip
 ROUNDS = JoinParameters(cores=2, sub_window=8, rounds=True)
 

@@ -17,7 +17,7 @@ PAIR, STAR, MARK, NONE = ResultKind
 
 def combine(sides, order, count, *, stalls=0.0, seed=0, begin=0, stamps=None, parameters=None):
     """Run the combiner until ``count`` results are there; return its words."""
-    parameters = (parameters or gathering_parameters(1, 2)).with_(tuples_per_word=2)
+    parameters = (parameters or gathering_parameters(1, 2)).with_(engine="index", tuples_per_word=2)
     layout = result_word(parameters)
     dut = DualCombiner(parameters)
     bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=seed)

@@ -14,7 +14,7 @@ PAIR, STAR, MARK = ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK
 
 def rows_of(words, count, *, side=0, stalls=0.0, seed=0, begin=0, stamps=None):
     """Send words; return the rows with ``count`` results, as layout constants."""
-    parameters = gathering_parameters(1, 2).with_(tuples_per_word=2)
+    parameters = gathering_parameters(1, 2).with_(engine="index", tuples_per_word=2)
     dut = ResultPairing(parameters, side=side)
     bench = StreamBench(dut, deadline=5_000, stalls=stalls, seed=seed)
     sent, taken = stamps if stamps else (None, None)

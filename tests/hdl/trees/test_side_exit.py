@@ -43,7 +43,7 @@ def test_results_leave_in_order_with_their_side(tuples_per_word, stalls):
     kinds = generator.choices([PAIR, STAR, MARK], [6, 2, 1], k=150)
     words = [region_pair(n % 100) if kind == PAIR else punctuation(kind)
              for n, kind in enumerate(kinds)]  # fmt: skip
-    parameters = gathering_parameters(1, 2).with_(tuples_per_word=tuples_per_word)
+    parameters = gathering_parameters(1, 2).with_(engine="index", tuples_per_word=tuples_per_word)
     for side in range(2):
         received = leave(words, side=side, parameters=parameters, stalls=stalls, seed=side)
         assert [w.kind for w in received] == kinds
@@ -83,7 +83,7 @@ def test_the_star_of_a_round_is_one_and_a_mark_has_no_round():
 
 @pytest.mark.parametrize("tuples_per_word", [1, 2])
 def test_latency_and_throughput(tuples_per_word):
-    parameters = gathering_parameters(1, 2).with_(tuples_per_word=tuples_per_word)
+    parameters = gathering_parameters(1, 2).with_(engine="index", tuples_per_word=tuples_per_word)
     sent, taken = [], []
     words = [region_pair(n) for n in range(50)] + [punctuation(STAR)]
     leave(words, side=0, parameters=parameters, stamps=(sent, taken))
@@ -92,7 +92,7 @@ def test_latency_and_throughput(tuples_per_word):
 
 
 def test_results_that_wait_share_words():
-    parameters = gathering_parameters(1, 2).with_(tuples_per_word=2)
+    parameters = gathering_parameters(1, 2).with_(engine="index", tuples_per_word=2)
     taken = []
     words = [region_pair(n) for n in range(20)]
     leave(words, side=1, parameters=parameters, stamps=([], taken), begin=30)

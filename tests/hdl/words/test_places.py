@@ -29,7 +29,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("word", "held", "expected"), WORDS)
 def test_a_word_of_two_tuples_says_which_it_holds_and_when_they_came(word, held, expected):
-    parameters = places_parameters(tuples_per_word=2)
+    parameters = places_parameters(engine="index", tuples_per_word=2)
     m = Module()
     given = Signal(input_word(parameters))
     placed = Signal(input_word(parameters))

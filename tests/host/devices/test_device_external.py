@@ -35,7 +35,7 @@ SHAPES = {
     ),
     "groups": JoinParameters(
         cores=3, sub_window=5, keys=MIXED, timestamp_bits=10, lanes=2, probes=4, fan_in=2,
-        fan_out=2, probe_bits=3, tuples_per_word=2, result_streams=2, rounds=True,
+        fan_out=2, probe_bits=3, result_streams=2, rounds=True,
         store="external", memory_width=128, memory_burst=1, memory_latency=9,
     ),
 }  # fmt: skip

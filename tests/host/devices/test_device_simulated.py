@@ -24,11 +24,11 @@ LONG = pytest.mark.long
 SHAPES = {"scan": PARAMETERS["scan"], **BUNDLES}
 
 #: Two tuples in a word.
-PAIRED = BUNDLES["tiny"].with_(tuples_per_word=2)
+PAIRED = BUNDLES["tiny"].with_(engine="index", tuples_per_word=2)
 #: A result port for each side, for one result in a word and for two.
 TWO_PORTS = BUNDLES["tiny"].with_(result_streams=2)
 #: With rounds, too. Of these, it is the one that whole joins are tried on.
-PAIRED_PORTS = PARAMETERS["rounds, two in a word, two ports"]
+PAIRED_PORTS = PARAMETERS["rounds, two ports"]
 
 # One worker builds each library once.
 
@@ -80,7 +80,10 @@ class TestTwoTuplesInAWord(DeviceContract):
     @pytest.fixture
     def open_bundle(self):
         return lambda parameters: SimulatedDevice(
-            built(parameters.with_(tuples_per_word=2)), seed=5, stall_in=60, stall_out=60
+            built(parameters.with_(engine="index", tuples_per_word=2)),
+            seed=5,
+            stall_in=60,
+            stall_out=60,
         )
 
 
@@ -96,7 +99,7 @@ class TestTwoResultPorts(DeviceContract):
             pytest.param(TWO_PORTS, marks=LONG),
             pytest.param(BUNDLES["groups"].with_(result_streams=2), marks=LONG),
         ],
-        ids=["rounds, two in a word", "tiny, two in a word", "tiny", "groups"],
+        ids=["rounds, two ports", "small index, two in a word", "tiny", "groups"],
     )
     def parameters(self, request):
         return request.param

@@ -40,22 +40,10 @@ class TestSoftwareDevice(DeviceContract):
         return opened
 
 
-class TestTwoTuplesInAWord(DeviceContract):
-    """The contract says nothing of words, so it holds whatever they carry."""
-
-    @pytest.fixture
-    def open_bundle(self, tmp_path):
-        def opened(parameters):
-            folder = write_manifest(parameters.with_(tuples_per_word=2), tmp_path / "bundle")
-            return open_device(f"software:{folder}")
-
-        return opened
-
-
 class SoftwareMachine(DeviceMachine):
     """Any use of the software device, at times by way of a thread."""
 
-    shapes = [shape.with_(tuples_per_word=count) for shape in BUNDLES.values() for count in (1, 2)]
+    shapes = list(BUNDLES.values())
 
     def open_device(self, parameters, seed):
         with TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@ SCANS = [
     {"cores": 1, "fan_out": 2, "fan_in": 2},
     {"cores": 2, "fan_out": 2, "fan_in": 2, "lanes": 4, "timestamp_bits": 12},
     {"cores": 3, "fan_out": 2, "fan_in": 4, "probes": 4},
-    {"cores": 4, "fan_out": 4, "fan_in": 2, "comparator": "equality", "tuples_per_word": 2},
+    {"cores": 4, "fan_out": 4, "fan_in": 2, "comparator": "equality"},
     {"cores": 8, "fan_out": 8, "fan_in": 4, "comparator": "equality", "digest_bits": 6},
     {"cores": 2, "fan_out": 2, "fan_in": 2, "result_streams": 2},
     {"cores": 2, "fan_out": 2, "fan_in": 2, "lanes": 3, "digest_bits": 6, "timestamp_bits": 3},

@@ -23,7 +23,11 @@ ALL = {
     for name, parameters in {**PRESETS, **BUNDLES}.items()
     if not parameters.is_aggregated  # whose words are those of the match codec
 }
-TWO = {name: parameters.with_(tuples_per_word=2) for name, parameters in ALL.items()}
+TWO = {
+    name: parameters.with_(tuples_per_word=2)
+    for name, parameters in ALL.items()
+    if parameters.engine == "index"
+}
 PLACES = st.builds(WordField, st.integers(0, 150), st.integers(0, 64), st.booleans())
 
 

@@ -83,7 +83,13 @@ class Ticking(SoftwareDevice):
 SHAPES = {
     "groups": {"cores": 3, "sub_window": 20, "probes": 8, "lanes": 2, "probe_bits": 4},
     "one core": {"cores": 1, "sub_window": 64, "probes": 1, "probe_bits": 2},
-    "two in a word": {"cores": 2, "sub_window": 32, "probes": 4, "tuples_per_word": 2},
+    "two in a word": {
+        "engine": "index",
+        "cores": 2,
+        "sub_window": 32,
+        "probes": 4,
+        "tuples_per_word": 2,
+    },
 }
 
 

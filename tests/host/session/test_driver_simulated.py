@@ -35,7 +35,7 @@ ROUNDS = SCAN.with_(probes=2, rounds=True)
 PARAMETERS = {
     "scan": WORDS["3 cores, 4 probes"],
     "scan in rounds": ROUNDS,
-    "rounds, two in a word, two ports": ROUNDS.with_(tuples_per_word=2, result_streams=2),
+    "rounds, two ports": ROUNDS.with_(result_streams=2),
     "index": INDEX,
     "index, two in a word": INDEX.with_(tuples_per_word=2),
 }
@@ -48,7 +48,7 @@ PARAMETERS = {
     params=[
         "scan",
         pytest.param("scan in rounds", marks=pytest.mark.long),
-        "rounds, two in a word, two ports",
+        "rounds, two ports",
         pytest.param("index", marks=pytest.mark.long),
         "index, two in a word",
     ],

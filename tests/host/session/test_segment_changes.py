@@ -24,7 +24,13 @@ SHAPES = {
     "groups": {"cores": 3, "sub_window": 40, "probes": 8, "lanes": 2, "probe_bits": 4},
     "many": {"cores": 5, "sub_window": 40, "probes": 3, "probe_bits": 3},
     "one core": {"cores": 1, "sub_window": 64, "probes": 1, "probe_bits": 2},
-    "two in a word": {"cores": 2, "sub_window": 40, "probes": 4, "tuples_per_word": 2},
+    "two in a word": {
+        "engine": "index",
+        "cores": 2,
+        "sub_window": 40,
+        "probes": 4,
+        "tuples_per_word": 2,
+    },
 }
 WINDOWS = [CountWindow(1), CountWindow(15), CountWindow(31), TimeWindow(6)]
 #: Orderings of a device with a clock; the last one inserts words of its own.

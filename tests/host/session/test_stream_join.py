@@ -33,7 +33,13 @@ SHAPES = {
     "one core": {"cores": 1, "sub_window": 64, "probes": 1},
     "groups": {"cores": 3, "sub_window": 20, "probes": 8, "lanes": 2},
     "seven": {"cores": 7, "sub_window": 9, "probes": 4, "fan_in": 2, "probe_bits": 2},
-    "two in a word": {"cores": 2, "sub_window": 32, "probes": 4, "tuples_per_word": 2},
+    "two in a word": {
+        "engine": "index",
+        "cores": 2,
+        "sub_window": 32,
+        "probes": 4,
+        "tuples_per_word": 2,
+    },
 }
 TYPES = [pa.int8(), pa.uint8(), pa.int16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64()]
 WORDS = ["", "a", "b", "Zürich", "zürich"]

@@ -13,7 +13,7 @@ SMALL = JoinParameters(
 )  # fmt: skip
 SEVERAL = JoinParameters(
     cores=2, sub_window=40, keys=(KeyField(name="x", bits=8), KeyField(name="y", bits=16)),
-    lanes=5, probes=4, tuples_per_word=2, result_streams=2, fan_in=2, fan_out=2,
+    lanes=5, probes=4, result_streams=2, fan_in=2, fan_out=2,
     store="external", memory_width=128, memory_burst=1, memory_latency=40,
 )  # fmt: skip
 

@@ -21,7 +21,7 @@ from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.small_bundles import BUNDLES
 from tests.sim.soak.test_soak import CHAINS, LARGE_EFFORT
 
-SCAN = BUNDLES["tiny"].with_(tuples_per_word=2)
+SCAN = BUNDLES["tiny"]
 INDEX = PARAMETERS["index, two in a word"]
 HANDSHAKE, LOW_LATENCY = CHAINS.values()
 #: Module, and what its first assignment with an operator has in the place of that.

@@ -27,24 +27,23 @@ CHAINS = {
 }
 SHAPES = {
     "scan": PARAMETERS["scan"],
-    "scan, two in a word": BUNDLES["tiny"].with_(tuples_per_word=2),
-    "rounds, two in a word, two ports": PAIRED_PORTS,
+    "rounds, two ports": PAIRED_PORTS,
     "index, two in a word": PARAMETERS["index, two in a word"],
     "scan in rounds": PARAMETERS["scan in rounds"],
     "scan with gates": GATED["scan, arity 2"],
     "scan with gates and rounds": GATED["scan, arity 2"].with_(rounds=True),
     "windows in memory": EXTERNAL["tiny"],
     "large windows in memory": LARGE,
-    "windows in memory, two in a word, two ports": EXTERNAL["groups"],
+    "windows in memory, two ports": EXTERNAL["groups"],
     "join aggregate": PRESETS["tiny-join-aggregate"],
     **CHAINS,
 }
 #: No other default test compiles these. What is special about them is in other shapes, or, of the
 #: chains, in tests.hdl.baselines.
 LONG = (
-    "scan, two in a word", "scan in rounds", "scan with gates and rounds", *CHAINS,
-    "large windows in memory", "windows in memory, two in a word, two ports", "join aggregate",
-    "rounds, two in a word, two ports", "windows in memory",
+    "scan in rounds", "scan with gates and rounds", *CHAINS,
+    "large windows in memory", "windows in memory, two ports", "join aggregate",
+    "rounds, two ports", "windows in memory",
 )  # fmt: skip
 PROGRAMS, EFFORT = 25, 20_000
 #: Windows that do not fit on the chip take more cycles to fill.

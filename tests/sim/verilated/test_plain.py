@@ -43,8 +43,8 @@ SHAPES = {
     ),
     "four cores": JoinParameters(cores=4, sub_window=5, keys=(UNSIGNED,), fan_out=2, fan_in=2),
     "five cores": JoinParameters(cores=5, sub_window=4, keys=(X,), probes=3, timestamp_bits=9),
-    "scan, two in a word": JoinParameters(
-        cores=3, sub_window=12, keys=(X, UNSIGNED), lanes=3, probes=2, tuples_per_word=2,
+    "scan, three lanes": JoinParameters(
+        cores=3, sub_window=12, keys=(X, UNSIGNED), lanes=3, probes=2,
     ),
     "equality": JoinParameters(cores=2, sub_window=8, keys=(X, Y), comparator="equality", lanes=2),
     "digest": JoinParameters(

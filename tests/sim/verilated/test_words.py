@@ -55,10 +55,6 @@ SHAPES = {
         cores=2, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
         comparator="equality",
     ),
-    "3 cores, 4 probes, two in a word": JoinParameters(
-        cores=3, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2,
-        tuples_per_word=2,
-    ),
     "index, two in a word": JoinParameters(
         cores=1, sub_window=120, keys=XY, timestamp_bits=20, probes=8, engine="index",
         tuples_per_word=2,
