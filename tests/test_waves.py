@@ -9,6 +9,8 @@ from amaranth import Module
 from amaranth.sim import Simulator
 import pytest
 
+from hdl.counters import CounterBank, counters_of
+from hdl.presets import PRESETS
 from hdl.shells.axi_streams import AxiLiteSlave
 
 WAVES = Path(__file__).resolve().parent.parent / "docs" / "waves"
@@ -70,6 +72,15 @@ def test_a_diagram_keeps_the_rules_of_streams(path):
                 if ready[now] == "0":  # a word that is not taken stays
                     assert shown[valid][now + 1] == "1"
                     assert all(states[now] == states[now + 1] for states in payload)
+
+
+def test_a_counter_answers_in_the_cycles_that_the_diagram_shows():
+    shown = diagram(WAVES / "accelerator-words.json")
+    bank = CounterBank(PRESETS["tiny"])
+    asked = [name for name in shown["counter_addr"] if name is not None]
+    first = shown["counter_data"].index("cycles")
+    assert [counters_of(PRESETS["tiny"])[int(n)].name for n in asked] == ["cycles", "tuples_r"]
+    assert first - shown["counter_addr"].index(asked[0]) == bank.latency
 
 
 def test_a_register_is_read_in_the_cycles_that_the_diagram_shows():
