@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The generated pages and tables of the documentation are those of the code."""
 
+from dataclasses import fields
 import re
 
 from hdl.families.family import input_names
 from hdl.presets import PRESETS
 from hdl.registers.table import shell_table
+from host.devices.link.frames import Kind
+from host.query.ordering import FORMS
+from host.query.queries import Query
 from tools.reference import COUNTERS, DOCS, address_map, prose, written
 
 
@@ -36,6 +40,21 @@ def test_the_address_map_has_every_register_at_its_address():
     }
     assert {"ID", "CONTROL", "ERRORS", "MANIFEST_HASH_7", "STALLS_S31"} <= set(stated)
     assert COUNTERS in address_map()
+
+
+def rows_of(page, pattern):
+    """Return what a pattern finds in the rows of the tables of a page."""
+    return re.findall(rf"^\| {pattern}", (DOCS / page).read_text("utf-8"), re.MULTILINE)
+
+
+def test_tables_that_explain_what_code_names_leave_nothing_out():
+    assert rows_of("link.md", r"(\d) \| ([A-Z]+) \|") == [(str(k.value), k.name) for k in Kind]
+    forms = {form.split(":")[0] for form in re.split(", | or ", FORMS.split(", where")[0])}
+    assert {*rows_of("ordering.md", r"(\w+) \| `Ordering\.")} == forms
+    extras = set(rows_of("installing.md", r"`(\w+)` \| "))
+    assert {"host", "simulator", "spark", "connect", "hdl", "sim"} <= extras
+    words = {"time", "on", "band", "within", "rows", "how"}
+    assert words <= extras & {field.name for field in fields(Query)}
 
 
 def test_prose_has_no_markdown_but_options_as_code():
