@@ -7,7 +7,14 @@ from pathlib import Path
 import tomllib
 from typing import Any
 
-__all__ = ["CommandParser", "fpga_tools", "kit_version", "project_file", "sibling_command"]
+__all__ = [
+    "DEVELOPERS",
+    "CommandParser",
+    "fpga_tools",
+    "kit_version",
+    "project_file",
+    "sibling_command",
+]
 
 
 def project_file() -> Path | None:
@@ -45,6 +52,10 @@ def sibling_command(parser: ArgumentParser, words: str) -> str:
     """
     caller = parser.prog.split()[:-2]  # without the package and the subcommand of this one
     return " ".join([*caller, words])
+
+
+#: Title of options that only those need who change the kit.
+DEVELOPERS = "for developers of the kit"
 
 
 class _Help(HelpFormatter):

@@ -8,7 +8,7 @@ import shlex
 import sys
 
 from hdl.fpga.reports import ONE_IN, describe
-from hdl.installation import CommandParser
+from hdl.installation import DEVELOPERS, CommandParser
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
 from host.devices.bundles import library_folder, prepare_folder
@@ -121,7 +121,7 @@ def parser(prog="python -m sim"):
     command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of a bundle")
     library = command.add_argument_group("library")
     library.add_argument("--output", metavar="DIR", help="generate the bundle there first")
-    library.add_argument(
+    command.add_argument_group(DEVELOPERS).add_argument(
         "--plain", action="store_true", help="compile its Verilog unchanged, for a slower library"
     )
     add_parameter_options(command)
@@ -166,7 +166,9 @@ def parser(prog="python -m sim"):
         "--shapes", type=int, metavar="N", help="accelerators to build; default: one a minute"
     )
     command.add_argument("--case", metavar="N.M", help="run only program M of shape N, shrunk")
-    command.add_argument("--record", action="store_true", help="add the run to docs/soak.md")
+    command.add_argument_group(DEVELOPERS).add_argument(
+        "--record", action="store_true", help="add the run to docs/soak.md"
+    )
     command.set_defaults(run=soak)
 
     return top

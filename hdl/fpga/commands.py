@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 import shlex
 
-from hdl.installation import sibling_command
+from hdl.installation import DEVELOPERS, sibling_command
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
 
@@ -234,11 +234,12 @@ def add_commands(commands):
     )  # fmt: skip
     report = command.add_argument_group("report")
     add_output_option(report)
-    report.add_argument(
+    developers = command.add_argument_group(DEVELOPERS)
+    developers.add_argument(
         "--add", action="store_true",
         help="add the seeds to the report that is there, if it is of the same design",
     )  # fmt: skip
-    report.add_argument(
+    developers.add_argument(
         "--measured", metavar="FILE",
         help=f"what `{sibling_command(command, 'sim saturate')}` counted of the same parameters; "
         "without it, the report has no rates",
