@@ -11,6 +11,7 @@ from host.errors import JoinError
 
 from .epochs.commands import add_command as add_epochs
 from .experiments.commands import add_command as add_experiments
+from .files import add_command as add_files
 
 __all__ = ["main"]
 
@@ -76,6 +77,7 @@ def parser(prog="python -m bench"):
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     add_experiments(commands)
     add_epochs(commands, say)
+    add_files(commands, say)
 
     command = commands.add_parser(
         "calibrate", help="print how fast this machine is, beside the reference of timed figures",

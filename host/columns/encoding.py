@@ -257,15 +257,22 @@ class BatchEncoder:
         Plan of the encoding.
     whole : bool
         Whether rows that cannot match are encoded even if no window depends on them.
+    firsts : tuple of int
+        Numbers of the first row of either side.
     """
 
-    def __init__(self, plan: EncodingPlan, *, whole: bool = False) -> None:
+    def __init__(
+        self, plan: EncodingPlan, *, whole: bool = False, firsts: tuple[int, int] = (0, 0)
+    ) -> None:
         self._plan = plan
         self._whole = whole or not plan.timed
         self._times = plan.times.start()
         self._fields = {field.name: field.start() for field in plan.fields}
-        self._rows = [0, 0]  # of each side so far
-        self._orders = [OrderCheck(column) for column in plan.times.columns]
+        self._rows = list(firsts)  # numbers of the next rows
+        self._orders = [
+            OrderCheck(column, first)
+            for column, first in zip(plan.times.columns, firsts, strict=True)
+        ]
 
     def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
         """Learn from the first batches, given with their sides, before any of them is encoded.

@@ -221,11 +221,13 @@ class OrderCheck:
     ----------
     column : ColumnType
         The column of time.
+    first : int
+        Number of the first row.
     """
 
-    def __init__(self, column: ColumnType) -> None:
+    def __init__(self, column: ColumnType, first: int = 0) -> None:
         self._column = column
-        self._rows = 0
+        self._rows = first
         self._last: tuple[int, object] | None = None  # last time: integer, Python value
 
     def see(self, batch: pa.RecordBatch) -> None:

@@ -80,6 +80,8 @@ class WindowGauge:
         log = self._log
         first = max(0, self._capacity - log.count)  # index of the first that can find no room
         base = log.count + first - self._capacity
+        gone = max(0, log.kept - base)  # tuples that have expired are not in the log any more
+        first, base = first + gone, base + gone
         log.append(Columns({"time": times}))
         found = None
         if first < len(times):
@@ -88,8 +90,15 @@ class WindowGauge:
             full = times[first:] - earlier <= self._lifespan
             if full.any():
                 found = first + int(np.argmax(full))
-        log.forget(log.count - self._capacity)
+        if len(times) and times[-1] > self._lifespan:
+            held = log.part("time", log.kept, log.count)
+            log.forget(log.kept + int(np.searchsorted(held, times[-1] - self._lifespan)))
         return found
+
+    @property
+    def held(self) -> int:
+        """Number of timestamps that are kept: those of the window."""
+        return self._log.count - self._log.kept
 
 
 # Compute the places of two sorted inputs' tuples in their common order of arrival.
@@ -254,7 +263,7 @@ class Intake(ABC):
         self._inputs = inputs
         self._plan = plan
         self._rows = rows
-        self._encoder = BatchEncoder(plan)
+        self._encoder = BatchEncoder(plan, firsts=(rows[0].first, rows[1].first))
         self._settled = False
         self.most_rows = MOST_ROWS
         self.counters = StagingCounters()
@@ -357,11 +366,11 @@ def _copied_bytes(batch: pa.RecordBatch, encoded: EncodedBatch) -> int:
 class _Head:
     """The rows of one side that have arrived and were not handed out."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int) -> None:
         self.raw: pa.RecordBatch | None = None  # not encoded yet
         self.batch: EncodedBatch | None = None
         self.begin = 0
-        self.rows = 0  # number of rows encoded so far
+        self.rows = first  # number of the next row that is encoded
         self.latest = 0  # timestamp of the last encoded row
 
 
@@ -380,7 +389,7 @@ class PairedIntake(Intake):
         tell: TakeRows | None = None,
     ) -> None:
         super().__init__(inputs, plan, rows, manifest, tell)
-        self._heads = {side: _Head() for side in Side}
+        self._heads = {side: _Head(rows[side].first) for side in Side}
 
     @property
     def at_end(self) -> bool:
@@ -528,8 +537,8 @@ class TaggedIntake(Intake):
         self._halo = layout.halo
         self._alone = layout.alone
         self._reached = 0
-        self._number = 0  # number of rows of both sides so far
-        self._halos = 0  # number of halo rows, which come first
+        self._number = rows[0].first  # of the next row of both sides
+        self._halos = rows[0].first  # of the first row behind the halo rows, which come first
         self._last: tuple[int, object] = (0, None)  # last timestamp, encoded and original
         # Per side: positions and names of the columns that are encoded.
         self._wanted: list[tuple[list[int], list[str]]] = []

@@ -129,7 +129,7 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
             rows.clear()
         completion = None
         if params.query.how is not JoinType.INNER:
-            completion = Completion(params.query.how, params.plan.window)
+            completion = Completion(params.query.how, params.plan.window, params.first_arrival)
         intake = params.intake(self.inputs, None if completion is None else completion.take)
         self.measured = measured = Measured(staged=intake.counters)
         if params.in_software:

@@ -90,6 +90,9 @@ class JoinOptions:
     distinct : tuple of bool
         Whether the caller knows that a probe can match at most one row of the left side, and of
         the right side.
+    first_rows : tuple of int
+        For streams: the numbers of the first row of either side, where a join goes on with rows
+        behind others; of tagged rows, the first one counts.
     newest_of : Side, optional
         The side of whose window only the newest match of each row of the other side is wanted; only
         for an inner join. An index then sends one match of each core, the core's newest; a scan
@@ -117,6 +120,7 @@ class JoinOptions:
     note_decision: NoteDecision | None = None
     pace: Fraction | float | None = None
     distinct: tuple[bool, bool] = (False, False)
+    first_rows: tuple[int, int] = (0, 0)
     newest_of: Side | None = None
     result_words: int = 1 << 16
     staged_words: int = 3 << 16
@@ -175,6 +179,11 @@ class JoinParams(ConfluenceParams):
         return self.device.is_software_engine and not (
             self.options.uses_cores or query.elastic or query.ordering.hold
         )
+
+    @property
+    def first_arrival(self) -> int:
+        """The place of the first arrival; those of a device are counted from zero."""
+        return sum(self.options.first_rows) if self.in_software else 0
 
     @cached_property
     def rechecks(self) -> tuple[Recheck, ...]:
@@ -316,10 +325,11 @@ def plan_join(
     plan = plan_streams(left, right, query, device.manifest, ranges=ranges)
     require_capacity(plan.window, device.manifest)
     schema = output_schema(left, right, query.suffix, query.how)
-    rows: tuple[Rows, Rows] = (RowStore(), RowStore())
-    if layout is not None:
-        rows = SharedRows.pair(RowStore(), *layout.slices)
     chosen = _chosen(options, query)
+    first = chosen.first_rows
+    rows: tuple[Rows, Rows] = (RowStore(first[0]), RowStore(first[1]))
+    if layout is not None:
+        rows = SharedRows.pair(RowStore(first[0]), *layout.slices)
     return JoinParams(device, query, plan, left, right, schema, rows, layout, chosen)
 
 

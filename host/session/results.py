@@ -73,19 +73,19 @@ class Departures(ABC):
         """Allow places below ``complete`` to be forgotten; they are not asked for any more."""
 
 
-def departures(window: Window) -> Departures:
-    """Return the departures for ``window``, which both sides have."""
+def departures(window: Window, first: int = 0) -> Departures:
+    """Return the departures for ``window``, which both sides have, from a first place on."""
     if isinstance(window, CountWindow):
-        return _ByRank(window.size)
-    return _ByTime(int(window.lifespan))
+        return _ByRank(window.size, first)
+    return _ByTime(int(window.lifespan), first)
 
 
 class _ByTime(Departures):
     """A tuple whose timestamp exceeds a row's timestamp plus the lifespan pushes the row out."""
 
-    def __init__(self, lifespan: int) -> None:
+    def __init__(self, lifespan: int, first: int) -> None:
         self._lifespan = lifespan
-        self._times = SideLog()  # timestamps of all arrivals, by place
+        self._times = SideLog(first)  # timestamps of all arrivals, by place
 
     def stage(self, arrived: Arrived) -> None:
         self._times.append(Columns({"time": arrived.times}))
@@ -117,10 +117,10 @@ class _ByTime(Departures):
 class _ByRank(Departures):
     """The tuple that comes ``size`` tuples of its own side after a row pushes the row out."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, first: int) -> None:
         self._size = size
         self._places = {side: SideLog() for side in Side}  # places of each side's tuples
-        self._arrivals = 0
+        self._arrivals = first
 
     def stage(self, arrived: Arrived) -> None:
         for side, tuples in arrived.sides.items():
@@ -168,12 +168,14 @@ class Completion:
         Type of the join; any but the inner join, which has no one-sided rows.
     window : CountWindow or TimeWindow
         Window of either side.
+    first : int
+        Place of the first arrival.
     """
 
-    def __init__(self, how: JoinType, window: Window) -> None:
+    def __init__(self, how: JoinType, window: Window, first: int = 0) -> None:
         self._how = how
         self._tracked = {side: TrackedRows() for side in Side if how.tracks(side)}
-        self._departures = departures(window)
+        self._departures = departures(window, first)
 
     def take(self, side: Side, taken: RowTimes) -> None:
         """Announce rows in their order of arrival, before their tuples are staged."""

@@ -37,7 +37,15 @@ SPARSE = 8
 
 
 class Rows(ABC):
-    """Rows of one side, numbered from the beginning of its stream."""
+    """Rows of one side, numbered from the beginning of its stream.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first row.
+    """
+
+    first = 0
 
     @abstractmethod
     def take(self, numbers: Int64s, columns: slice = slice(None)) -> list[pa.Array]:
@@ -94,15 +102,21 @@ class RowStore(Rows):
 
     Whole batches are forgotten, so at most one batch is kept in addition to the rows that later
     pairs can refer to.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first row.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
+        self.first = first
         self.clear()
 
     def clear(self) -> None:
         self._batches: list[pa.RecordBatch] = []
         self._firsts: list[int] = []  # number of the first row of each batch
-        self.count = 0  # number of rows since the beginning
+        self.count = self.first  # number of the next row
 
     @property
     def batches(self) -> int:
@@ -189,6 +203,7 @@ class SharedRows(Rows):
 
     def __init__(self, store: RowStore, columns: slice) -> None:
         self._store = store
+        self.first = store.first
         self._columns = columns
         self._others: list[SharedRows] = [self]
         self._needed = 0
@@ -242,19 +257,24 @@ class SideLog:
 
     Old tuples are released by :meth:`forget`, so memory depends on the window, not on the stream.
 
+    Parameters
+    ----------
+    first : int
+        Number of the first tuple.
+
     Attributes
     ----------
     count : int
-        Number of tuples since the beginning, which is the number of the next one.
+        Number of the next tuple.
     kept : int
         Number of the oldest tuple that is still needed.
     """
 
-    def __init__(self) -> None:
-        self.count = 0
+    def __init__(self, first: int = 0) -> None:
+        self.count = first
         self._columns: dict[str, Array] = {}
-        self._first = 0  # number of the tuple at index 0 of the columns
-        self.kept = 0
+        self._first = first  # number of the tuple at index 0 of the columns
+        self.kept = first
 
     def append(self, columns: Columns) -> None:
         """Add tuples. Existing columns must be given again.

@@ -71,8 +71,7 @@ class SoftwareRun:
         self.done = False
         self._waiting: dict[Side, list[Tuples]] = {side: [] for side in Side}
         self._gathered = 0  # arrivals that wait for their block
-        self._arrivals = 0
-        self._complete = 0
+        self._arrivals = self._complete = params.first_arrival
         self._pairs = 0
         self._compared = 0
         self._block = FIRST_BLOCK
