@@ -7,6 +7,10 @@ equality, the cells of some other fields, the value of one more field, and the t
 probe then reads one stretch of the sorted numbers for each cell that its box touches. Which fields
 get cells, how wide those are, and which field is the sorted one, is chosen for each index by the
 number of tuples that a sample of the probes would read.
+
+Intervals that overlap bound their starts from above and their ends from below. Neither bound leaves
+out much, and no window does as long as some interval is very long. Such tuples get a digit for the
+class of their length, by powers of four: in each class, the bound of the end bounds the start too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -160,6 +164,59 @@ class Reads:
         return np.repeat(self.probe, self.count), places
 
 
+@dataclass(frozen=True)
+class _Lengths:
+    """Classes of stored intervals by their length.
+
+    Parameters
+    ----------
+    start, end : int
+        The fields of the start, which boxes bound from above, and of the end, bounded from below.
+    ranks : array of int64
+        Class of each stored tuple.
+    longest : array of int64
+        Largest difference of end and start in each class.
+    """
+
+    start: int
+    end: int
+    ranks: Int64s
+    longest: Int64s
+
+    @property
+    def bits(self) -> int:
+        return (len(self.longest) - 1).bit_length()
+
+    @classmethod
+    def of(
+        cls, fields: Sequence[UInt64s], others: Sequence[int], numbers: Int64s, boxes: Box
+    ) -> "_Lengths | None":
+        """Return the classes of the stored tuples; None if boxes do not bound two ends so."""
+        top = np.uint64((1 << 64) - 1)
+        start = next((f for f in others if not boxes.first[f].any()), None)
+        end = next((f for f in others if f != start and (boxes.last[f] == top).all()), None)
+        if start is None or end is None:
+            return None
+        starts, ends = fields[start][numbers], fields[end][numbers]
+        furthest = max(int(ends.max()) - int(starts.min()), int(starts.max()) - int(ends.min()))
+        if furthest >= 1 << 62:
+            return None
+        lengths = (ends - starts).view(np.int64)
+        _, exponents = np.frexp((lengths - lengths.min()).astype(np.float64))
+        found, ranks = np.unique((exponents + 1) // 2, return_inverse=True)
+        longest = np.array([lengths[ranks == rank].max() for rank in range(len(found))])
+        return cls(start, end, ranks.astype(np.int64), longest)
+
+    def first(self, ends: UInt64s, ranks: Int64s) -> UInt64s:
+        """Return the least start of an interval of a class that ends at ``ends`` or later."""
+        longest = self.longest[ranks]
+        ahead = np.maximum(-longest, 0).view(np.uint64)  # an end may be encoded below its start
+        moved = np.maximum(longest, 0).view(np.uint64)
+        beyond = ends > ~ahead
+        low = np.where(ends > moved, ends - moved, np.uint64(0)) + np.where(beyond, 0, ahead)
+        return np.where(beyond, ~np.uint64(0), low)
+
+
 class SortedIndex:
     """Stored tuples of one side, sorted for the boxes of the other side's tuples.
 
@@ -200,6 +257,7 @@ class SortedIndex:
         self._equal: list[_Digit] = []
         self._cells: list[_Digit] = []
         self._sorted: _Digit | None = None
+        self._lengths: _Lengths | None = None
         self._by_number = False
         self._hash_bits = 0
         self._rest: list[int] = []
@@ -225,8 +283,8 @@ class SortedIndex:
         bits = self._number_bits
         if self._sorted is not None:
             width = self._sorted.bits
-            low = (low << width | spans[0][visited]) << bits
-            high = (high << width | spans[1][visited]) << bits
+            low = (low << width | spans[0]) << bits
+            high = (high << width | spans[1]) << bits
             high |= (1 << bits) - 1
         elif self._by_number:
             low = low << bits | boxes.begin[probes[visited]]
@@ -311,7 +369,11 @@ class SortedIndex:
         if reducing and len(others) == 1 and self._is_whole(boxes):
             chosen = _Layout((), others[0])
         else:
-            chosen = sample.cheapest(equal, others)
+            chosen, cost = sample.cheapest(equal, others)
+            lengths = _Lengths.of(self._fields, others, numbers, boxes)
+            if lengths is not None and sample.cost_of(lengths, equal) < cost:
+                self._lengths, chosen = lengths, _Layout((), lengths.start)
+                room -= lengths.bits
         for field, width in chosen.cells:
             cell = self._digit(field, numbers, width)
             while cell.bits > max(1, room // 2):
@@ -348,10 +410,15 @@ class SortedIndex:
         packed = np.zeros(len(numbers), np.int64)
         if self._hash_bits:
             packed = _hash([self._values(f, numbers) for f in self._hashed], self._hash_bits)
-        digits = [*self._equal, *self._cells, *([self._sorted] if self._sorted else [])]
-        for digit in digits:
+        for digit in [*self._equal, *self._cells]:
             packed <<= digit.bits
             packed |= digit.of(self._values(digit.field, numbers))
+        if self._lengths is not None:
+            packed <<= self._lengths.bits
+            packed |= self._lengths.ranks
+        if self._sorted is not None:
+            packed <<= self._sorted.bits
+            packed |= self._sorted.of(self._values(self._sorted.field, numbers))
         packed <<= self._number_bits
         packed |= numbers
         return packed
@@ -368,7 +435,7 @@ class SortedIndex:
         heads : array of int64
             For each visit, the digits before the sorted field.
         spans : tuple of array of int64
-            For each of ``probes``, the first and the last digit of the sorted field.
+            For each visit, the first and the last digit of the sorted field.
         """
         alive = boxes.begin < boxes.end
         spans: dict[int, tuple[Int64s, Int64s]] = {}
@@ -395,9 +462,17 @@ class SortedIndex:
             visited = visited[each]
             heads = heads[each] << digit.bits | cells
         if self._sorted is None:
-            return probes, visited, heads, (probes, probes)
-        low, high = spans[self._sorted.field]
-        return probes, visited, heads, (low[probes], high[probes])
+            return probes, visited, heads, (visited, visited)
+        if self._lengths is not None:
+            lengths, classes = self._lengths, len(self._lengths.longest)
+            ranks = np.tile(np.arange(classes), len(visited))
+            visited = np.repeat(visited, classes)
+            heads = np.repeat(heads, classes) << lengths.bits | ranks
+            first = lengths.first(boxes.first[lengths.end][probes[visited]], ranks)
+            last = boxes.last[lengths.start][probes[visited]]
+            return probes, visited, heads, self._sorted.span(first, last)
+        low, high = (ends[probes[visited]] for ends in spans[self._sorted.field])
+        return probes, visited, heads, (low, high)
 
 
 #: Stands for the number of a tuple where a field is meant.
@@ -452,11 +527,26 @@ class _Sample:
             int((boxes.end - boxes.begin).max()),
         )
 
-    def cheapest(self, equal: Sequence[int], others: Sequence[int]) -> _Layout:
-        """Return the layout with the least cost of the sampled boxes."""
+    def cost_of(self, lengths: _Lengths, equal: Sequence[int]) -> float:
+        """Return the cost of the sampled boxes if stored tuples are told apart by their length."""
+        read, classes = 0.0, len(lengths.longest)
+        counts = np.bincount(lengths.ranks, minlength=classes) / max(1, len(lengths.ranks))
+        for rank in range(classes):
+            ranks = np.full(len(self.boxes), rank)
+            first = lengths.first(self.boxes.first[lengths.end], ranks)
+            read += counts[rank] * self._share(lengths.start, first, self.boxes.last[lengths.start])
+        return _VISIT_COST * classes + self._candidates(equal) * read
+
+    def _candidates(self, equal: Sequence[int]) -> float:
+        """Return how many stored tuples a box has in the fields that are compared for equality."""
         candidates = float(self.stored)
         for field in equal:
             candidates *= self._share(field, self.boxes.first[field], self.boxes.last[field])
+        return candidates
+
+    def cheapest(self, equal: Sequence[int], others: Sequence[int]) -> tuple[_Layout, float]:
+        """Return the layout with the least cost of the sampled boxes, and the cost."""
+        candidates = self._candidates(equal)
         by = {field: self._sorted_share(field) for field in (*others, _NUMBER)}
         cells = {
             field: found
@@ -476,7 +566,7 @@ class _Sample:
                     if visits * _VISIT_COST + read < least:
                         least = visits * _VISIT_COST + read
                         best = _Layout(tuple((one, cells[one][0]) for one in chosen), field)
-        return best
+        return best, least
 
     def _share(self, field: int, first: UInt64s, last: UInt64s) -> float:
         """Return the mean share of the stored tuples that lie in ranges of a field."""

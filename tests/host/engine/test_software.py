@@ -190,3 +190,34 @@ def test_windows_hold_what_later_tuples_can_meet_and_nothing_else():
 
 def test_the_default_bound_of_a_piece_is_the_documented_one():
     assert SoftwareEngine([], CountWindow(1)).most_read == software.MOST_READ
+
+
+def intervals(rng, count, long):
+    """Return starts and ends: most are short, and some cover a tenth of the time."""
+    starts = np.sort(rng.integers(0, 100 * count, count))
+    lengths = rng.integers(0, 200, count)
+    lengths[rng.choice(count, long, replace=False)] = 10 * count
+    return starts, starts + lengths
+
+
+@pytest.mark.parametrize("long", [0, 1, 8])
+@pytest.mark.parametrize("shift", [0, 5_000, -5_000])
+def test_a_few_long_intervals_do_not_let_all_others_be_read(long, shift):
+    """The ends may be encoded from another origin than the starts."""
+    count, rng = 20_000, np.random.default_rng(11)
+    sides = [intervals(rng, count, long) for _ in range(2)]
+    (starts, ends), (begins, stops) = sides
+    # left.start - right.end <= 0, and left.end - right.start >= 0
+    bounds = [Bounds(None, -shift), Bounds(shift, None)]
+    engine = SoftwareEngine(bounds, TimeWindow(10 * count))
+    times = [side[0].astype(np.uint64) for side in sides]
+    left, right = [starts, ends + shift], [stops + shift, begins]
+    (rows, others), _ = joined(engine, left, right, times, 1 << 16)
+    expected = sum(
+        np.searchsorted(begins, ends, "right") - np.searchsorted(np.sort(stops), starts, "left")
+    )
+    assert len(rows) == expected
+    assert (starts[rows] <= stops[others]).all()
+    assert (begins[others] <= ends[rows]).all()
+    assert len(set(zip(rows.tolist(), others.tolist(), strict=True))) == len(rows)
+    assert engine.compared <= 8 * len(rows) + 12 * 2 * count, (engine.compared, len(rows))
