@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from host import JoinError  # before PySpark, so that host.startup is in place meanwhile
 from spark_offload.api.aggregates import (
     join_aggregate,
+    operate,
     plan_aggregate,
     plan_join_aggregate,
+    plan_operate,
     stream_aggregate,
 )
 from spark_offload.api.joins import asof_join, overlap_join, plan_asof_join, plan_join, stream_join
@@ -45,11 +47,13 @@ __all__ = [
     "join_aggregate",
     "metrics",
     "open_session",
+    "operate",
     "overlap_join",
     "plan_aggregate",
     "plan_asof_join",
     "plan_join",
     "plan_join_aggregate",
+    "plan_operate",
     "read_progress",
     "stream_aggregate",
     "stream_aggregate_metrics",

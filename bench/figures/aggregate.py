@@ -6,20 +6,26 @@ from pathlib import Path
 import time
 
 import numpy as np
+import pyarrow as pa
 
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.bundle import write_bundle
+from hdl.windowed.description import OperatorDescription
 from host.devices import Stamps
 from host.devices.simulated import SimulatedAggregate
 from host.errors import DeviceError
+from host.operators.operate import OperatorQuery, operate_tables
+from host.operators.windowed import Field, Key, Output, Reduction, WindowedOperator
+from host.pipeline import Pipeline
 from host.protocol.codecs import AggregateCodec
+from host.query.queries import AggregateQuery
 from sim.verilated.library import build_library
 
 from .registry import Result, figure
 
 __all__ = [
-    "PANE_TUPLES", "PRESET", "aggregate_bundle", "aggregate_run", "expected_totals",
-    "random_columns",
+    "PANE_TUPLES", "PRESET", "aggregate_bundle", "aggregate_run", "compared_cycles",
+    "expected_totals", "random_columns",
 ]  # fmt: skip
 
 #: The accelerator, and tuples and number of panes of the run: each key has four tuples in a pane.
@@ -144,3 +150,70 @@ def cycles_per_tuple(report):
         ),
         details=run,
     )
+
+
+#: An operator of one's own with the keys, the sum and the windows of the preset beside it.
+DESCRIBED = WindowedOperator(
+    name="described",
+    size=4,
+    advance=1,
+    fields=[Field("item", 4, signed=False), Field("price", 8, signed=False)],
+    keys=[Key("item", when="price >= 0")],
+    reductions=[Reduction("spent", "sum", "price", bits=32, signed=False)],
+    outputs=[Output("twice", "spent * 2")],
+    having="spent > 100",
+)
+BESIDE = "tiny-aggregate"
+
+
+def compared_cycles(rows, folder, report):
+    """Return the cycles of an operator of one's own, and of the built-in aggregate of its shape.
+
+    Both are on simulated accelerators of two cores, and get the same rows from Arrow.
+
+    Parameters
+    ----------
+    rows : int
+        Tuples, 64 of them in a pane.
+    folder : Path
+        Where the bundles go.
+    report : callable
+        Told what is being built.
+    """
+    table = pa.table(
+        {
+            "timestamp": np.arange(rows) // 64,
+            "item": np.random.default_rng(3).integers(0, 16, rows),
+            "price": np.random.default_rng(4).integers(0, 256, rows),
+        }
+    )
+    preset = AGGREGATE_PRESETS[BESIDE]
+    circuit = OperatorDescription.from_dict(DESCRIBED.circuit())
+    bundles = {"built-in": preset, "described": preset.with_(operator=circuit)}
+    for name, parameters in bundles.items():
+        write_bundle(parameters, folder / name)
+        build_library(folder / name, report=report)
+    cycles = []
+    operate_tables(
+        [table], OperatorQuery(DESCRIBED), f"sim:{folder / 'described'}",
+        lambda work: cycles.append(work.cycles),
+    )  # fmt: skip
+    query = AggregateQuery(
+        time="timestamp", window=4, advance=1, on="item", aggregates={"spent": "sum:price"}
+    )
+    started = []
+    device = f"sim:{folder / 'built-in'}"
+    Pipeline.of_table(table).aggregate(query, device=device, started=started.append).collect()
+    return cycles[0], started[-1].cycles
+
+
+@figure("operator.cycles_per_tuple", unit="x", goal="<= 1.05")
+def described_cycles(report):
+    """Cycles of a described operator by those of the built-in aggregate of its shape.
+
+    A sum by a key of 4 bits over four panes, two cores, 64 tuples in a pane: as
+    ``tiny-aggregate``, and as an operator with a condition, outputs and ``having``, from Arrow to
+    Arrow.
+    """
+    own, beside = compared_cycles(1 << 16, Path("build") / "figures" / "described", report)
+    return Result(own / beside, notes=(f"{own} and {beside} cycles of {1 << 16} tuples",))

@@ -658,6 +658,10 @@ class OperatorColumns:
         """Return the operator's time that a watermark, in units of the column, has reached."""
         return watermark // self._unit
 
+    def time_of(self, time: int) -> int:
+        """Return a time of the operator in units of the column."""
+        return time * self._unit
+
     def _tuples(self, side: int, table: pa.Table, begin: int) -> Names:
         operator, time = self.query.operator, self._times[side]
         names = [time.name, *(one.name for one in operator.schemas[side])]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregates over windows of time, and aggregates of the matches of each row."""
+"""Aggregates over windows of time and of the matches of each row, and operators of one's own."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 
@@ -18,10 +18,15 @@ from spark_offload.plan.matches import check_aggregates, check_matches, matches_
 from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan
 
+if TYPE_CHECKING:
+    from host.operators.windowed import WindowedOperator
+
 __all__ = [
     "join_aggregate",
+    "operate",
     "plan_aggregate",
     "plan_join_aggregate",
+    "plan_operate",
     "stream_aggregate",
 ]
 
@@ -217,3 +222,87 @@ def plan_join_aggregate(
             *numbered(left, right), words | {"how": JoinType.LEFT}, run, check_matches(chosen)
         )
         return matches_plan(left, right, plan, chosen, strict=run.strict)
+
+
+# The functions of described operators that a PySpark program calls.
+
+
+def operate(
+    frame: DataFrame,
+    operator: "WindowedOperator",
+    right: DataFrame | None = None,
+    *,
+    time: Columns = "timestamp",
+    unit: Length | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Run a windowed operator that is described as data on the rows of a frame, or of two.
+
+    The answer has the boundaries of the windows, the parts of the keys, and what the operator
+    gives, as that of :func:`host.operate`. Nothing is read before an action.
+
+    Streaming frames need a watermark on their times, which must be timestamps. A result comes once,
+    when the watermark has decided it. A late row counts in those windows of an aggregate that have
+    not ended, and in nothing else.
+
+    Parameters
+    ----------
+    frame, right : DataFrame
+        The rows, with a column for each field of the operator; the right ones if it has two inputs.
+        Both are batch frames or both are streams.
+    operator : host.operators.windowed.WindowedOperator
+        What is computed.
+    time : str or (str, str)
+        Column of time, which the operator calls ``timestamp``.
+    unit : int, timedelta or str, optional
+        How long a unit of the operator's time is: ``"1s"`` for dates and timestamps, a number for
+        integers (by default 1).
+    options
+        ``device`` and ``partitions`` of :class:`~spark_offload.Options`. The device is
+        ``"sim:BUNDLE"``, an accelerator for the operator, which each task simulates; by default,
+        the software engine. That of an aggregate reduces the rows at hand to panes, that of a
+        forward finds the keys, and that of a join finds pairs. What it cannot do is an error.
+
+    Returns
+    -------
+    DataFrame
+        The answer. :func:`explain` takes it, and :func:`metrics` if it is no stream.
+
+    Raises
+    ------
+    UsageError
+        If an argument, a column, a type or the device will not do; before anything runs.
+    """
+    return plan_operate(frame, operator, right, time=time, unit=unit, **options).dataframe()
+
+
+def plan_operate(
+    frame: DataFrame,
+    operator: "WindowedOperator",
+    right: DataFrame | None = None,
+    *,
+    time: Columns = "timestamp",
+    unit: Length | None = None,
+    **options: Any,
+) -> Plan:
+    """Check an operator and decide where it runs, without running it.
+
+    Takes what :func:`operate` takes.
+    """
+    from host.operators.operate import OperatorQuery
+
+    run = Options.of("operate", options, "device", "partitions")
+    if run.device is not None and not isinstance(run.device, str):
+        raise UsageError(f"An operator takes one device, not {run.device!r}.")
+    query = OperatorQuery(operator, time, unit)
+    frames = [frame] if right is None else [frame, right]
+    with kit_errors():
+        if any(map(is_streaming, frames)):
+            from spark_offload.stream.operate import make_operate_stream_plan
+
+            return make_operate_stream_plan(
+                frames, query, device=run.device, partitions=run.partitions
+            )
+        from spark_offload.plan.operate import make_operate_plan
+
+        return make_operate_plan(frames, query, device=run.device, partitions=run.partitions)

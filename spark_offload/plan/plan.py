@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -15,6 +15,9 @@ from spark_offload.errors import kit_errors
 from spark_offload.explanation.explanations import Explanation
 from spark_offload.measures import JoinMetrics
 from spark_offload.verification.comparison import Verification, compare_keyed, compare_rows
+
+if TYPE_CHECKING:
+    from host.operators.operate import OperatorQuery
 
 __all__ = [
     "Answer",
@@ -43,7 +46,7 @@ class Plan:
 
     Parameters
     ----------
-    query : Query, AsofQuery or AggregateQuery
+    query : Query, AsofQuery, AggregateQuery or OperatorQuery
         What is asked.
     inputs : tuple of DataFrame
         The left and the right rows of a join; the rows of an aggregation.
@@ -67,7 +70,7 @@ class Plan:
         What describes the accelerators of the tasks.
     """
 
-    query: Query | AsofQuery | AggregateQuery
+    query: "Query | AsofQuery | AggregateQuery | OperatorQuery"
     inputs: tuple[DataFrame, ...]
     schema: StructType
     explanation: Explanation
@@ -129,7 +132,9 @@ class Plan:
         if self.keys is not None:
             found = compare_keyed(answer, self.own_answer(), self.keys, share)
         else:
-            assert not isinstance(self.query, AggregateQuery), "its rows have keys"
+            if not isinstance(self.query, (Query, AsofQuery)):
+                self.own_answer()  # which says that there is none
+            assert isinstance(self.query, (Query, AsofQuery)), "other rows have keys"
             found = compare_rows(answer, self.own, self.inputs, self.query.how, share)
         if raises and not found.agrees:
             raise FailureError(str(found))

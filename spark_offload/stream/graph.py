@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 import pickle
 
 from pyspark.sql import Column, DataFrame
@@ -11,7 +12,6 @@ from pyspark.sql.types import DataType, StructType
 
 from spark_offload.cluster.by_value import JoinProcessor, Luggage, carrying
 from spark_offload.partitioning.columns import common_type, partition_key
-from spark_offload.partitioning.tagged import LEFT, RIGHT
 from spark_offload.stream.metrics import observed_columns
 from spark_offload.stream.packing import INPUT_TYPES, pack_function, unpack_function
 from spark_offload.stream.processor import OUTPUT_TYPES
@@ -71,7 +71,7 @@ def key_types(
 
 
 def stream_frame(
-    inputs: tuple[StreamInput, StreamInput],
+    inputs: Sequence[StreamInput],
     kinds: Sequence[DataType],
     task: GroupedTask,
     names: StreamNames,
@@ -82,8 +82,8 @@ def stream_frame(
 
     Parameters
     ----------
-    inputs : tuple of StreamInput
-        The left and the right rows.
+    inputs : sequence of StreamInput
+        The left and the right rows, or those of a single input.
     kinds : sequence of DataType
         Common types of their keys.
     task : GroupedTask
@@ -95,13 +95,10 @@ def stream_frame(
     luggage : Luggage or None
         What functions must carry.
     """
-    left, right = (
-        _packed(task, own, kinds, side, luggage)
-        for side, own in zip((LEFT, RIGHT), inputs, strict=True)
-    )
+    packed = [_packed(task, own, kinds, side, luggage) for side, own in enumerate(inputs)]
     processor = JoinProcessor(names.join, pickle.dumps(task), luggage)
     joined = (
-        left.unionAll(right)
+        reduce(DataFrame.unionAll, packed)
         .groupBy("group")
         .transformWithStateInPandas(processor, OUTPUT_TYPES, "Append", "EventTime")
         .observe(names.metrics, *observed_columns())

@@ -6,7 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bench.figures.aggregate import aggregate_run, check_totals, expected_totals, random_columns
+from bench.figures.aggregate import (
+    aggregate_run,
+    check_totals,
+    compared_cycles,
+    expected_totals,
+    random_columns,
+)
 from bench.figures.aggregate_tables import TimedTable
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 
@@ -42,6 +48,12 @@ def test_a_pane_with_a_tuple_per_key_hides_its_window():
     assert run["cycles_per_tuple"] == pytest.approx(1 + 2 / 64, abs=0.002)
     short = aggregate_run(parameters, pane_tuples=4, panes=40, report=lambda text: None)
     assert short["cycles_per_tuple"] > 5
+
+
+def test_a_described_operator_takes_the_cycles_of_the_built_in_aggregate(tmp_path):
+    own, beside = compared_cycles(1 << 12, tmp_path, report=lambda text: None)
+    assert own <= 1.05 * beside
+    assert own > 1 << 12
 
 
 @pytest.mark.long

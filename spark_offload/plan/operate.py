@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An operator that is described as data, on batch frames, as a plan."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import LongType, StructField, StructType
+
+from host import UsageError
+from host.installation import command
+from host.operators.operate import OperatorColumns, OperatorQuery, require_device
+from spark_offload.cluster.by_value import carrying
+from spark_offload.cluster.machines import Cluster, cluster_of, ship_bundle, ship_packages
+from spark_offload.explanation.explanations import Explanation
+from spark_offload.measures import JoinMetrics
+from spark_offload.partitioning.columns import (
+    arrow_schema,
+    check_batch_frame,
+    find_column,
+    numbered,
+    told_apart,
+)
+from spark_offload.partitioning.placement import require_partitions
+from spark_offload.plan.accelerator import SOFTWARE
+from spark_offload.plan.plan import Answer, Plan, Strategy
+from spark_offload.task.join import ArrowFunction
+from spark_offload.task.operate import OperatorTask, operator_function
+
+__all__ = [
+    "OperatorInputs",
+    "make_operate_plan",
+]
+
+_SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class OperatorInputs:
+    """The inputs of an operator: frames with the columns that it reads, and what becomes of them.
+
+    Parameters
+    ----------
+    query : OperatorQuery
+        What is computed.
+    rows : tuple of DataFrame
+        The time and the fields of each input, by names that Spark tells apart.
+    columns : OperatorColumns
+        What becomes of the columns.
+    given : tuple of pa.Schema
+        The columns of the inputs as Arrow.
+    device : str or None
+        Address of the accelerator; None for software.
+    """
+
+    query: OperatorQuery
+    rows: tuple[DataFrame, ...]
+    columns: OperatorColumns
+    given: tuple[pa.Schema, ...]
+    device: str | None
+
+    @classmethod
+    def of(
+        cls, frames: Sequence[DataFrame], query: OperatorQuery, device: str | None
+    ) -> "OperatorInputs":
+        """Check the inputs of an operator, and whether the device is one for it.
+
+        Raises
+        ------
+        UsageError
+            If a column, a type or the device will not do.
+        """
+        operator = query.operator
+        rows, schemas = [], []
+        for side, frame in enumerate(frames[: operator.inputs]):
+            fields = [one.name for one in operator.schemas[side]]
+            names = list(dict.fromkeys([query.time[side], *fields]))
+            types = [find_column(frame.schema, name, _SIDES[side]) for name in names]
+            plain = [StructField(at.name, at.dataType, True) for at in types]
+            schemas.append(arrow_schema(StructType(plain), _SIDES[side]))
+            known, called = told_apart(frame)
+            chosen = [F.col(called[name]).alias(f"c{at}") for at, name in enumerate(names)]
+            rows.append(known.select(*chosen))
+        if len(frames) > operator.inputs:
+            schemas += [arrow_schema(frame.schema, "right") for frame in frames[operator.inputs :]]
+        columns = OperatorColumns(schemas, query)
+        device = None if device == SOFTWARE else device
+        if device is not None:
+            require_device(operator, device)
+        return cls(query, tuple(rows), columns, tuple(schemas), device)
+
+    @property
+    def schema(self) -> StructType:
+        """Columns of the answer."""
+        return from_arrow_schema(self.columns.schema)
+
+    @property
+    def first_device(self) -> str | None:
+        """The accelerator of the first phase: that of an aggregate or a forward."""
+        return None if self.query.operator.match is not None else self.device
+
+    @property
+    def second_device(self) -> str | None:
+        """The accelerator of the second phase: that of a join."""
+        return self.device if self.query.operator.match is not None else None
+
+    def first(
+        self, cluster: Cluster, name: str, report: Callable[..., Any] | None = None
+    ) -> list[DataFrame]:
+        """Return the parts of each input; of a forward, its results."""
+        found = []
+        for side, rows in enumerate(self.rows):
+            output = self.columns.parts[side] if self.columns.has_parts else self.columns.schema
+            task = OperatorTask(
+                self.query, self.given, output, side,
+                _shipped(cluster, self.first_device), self.first_device or "",
+            )  # fmt: skip
+            function = carrying(cluster.luggage, operator_function(task, name, report))
+            found.append(_mapped(rows, function, output, self.columns.has_parts))
+        return found
+
+    def explained(self, name: str, partitions: int, partitioning: str, **words: Any) -> Explanation:
+        """Return the explanation, from what only one way to run has to say."""
+        query, operator = self.query, self.query.operator
+        unit = "" if query.unit is None else f" of {query.unit}"
+        where = "tasks reduce the rows at hand" if self.first_device else "tasks join on it"
+        outputs = [str(one.name) for one in operator.outputs or ()]
+        return Explanation(
+            device=self.device or "none: the software engine",
+            chosen=(
+                f"as given; {where}"
+                if self.device
+                else "the host computes it; give a device for an accelerator"
+            ),
+            partitions=partitions,
+            partitioning=partitioning,
+            join="" if operator.match is None else f"pairs with {operator.match}",
+            aggregates=tuple(outputs),
+            window=f"{operator.size} units{unit} of {query.time[0]!r}, every {operator.advance}",
+            columns=tuple(self.columns.schema.names),
+            name=name,
+            **words,
+        )
+
+    def planned(
+        self, frames: Sequence[DataFrame], explanation: Explanation, strategy: Strategy
+    ) -> Plan:
+        """Return the plan of the operator on frames, in a way to run."""
+        return Plan(
+            query=self.query,
+            inputs=tuple(frames),
+            schema=self.schema,
+            explanation=explanation,
+            strategy=strategy,
+            own=_no_answer_of_spark,
+        )
+
+
+def _shipped(cluster: Cluster, device: str | None) -> str | None:
+    return None if device is None else ship_bundle(cluster, device)
+
+
+def _mapped(
+    rows: DataFrame, function: ArrowFunction, output: pa.Schema, is_part: bool
+) -> DataFrame:
+    """Return what a function makes of rows; columns of parts have numbers for names."""
+    schema = from_arrow_schema(output)
+    return rows.mapInArrow(function, numbered(schema) if is_part else schema)
+
+
+def make_operate_plan(
+    frames: Sequence[DataFrame],
+    query: OperatorQuery,
+    *,
+    device: str | None = None,
+    partitions: int | None = None,
+) -> Plan:
+    """Check everything that can be checked without reading a row, and decide where to run.
+
+    Raises
+    ------
+    UsageError
+        If the inputs, a column, a type or the device will not do.
+    """
+    for side, frame in enumerate(frames):
+        check_batch_frame(frame, _SIDES[side])
+    require_partitions(partitions)
+    inputs = OperatorInputs.of(frames, query, device)
+    keys = inputs.columns.part_keys
+    if not keys and inputs.columns.has_parts and partitions not in (None, 1):
+        why = "stores in turns" if query.operator.in_turns else "has no keys"
+        raise UsageError(
+            f"partitions={partitions} needs keys, and operator {query.operator.name!r} {why}: all "
+            f"its rows meet in one task; leave partitions out."
+        )
+    number = partitions or (cluster_of(frames[0].sparkSession).cores if keys else 1)
+    name = f"splitjoin operate: {query}"
+    by = f"by the keys {', '.join(query.operator.key_names or ())}" if keys else "all rows"
+    explanation = inputs.explained(
+        name,
+        number,
+        f"{by}, of what is found of the rows at hand"
+        if inputs.columns.has_parts
+        else "as the rows are; nothing is kept of them",
+        ordering="in each partition by window, then by keys",
+    )
+
+    def strategy(*_: DataFrame) -> Answer:
+        return _answer(inputs, name, number)
+
+    return inputs.planned(frames, explanation, strategy)
+
+
+def _answer(inputs: OperatorInputs, name: str, partitions: int) -> Answer:
+    cluster = cluster_of(inputs.rows[0].sparkSession)
+    ship_packages(cluster)
+    first, read_first = cluster.gather_tasks()
+    parts = inputs.first(cluster, name, first)
+    if not inputs.columns.has_parts:
+        answer = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
+        return answer, read_first
+    shared = 1 + len(inputs.columns.part_keys)
+    placed = parts[0] if len(parts) == 1 else _tagged(parts, shared)
+    keys = placed.columns[len(parts) > 1 :][1:shared]
+    placed = placed.repartition(partitions, *keys) if keys else placed.coalesce(1)
+    second, read_second = cluster.gather_tasks()
+    task = OperatorTask(
+        inputs.query, inputs.given, inputs.columns.schema, None,
+        _shipped(cluster, inputs.second_device), inputs.second_device or "",
+    )  # fmt: skip
+    answer = placed.mapInArrow(operator_function(task, name, second), inputs.schema)
+    return answer, lambda: JoinMetrics((*read_first().tasks, *read_second().tasks))
+
+
+def _tagged(parts: Sequence[DataFrame], shared: int) -> DataFrame:
+    """Return the parts of both inputs as one frame: side, time, keys, left fields, right fields."""
+    frames = []
+    for side, frame in enumerate(parts):
+        own = frame.columns[shared:]
+        names = [f"s{at}" for at in range(shared)] + [f"{'lr'[side]}{at}" for at in range(len(own))]
+        frames.append(frame.toDF(*names).select(F.lit(side).alias("side"), *names))
+    left, right = frames
+    for at in range(len(right.columns) - 1 - shared):
+        left = left.withColumn(f"r{at}", F.lit(None).cast(LongType()))
+    for at in range(len(parts[0].columns) - shared):
+        right = right.withColumn(f"l{at}", F.lit(None).cast(LongType()))
+    return left.unionAll(right.select(*left.columns))
+
+
+def _no_answer_of_spark(*_: DataFrame) -> DataFrame:
+    """Raise: Spark has no operator of its own to compare with."""
+    raise UsageError(
+        f"Spark by itself has no such operator to verify it with; compare files with the reference "
+        f"operator: {command('host operate DESCRIPTION.py --verify')}."
+    )

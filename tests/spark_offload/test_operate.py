@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Described operators on frames and streams: the answer is that of the reference operator."""
+
+from datetime import UTC, datetime, timedelta
+import os
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from host.operators.operate import OperatorQuery, load_description, reference_rows
+from spark_offload import explain, operate, stream_metrics
+from tests.examples.test_operate_on_device import EXAMPLES, LIKE_OTHERS, OPERATORS, tables_of
+
+names = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name in LIKE_OTHERS else (), id=name)
+        for name in OPERATORS
+    ],
+)
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+#: A time that is later than all windows of the rows.
+LATER = 100_000
+
+
+def described(name):
+    return load_description(str(EXAMPLES / OPERATORS[name]))
+
+
+def rows_of(rows):
+    return sorted(repr(row) for row in rows)
+
+
+def answered(frame):
+    return rows_of(row.asDict() for row in frame.collect())
+
+
+@names
+def test_operators_of_the_appendix_give_their_answer(spark, name):
+    operator = described(name)
+    tables = tables_of(name, operator)
+    frames = [spark.createDataFrame(table.to_pandas()) for table in tables]
+    if not operator.in_turns:  # turns are those of the order of the rows
+        frames = [frame.repartition(3) for frame in frames]
+    answer = operate(frames[0], operator, *frames[1:])
+    expected = reference_rows(tables, OperatorQuery(operator))
+    assert answered(answer) == rows_of(expected.to_pylist())
+    assert answer.columns == expected.schema.names
+
+
+def in_time(table):
+    """Rows sorted by time, which is a timestamp, a second for each unit."""
+    table = table.sort_by("timestamp")
+    times = [BEGIN + timedelta(seconds=at) for at in table["timestamp"].to_pylist()]
+    return table.set_column(0, "timestamp", pa.array(times, pa.timestamp("us", "UTC")))
+
+
+def files_of(table, folder, schema):
+    """Write rows as two files, and a row that lies behind all windows as the third."""
+    folder.mkdir()
+    last = {one.name: [0] for one in schema} | {"timestamp": [BEGIN + timedelta(seconds=LATER)]}
+    half = table.num_rows // 2
+    pieces = [
+        table.slice(0, half),
+        table.slice(half),
+        pa.table(last).select(table.schema.names).cast(table.schema),
+    ]
+    for at, piece in enumerate(pieces):
+        pq.write_table(piece, folder / f"{at}.parquet")
+        os.utime(folder / f"{at}.parquet", (1_600_000_000 + at,) * 2)  # Spark takes files by age
+    return pa.concat_tables(pieces)
+
+
+def streamed(spark, folder):
+    """The rows of the files of a folder, a file in each micro-batch."""
+    schema = spark.read.parquet(str(folder)).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    return reader.parquet(str(folder)).withWatermark("timestamp", "0 seconds")
+
+
+def run(answer, name, folder):
+    """Run a query to its end; return its rows and the query."""
+    writer = answer.writeStream.format("memory").queryName(name).outputMode("append")
+    writer = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True)
+    query = writer.start()
+    query.awaitTermination()
+    return [row.asDict() for row in answer.sparkSession.table(name).collect()], query
+
+
+def stream_agrees(spark, name, tmp_path, **options):
+    """Compare an operator on streams with the reference; return the query."""
+    operator = described(name)
+    tables, frames = [], []
+    for side, table in enumerate(tables_of(name, operator)):
+        folder = tmp_path / f"side{side}"
+        tables.append(files_of(in_time(table), folder, operator.schemas[side]))
+        frames.append(streamed(spark, folder))
+    answer = operate(frames[0], operator, *frames[1:], unit="1s", **options)
+    found, query = run(answer, f"answer_{tmp_path.name}".replace("-", "_"), tmp_path / "state")
+    before = BEGIN + timedelta(seconds=LATER)
+    expected = reference_rows(tables, OperatorQuery(operator, unit="1s"))
+    expected = expected.filter(pc.field("window_end") < pa.scalar(before)).to_pylist()
+    at = [row | {k: v.astimezone(UTC) for k, v in row.items() if isinstance(v, datetime)}
+          for row in found]  # fmt: skip
+    early = [row for row in at if row["window_end"] < before]
+    utc = [row | {k: v.astimezone(UTC) for k, v in row.items() if isinstance(v, datetime)}
+           for row in expected]  # fmt: skip
+    assert rows_of(early) == rows_of(utc)
+    assert len(expected) > 5
+    return answer, query
+
+
+@names
+def test_streams_give_what_the_reference_gives(spark, tmp_path, name):
+    answer, query = stream_agrees(spark, name, tmp_path)
+    assert explain(answer).columns == tuple(answer.columns)
+    if described(name).kind != "forward":
+        assert sum(batch.results for batch in stream_metrics(query)) > 5
