@@ -5,7 +5,7 @@ A single window instance per user slides by one unit of time, and keeps its stat
 last click is nearer than the gap. When it is not, the session is over: it is put out and dropped.
 """
 
-from host.operators.expressions import where
+from host.expressions import where
 from host.operators.meaning import reference_results
 from host.operators.windowed import Field, Key, Output, Reduction, WindowedOperator
 from host.reference.operator import Arrival

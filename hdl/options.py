@@ -54,8 +54,14 @@ OPTIONS = {
         "timestamp_bits": number("width of the timestamp; 0 leaves time-based windows out"),
         "comparator": {"choices": COMPARATORS, "help": "default: band"},
         "predicate": {
-            "metavar": "MODULE:FUNCTION",
-            "help": "predicate(r, s) of comparator 'custom'",
+            "metavar": "MODULE:NAME",
+            "help": "a predicate of your own: a function predicate(r, s), or a Predicate with its "
+            "own hardware",
+        },
+        "where": {
+            "metavar": "CONDITION",
+            "help": "a predicate of your own as a text over key fields of R's tuple l and S's "
+            "tuple r: 'abs(l.x - r.x) <= 3 and l.city != r.city'",
         },
         "value_bits": number(
             "width of the value beside a key of S; each tuple of R leaves as one word, what its "
@@ -184,7 +190,7 @@ def parameters_from(options, *, aggregates=False):
     changes = {name: value for name in JOIN if (value := getattr(options, name)) is not None}
     if options.keys:
         changes["keys"] = tuple(options.keys)
-    if options.predicate is not None:
+    if options.predicate is not None or options.where is not None:
         changes.setdefault("comparator", "custom")
     parameters = base.with_(**changes)
     if parameters.is_aggregated and not aggregates:

@@ -5,6 +5,7 @@ import re
 
 from amaranth.utils import ceil_log2
 
+from .predicates.own import own_predicate
 from .silence import longest_silence
 
 __all__ = [
@@ -132,9 +133,12 @@ def check_choices(parameters):
         f"Parameter 'comparator' must be one of {COMPARATORS!r}, not {parameters.comparator!r}",
     )
     require(
-        (parameters.comparator == "custom") == (parameters.predicate is not None),
-        "Parameter 'predicate' goes with comparator 'custom', and only with it",
+        (parameters.comparator == "custom")
+        == ((parameters.predicate or parameters.where) is not None),
+        "Parameter 'predicate' goes with comparator 'custom', and only with it; 'where' likewise",
     )
+    if parameters.where is not None:
+        own_predicate(parameters).check(parameters)
     require(
         parameters.engine in ENGINES,
         f"Parameter 'engine' must be one of {ENGINES!r}, not {parameters.engine!r}",

@@ -6,11 +6,13 @@ bundle repeats it. Components take the few values that they need. Top-level comp
 whole object.
 """
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 
 from amaranth.utils import ceil_log2
 
 from .parameter_checks import MEMORY, check_key_field, check_parameters, require
+from .predicates.own import own_predicate
 
 __all__ = ["JoinParameters", "KeyField", "low_latency_slack"]
 
@@ -86,9 +88,13 @@ class JoinParameters:
         Width of the unsigned timestamp. Zero leaves time-based windows out.
     comparator : str
         ``"band"`` (bounds set at run time), ``"equality"`` (all fields equal; smaller) or
-        ``"custom"`` (``predicate``).
+        ``"custom"`` (``predicate`` or ``where``).
     predicate : str or None
-        ``"module:function"`` of a custom ``predicate(r, s)``.
+        ``"module:name"`` of a custom ``predicate(r, s)``, or of a
+        :class:`hdl.predicates.own.Predicate`.
+    where : str or None
+        Text of a predicate of one's own over ``l.field`` of R's tuple and ``r.field`` of S's, such
+        as ``"abs(l.x - r.x) <= 3 and l.city != r.city"``.
     engine : str
         ``"scan"`` reads every key of the window, and works with any predicate. ``"index"`` reads
         only the buckets that can hold matches, and needs another comparator than ``"custom"``.
@@ -185,8 +191,16 @@ class JoinParameters:
     memory_latency: int = 64
     clock_requests: bool = False
     value_bits: int = 0
+    where: str | None = None
 
     def __post_init__(self):
+        if self.predicate is not None and self.where is not None:
+            # A manifest repeats what the predicate says of itself.
+            require(
+                self.where == own_predicate(self).where,
+                f"Predicate {self.predicate!r} says itself what it means; leave 'where' out",
+            )
+            object.__setattr__(self, "where", None)
         check_parameters(self)
 
     @property
@@ -311,7 +325,8 @@ class JoinParameters:
         Those of chains are there for a chain only, ``rounds`` only if there are any,
         ``failure_cycles`` if cores have gates, ``parity`` if there is any, ``store`` and those of
         the memory if it is external, ``clock_requests`` if there are such ports,
-        ``result_streams`` if there are two, and ``value_bits`` for a join aggregate.
+        ``result_streams`` if there are two, ``value_bits`` for a join aggregate, and ``where`` if
+        a predicate says in a text what it means.
         """
         values = asdict(self)
         if not self.rounds:
@@ -331,6 +346,11 @@ class JoinParameters:
                 del values[name]
         if not self.is_chain:
             del values["architecture"], values["tag_bits"]
+        if self.predicate is not None:
+            with suppress(ValueError):  # its module is not here
+                values["where"] = own_predicate(self).where
+        if values["where"] is None:
+            del values["where"]
         return values
 
     @classmethod

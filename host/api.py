@@ -96,8 +96,8 @@ def join(
         Whether batches are returned as they are found, in place of a table. The reader holds the
         device until it is read to its end, closed or forgotten.
     words
-        Those of :class:`~host.query.queries.Query`: ``time``, ``on``, ``band``, ``within`` or
-        ``rows``, ``how`` and so on.
+        Those of :class:`~host.query.queries.Query`: ``time``, ``on``, ``band``, ``where``,
+        ``within`` or ``rows``, ``how`` and so on.
 
     Returns
     -------

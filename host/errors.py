@@ -775,7 +775,7 @@ class LinkLostError(LinkError):
 
 @dataclass(eq=False, repr=False)
 class ExpressionError(UsageError):
-    """An expression is not in the language of operators, or can leave 64 bits.
+    """An expression is not in its language, does not suit its columns, or can leave 64 bits.
 
     Parameters
     ----------
@@ -785,14 +785,21 @@ class ExpressionError(UsageError):
         The rule that it breaks, as a sentence without a full stop.
     remedy : str
         What to write in its place.
+    place : (int, int), optional
+        Where the part that breaks the rule begins and ends in the text, which the message shows.
     """
 
     text: str
     rule: str
     remedy: str
+    place: tuple[int, int] | None = None
 
     def _message(self) -> str:
-        return f"Expression {self.text!r}: {self.rule}; {self.remedy}."
+        said = f"Expression {self.text!r}: {self.rule}; {self.remedy}."
+        if self.place is None:
+            return said
+        begin, end = self.place
+        return f"{said}\n    {self.text}\n    {' ' * begin}{'^' * max(1, end - begin)}"
 
 
 class OperatorError(UsageError):

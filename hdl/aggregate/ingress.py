@@ -6,9 +6,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
+from hdl.expressions import lower
 from hdl.local_reset import LEAST_CYCLES, reset_nearby
 from hdl.streams.registers import StreamRegister
-from hdl.windowed.expression import lower
 
 from .accumulator import SerialDivider
 from .reductions import lifted_value

@@ -4,7 +4,7 @@
 from amaranth import *
 from amaranth.utils import ceil_log2
 
-from hdl.windowed.expression import lower
+from hdl.expressions import lower
 
 __all__ = ["combined", "delta_reductions", "exceeds", "pane_reductions", "partial_bits"]
 

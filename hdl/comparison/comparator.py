@@ -2,7 +2,6 @@
 """Comparators of keys: whole ones, digests and cells."""
 
 from functools import cache, reduce
-import importlib
 from operator import and_, xor
 
 from amaranth import *
@@ -10,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.ecp5 import is_ecp5
+from hdl.predicates.own import own_predicate
 from hdl.words.cells import double_cells_layout
 from hdl.words.prepared import comparison_groups, criterion_layout, stored_layout
 
@@ -21,7 +21,6 @@ __all__ = [
     "Comparator",
     "criterion_signature",
     "divisor",
-    "load_predicate",
     "packed",
     "split_key",
 ]
@@ -29,21 +28,6 @@ __all__ = [
 
 #: Bits that an equality compares as one part in its first cycle: two levels of logic.
 PART_BITS = 16
-
-
-def load_predicate(name):
-    """Return the function that ``"module:function"`` names.
-
-    Raises
-    ------
-    ValueError
-        If there is no such function.
-    """
-    module, _, function = name.partition(":")
-    try:
-        return getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"Predicate {name!r} is not an importable 'module:function'") from error
 
 
 def packed(group, values, *, guard):
@@ -77,7 +61,8 @@ class Comparator(wiring.Component):
     per region, uses :class:`hdl.comparison.carry_chain.CarryEquality`.
 
     Latency: 1 cycle; the register is between comparing the parts of a key and combining the
-    outcomes. Throughput: 1 comparison per cycle.
+    outcomes. A predicate of one's own says how many cycles it takes. Throughput: 1 comparison per
+    cycle.
 
     Parameters
     ----------
@@ -96,7 +81,11 @@ class Comparator(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
+        self._own = own_predicate(parameters) if parameters.comparator == "custom" else None
         self.latency = 1
+        if self._own is not None:
+            self._own.check(parameters)
+            self.latency = self._own.latency
         super().__init__(
             {
                 "criterion": In(criterion_signature(parameters)),
@@ -112,11 +101,10 @@ class Comparator(wiring.Component):
         elif self.parameters.comparator == "equality":
             self.elaborate_equality(m, platform)
         else:
-            predicate = load_predicate(self.parameters.predicate)
             r, s = self.criterion, self.key
             if self.probe_side:
                 r, s = s, r
-            m.d.sync += self.match.eq(predicate(r, s))
+            m.d.comb += self.match.eq(self._own.match(m, r, s))
         return m
 
     def elaborate_band(self, m, platform):

@@ -103,7 +103,8 @@ class ProbeSlot(wiring.Component):
     The next probe may wait in the slot while the current one is compared.
 
     Latency: 4 cycles from presenting a row to its ``matches``: those of the key ring, and 2 for the
-    comparison. Throughput: ``lanes`` keys per cycle.
+    comparison, more if a predicate of one's own takes more than one (:attr:`waits`). Throughput:
+    ``lanes`` keys per cycle.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ class ProbeSlot(wiring.Component):
     masked : In(1)
         ``presented``, delayed by one cycle.
     compare : In(1)
-        ``keys`` held a row of the pass a cycle ago.
+        ``keys`` held a row of the pass as many cycles ago as its comparison takes.
     keys : In
     matches : Out(lanes)
         Lanes whose key matches the probe and lies inside its span.
@@ -142,7 +143,9 @@ class ProbeSlot(wiring.Component):
         self._comparators = [
             Comparator(parameters, probe_side=probe_side) for _ in range(parameters.lanes)
         ]
-        self.latency = KeyRing.LATENCY + self._comparators[0].latency + 1
+        #: Cycles that a comparison takes beyond the first.
+        self.waits = self._comparators[0].latency - 1
+        self.latency = KeyRing.LATENCY + 1 + self.waits + 1
         super().__init__(
             {
                 "add": In(1),
@@ -183,6 +186,10 @@ class ProbeSlot(wiring.Component):
         masked = Signal.like(self.mask, reset_less=True)  # of the keys compared a cycle ago
         with m.If(self.masked):
             m.d.sync += masked.eq(mask.lanes)
+        for cycle in range(self.waits):
+            waited = Signal.like(masked, name=f"masked_{cycle + 1}")
+            m.d.sync += waited.eq(masked)
+            masked = waited
         for lane, comparator in enumerate(self._comparators):
             m.submodules[f"comparator_{lane}"] = comparator
             m.d.comb += [

@@ -312,8 +312,11 @@ class RowScanner(wiring.Component):
             stages.append(following)
         return stages
 
-    def elaborate_comparing(self, m, arriving):
-        """Return the data that accompany a row while it is compared, a stage after it arrives."""
+    def elaborate_comparing(self, m, arriving, waits=0):
+        """Return the data that accompany a row while it is compared, a stage after it arrives.
+
+        ``waits`` are the cycles that the comparison takes beyond that stage.
+        """
         compared = {
             "step": Signal(name="compared"),
             "row": Signal.like(arriving["row"], name="compared_row"),
@@ -326,6 +329,13 @@ class RowScanner(wiring.Component):
         with m.If(arriving["last"]):
             m.d.sync += compared["ending"].eq(ending)
         m.d.sync += [compared[name].eq(arriving[name]) for name in ("step", "row", "last")]
+        for cycle in range(waits):
+            later = {
+                name: Signal.like(value, name=f"compared_{name}_{cycle + 1}")
+                for name, value in compared.items()
+            }
+            m.d.sync += [later[name].eq(value) for name, value in compared.items()]
+            compared = later
         return compared
 
     def elaborate_outcome(self, m, compared, found):
@@ -394,7 +404,7 @@ class Scanner(RowScanner):
 
         stages = self.elaborate_stages(m, take, step, row, last, edge=edge)
         arriving = stages[-1]
-        compared = self.elaborate_comparing(m, arriving)
+        compared = self.elaborate_comparing(m, arriving, self._slots[0].waits)
         was_first = Signal(reset_less=True)
         m.d.sync += was_first.eq(first)
         for n, slot in enumerate(self._slots):

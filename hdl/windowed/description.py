@@ -12,10 +12,9 @@ import importlib.util
 from pathlib import Path
 import sys
 
+from hdl.expressions import names_of
 from hdl.parameter_checks import require
 from hdl.parameters import KeyField
-
-from .expression import names_of
 
 __all__ = [
     "KeyRule",

@@ -81,6 +81,12 @@ def add_query_arguments(
         help="LO <= left - right <= HI; either may be left empty, durations for temporal columns; "
         "may be repeated",
     )  # fmt: skip
+    query.add_argument(
+        "--where", metavar="CONDITION",
+        help="any other condition on a left row l and a right row r: 'abs(l.x - r.x) <= 3 and "
+        "l.city != r.city'; of + - *, comparisons, and, or, not, abs, min and max; l['a name'] for "
+        "a column whose name is no word",
+    )  # fmt: skip
     window = query.add_mutually_exclusive_group(required=True)
     window.add_argument(
         "--within", metavar="DURATION|NUMBER",
@@ -291,6 +297,7 @@ def query_from(options: argparse.Namespace) -> Query:
         time=column_pair(options.time, "--time"),
         on=[column_pair(text, "--on") for text in options.on],
         band=[_band(text) for text in options.band],
+        where=options.where,
         within=_within(options.within) if rows is None else None,
         rows=rows,
         how=options.how,

@@ -3,13 +3,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns.codes import FieldValues
+from host.columns.conditions import BoundCondition
 from host.columns.fields import FieldPlan, TermTypes, assigned, rough_terms
 from host.columns.kinds import (
     Column,
@@ -32,12 +33,16 @@ from host.columns.times import (
     require_order,
     require_temporal,
 )
-from host.protocol.manifest import Manifest
+from host.protocol.manifest import KeyField, Manifest
 from host.protocol.spread import Spread
+from host.query.conditions import Condition
 from host.query.queries import Query
 from host.reference.predicate import Bounds
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, Window
+
+if TYPE_CHECKING:
+    from host.columns.decided import Decided
 
 __all__ = [
     "Arrangement",
@@ -74,6 +79,12 @@ class EncodingPlan:
         Window in units of the timestamps, the same for both sides.
     checked : bool
         Whether it is already known that no time is null and that declared orders hold.
+    unassigned : tuple of TermTypes
+        Terms that no field stands for.
+    condition : BoundCondition or None
+        What pairs with all terms must fulfil besides, which is found out from their rows.
+    decided : Decided or None
+        What the predicate of the accelerator decides, if it has one of its own.
     """
 
     times: TimePlan
@@ -81,6 +92,9 @@ class EncodingPlan:
     fields: tuple[FieldPlan, ...]
     window: Window
     checked: bool
+    unassigned: tuple[TermTypes, ...] = ()
+    condition: BoundCondition | None = None
+    decided: "Decided | None" = None
 
     @property
     def bounds(self) -> Mapping[str, Bounds]:
@@ -95,7 +109,7 @@ class EncodingPlan:
     @property
     def rough_terms(self) -> tuple[TermTypes, ...]:
         """Terms for which the accelerator may also find pairs that do not satisfy them."""
-        return rough_terms(self.fields)
+        return (*rough_terms(self.fields), *self.unassigned)
 
     @property
     def timed(self) -> bool:
@@ -105,7 +119,10 @@ class EncodingPlan:
     def columns(self, side: int) -> tuple[str, ...]:
         """Return the columns of one side's table that the encoding reads."""
         named = [self.times.columns[side], *(term.columns[side] for term in self.terms)]
-        return tuple(dict.fromkeys(column.column for column in named))
+        names = [column.column for column in named]
+        if self.decided is not None:
+            names += [name for (at, _), name in self.decided.columns.items() if at == side]
+        return tuple(dict.fromkeys(names))
 
     def arranged(self, orders: tuple[Order, Order]) -> "EncodingPlan":
         """Return the plan for the same tables with their rows in other orders."""
@@ -140,8 +157,13 @@ def plan_tables(left: pa.Table, right: pa.Table, query: Query, manifest: Manifes
         require_order(given, bool(query.sorted), table)
     require_same_kind(order[0].type, order[1].type)
     times, window = plan_table_times((order[0], order[1]), query, manifest)
-    fields = [plan_table_field(field, terms, columns) for field, terms in assigned(types, manifest)]
-    return EncodingPlan(times, types, tuple(fields), window, True)
+    schemas = (left.schema, right.schema)
+    if manifest.comparator == "custom":
+        return _plan_decided(times, types, window, query, manifest, schemas, tables)
+    groups = assigned(types, manifest, len(query.where_terms))
+    fields = [plan_table_field(field, terms, columns) for field, terms in groups]
+    condition, others = _condition(schemas, query.rest), _unassigned(types, groups)
+    return EncodingPlan(times, types, tuple(fields), window, True, others, condition)
 
 
 def plan_streams(
@@ -186,8 +208,12 @@ def plan_streams(
         require_temporal(column)
     require_same_kind(*order)
     times, window = plan_stream_times(order, query, manifest, ranges)
-    fields = [plan_stream_field(field, terms, ranges) for field, terms in assigned(types, manifest)]
-    return EncodingPlan(times, types, tuple(fields), window, False)
+    if manifest.comparator == "custom":
+        return _plan_decided(times, types, window, query, manifest, schemas, None)
+    groups = assigned(types, manifest, len(query.where_terms))
+    fields = [plan_stream_field(field, terms, ranges) for field, terms in groups]
+    condition, others = _condition(schemas, query.rest), _unassigned(types, groups)
+    return EncodingPlan(times, types, tuple(fields), window, False, others, condition)
 
 
 def _types(schemas: tuple[pa.Schema, pa.Schema], query: Query) -> tuple[TermTypes, ...]:
@@ -201,6 +227,41 @@ def _types(schemas: tuple[pa.Schema, pa.Schema], query: Query) -> tuple[TermType
         )
         for term in query.terms
     )
+
+
+def _condition(
+    schemas: tuple[pa.Schema, pa.Schema], rest: Condition | None
+) -> BoundCondition | None:
+    """Return what the rows of pairs must fulfil beside the terms."""
+    return None if rest is None else BoundCondition.of(rest, *schemas)
+
+
+def _unassigned(
+    types: Sequence[TermTypes], groups: Sequence[tuple[KeyField, tuple[TermTypes, ...]]]
+) -> tuple[TermTypes, ...]:
+    known = [term for _, terms in groups for term in terms]
+    return tuple(term for term in types if term not in known)
+
+
+def _plan_decided(
+    times: TimePlan,
+    types: tuple[TermTypes, ...],
+    window: Window,
+    query: Query,
+    manifest: Manifest,
+    schemas: tuple[pa.Schema, pa.Schema],
+    tables: tuple[pa.Table, pa.Table] | None,
+) -> EncodingPlan:
+    """Return the plan for an accelerator that has a predicate of its own, which few have."""
+    from host.columns.decided import decided_by, plan_decided_fields
+
+    decided = decided_by(manifest, query)
+    fields = plan_decided_fields(decided, manifest, schemas, tables)
+    _condition(schemas, query.where)  # its types must go together all the same
+    others = tuple(term for term in types if term.term in decided.terms)
+    condition = _condition(schemas, decided.rest)
+    checked = tables is not None
+    return EncodingPlan(times, types, tuple(fields), window, checked, others, condition, decided)
 
 
 # Encode the rows of both sides as tuples, batch by batch, with a plan.
@@ -324,6 +385,8 @@ class BatchEncoder:
 
     def _valid(self, side: int, batch: pa.RecordBatch) -> Bools | None:
         masks = [validity(term.columns[side].read(batch)) for term in self._plan.terms]
+        if self._plan.decided is not None:
+            masks += [validity(batch.column(name)) for name in self._plan.decided.required[side]]
         present = [mask for mask in masks if mask is not None]
         return np.logical_and.reduce(present) if present else None
 
@@ -372,6 +435,10 @@ class EncodedJoin:
         Encoding of the terms.
     times : TimePlan
         Encoding of the order columns.
+    rough_terms : tuple of TermTypes
+        Terms that some pairs with all fields within the bounds do not satisfy.
+    condition : BoundCondition or None
+        What pairs must fulfil besides, which is found out from their rows.
     """
 
     left: EncodedSide
@@ -380,11 +447,13 @@ class EncodedJoin:
     window: Window
     fields: tuple[FieldPlan, ...]
     times: TimePlan
+    rough_terms: tuple[TermTypes, ...]
+    condition: BoundCondition | None
 
     @property
-    def rough_terms(self) -> tuple[TermTypes, ...]:
-        """Terms that some pairs with all fields within the bounds do not satisfy."""
-        return rough_terms(self.fields)
+    def is_exact(self) -> bool:
+        """Whether the pairs with all fields within the bounds are those of the query."""
+        return not self.rough_terms and self.condition is None
 
 
 def encode(left: pa.Table, right: pa.Table, query: Query, manifest: Manifest) -> EncodedJoin:
@@ -404,7 +473,10 @@ def encode(left: pa.Table, right: pa.Table, query: Query, manifest: Manifest) ->
     for side, table in enumerate((left, right)):
         batch = _one_batch(table.select(plan.columns(side)))
         sides.append(_arranged(encoder.encode(side, batch), signed))
-    return EncodedJoin(sides[0], sides[1], plan.bounds, plan.window, plan.fields, plan.times)
+    return EncodedJoin(
+        sides[0], sides[1], plan.bounds, plan.window, plan.fields, plan.times, plan.rough_terms,
+        plan.condition,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -159,9 +159,18 @@ def rough_terms(fields: Sequence[FieldPlan]) -> tuple[TermTypes, ...]:
 
 
 def assigned(
-    terms: Sequence[TermTypes], manifest: Manifest
+    terms: Sequence[TermTypes], manifest: Manifest, spare: int = 0
 ) -> list[tuple[KeyField, tuple[TermTypes, ...]]]:
     """Assign terms to the key fields in order; equalities share a field if fields are few.
+
+    Parameters
+    ----------
+    terms : sequence of TermTypes
+        The terms.
+    manifest : Manifest
+        Of the accelerator.
+    spare : int
+        So many of the last terms get a field only if the accelerator has one that compares them.
 
     Raises
     ------
@@ -169,11 +178,19 @@ def assigned(
         If the accelerator's comparator does not suit, or the accelerator has too few fields.
     """
     fields = manifest.keys
-    _require_comparator(terms, manifest)
-    groups: list[tuple[TermTypes, ...]] = [(term,) for term in terms]
-    if len(terms) > len(fields):
-        equalities = tuple(term for term in terms if term.term.is_equality)
-        needed = len(terms) - len(equalities) + min(len(equalities), 1)
+    placed = list(terms[: len(terms) - spare])
+    _require_comparator(placed, manifest)
+    others = terms[len(terms) - spare :]
+    for term in sorted(others, key=lambda term: not term.term.is_equality):
+        equal = [one for one in (*placed, term) if one.term.is_equality]
+        count = len(placed) + 1 - len(equal) + min(len(equal), 1)
+        compares = term.term.is_equality or manifest.comparator != "equality"
+        if compares and count <= len(fields):
+            placed.append(term)
+    groups: list[tuple[TermTypes, ...]] = [(term,) for term in placed]
+    if len(placed) > len(fields):
+        equalities = tuple(term for term in placed if term.term.is_equality)
+        needed = len(placed) - len(equalities) + min(len(equalities), 1)
         if needed > len(fields):
             raise AcceleratorLimitError(
                 f"The query needs {needed} key fields, but the accelerator has {len(fields)}",
@@ -181,7 +198,7 @@ def assigned(
                 "field; for device 'sim:', build=True (--build) makes one",
             )
         groups = []
-        for term in terms:
+        for term in placed:
             if not term.term.is_equality:
                 groups.append((term,))
             elif equalities not in groups:
@@ -190,11 +207,6 @@ def assigned(
 
 
 def _require_comparator(terms: Sequence[TermTypes], manifest: Manifest) -> None:
-    if manifest.comparator == "custom":
-        raise AcceleratorLimitError(
-            "The accelerator has a predicate of its own (comparator 'custom')",
-            "a join of tables needs comparator 'band'",
-        )
     if manifest.comparator == "equality":
         bad = [term.term for term in terms if not term.term.is_equality]
         if bad:
@@ -340,25 +352,26 @@ class Recheck:
     ----------
     term : TermTypes
         The term.
-    places : (int, int)
-        Positions of the term's columns among the columns of the left and of the right rows.
+    places : (tuple of int, tuple of int)
+        Positions of the term's columns among those of the left and of the right rows.
     """
 
     term: TermTypes
-    places: tuple[int, int]
+    places: tuple[tuple[int], tuple[int]]
 
     @classmethod
     def of(cls, term: TermTypes, left: pa.Schema, right: pa.Schema) -> "Recheck":
         """Find the columns of a term in the schemas of both sides."""
         mine, other = (column.column for column in term.columns)
-        return cls(term, (left.get_field_index(mine), right.get_field_index(other)))
+        return cls(term, ((left.get_field_index(mine),), (right.get_field_index(other),)))
 
-    def holds(self, columns: Sequence[pa.Array]) -> Bools:
-        """Return for which pairs the term holds, from both columns of the pairs.
+    def holds(self, ours: Sequence[pa.Array], theirs: Sequence[pa.Array]) -> Bools:
+        """Return for which pairs the term holds, from the columns at :attr:`places` of the pairs.
 
         No value of a pair is null. Differences of integers are exact. As in Spark, the difference
         of doubles is compared with the bounds, and NaN is above all numbers.
         """
+        columns = (*ours, *theirs)
         if self.term.is_float_difference:
             return self._holds_for_doubles(*(doubles(column) for column in columns))
         left, right = (

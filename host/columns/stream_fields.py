@@ -48,13 +48,22 @@ UNBOUNDED = 31
 
 @dataclass(frozen=True)
 class CodedStreamField(FieldPlan):
-    """A field of codes for one or more equalities; every new value gets the next code."""
+    """A field of codes for one or more equalities; every new value gets the next code.
+
+    Parameters
+    ----------
+    field : KeyField
+        The field.
+    strict : bool
+        Whether it is an error that codes run out. Otherwise they begin anew.
+    """
 
     field: KeyField
+    strict: bool = False
 
     @property
     def is_exact(self) -> bool:
-        return self.field.bits >= UNBOUNDED
+        return self.strict or self.field.bits >= UNBOUNDED
 
     def start(self) -> FieldEncoder:
         return _CodedEncoder(self)
@@ -90,6 +99,15 @@ class _CodedEncoder(FieldEncoder):
                 both = (codes << np.uint64(32)) | own
                 codes = self._pairs[index - 1].of_integers(pa.array(both), keep=keep)
         assert codes is not None
+        if self._plan.strict and len(codes) and int(codes.max()) > self._top:
+            term = self._plan.terms[0]
+            raise KeyRangeError(
+                term.columns[side].name,
+                f"more than {self._top + 1} distinct values",
+                0,
+                self._top,
+                remedy=wider(self._plan.field, 2 * self._top + 1),
+            )
         return FieldValues(codes & np.uint64(self._top), place=self._place)
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "CodedTableField",
     "ScaledField",
     "TableColumns",
+    "coded_table_field",
     "plan_table_field",
 ]
 
@@ -130,7 +131,7 @@ def plan_table_field(
     if terms[0].is_float_difference:
         return plan_float_field(field, terms[0])
     if len(terms) > 1 or require_coded_equality(terms[0]):
-        return _coded(terms, field, columns)
+        return coded_table_field(terms, field, columns)
     (term,) = terms
     pair = (columns[term.left], columns[term.right])
     scale = scale_of(pair)
@@ -139,7 +140,7 @@ def plan_table_field(
         scale = scale.reduced(pair)
     if scale is None or scale.top > top:
         if term.term.is_equality:
-            return _coded(terms, field, columns)
+            return coded_table_field(terms, field, columns)
         return plan_placed_field(field, term)
     bounds = bounds_of(term, scale.tick, scale.divisor)
     unit = f" / {scale.divisor}" if scale.divisor > 1 else ""
@@ -149,7 +150,9 @@ def plan_table_field(
     return ScaledField(field.name, terms, bounds, note, scale, place_of(field), step)
 
 
-def _coded(terms: tuple[TermTypes, ...], field: KeyField, columns: TableColumns) -> CodedTableField:
+def coded_table_field(
+    terms: tuple[TermTypes, ...], field: KeyField, columns: TableColumns
+) -> CodedTableField:
     """Return the field of codes of one or more equality terms."""
     codes = combined([_codes(columns[term.left], columns[term.right]) for term in terms])
     top = (1 << field.bits) - 1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,12 @@ from host.errors import (
     UsageError,
     WindowOverflowError,
 )
+from host.expressions import Expression, evaluate
 from host.protocol.bit_fields import unpack_field
 from host.protocol.codecs import REDUCTIONS, MatchCodec, codec_of
 from host.protocol.manifest import JoinAggregateManifest, Manifest, load_join_manifest
 from host.protocol.punctuation import Closings
+from host.query.conditions import Condition
 from host.reference.arrivals import Side, UInt64s
 from host.reference.predicate import Keys, load_predicate
 
@@ -192,6 +194,26 @@ FEWEST, MOST = 1 << 10, 1 << 16
 MANY = 1 << 18
 
 
+def own_predicate(manifest: Manifest) -> Callable[[Any, Any], Any] | None:
+    """Return the predicate of an accelerator that has one of its own, as a function of two keys.
+
+    Raises
+    ------
+    PredicateError
+        If it is a function that cannot be imported.
+    """
+    if manifest.where is not None:
+        expression = Expression(Condition(manifest.where).text)
+
+        def predicate(r: Any, s: Any) -> Any:
+            rows = {"l": r, "r": s}
+            values = {name: getattr(rows[name[0]], name[2:]) for name in expression.names}
+            return np.not_equal(evaluate(expression, values), 0)
+
+        return predicate
+    return None if manifest.predicate is None else load_predicate(manifest.predicate)
+
+
 class SoftwareDevice(Device):
     """Computes the results of a bundle's hardware with the reference join.
 
@@ -220,8 +242,7 @@ class SoftwareDevice(Device):
                 f"is a {self.manifest.chain.architecture} join, which has no model in software; "
                 f"open it by `sim:`, or another bundle",
             )
-        reference = self.manifest.predicate
-        custom = None if reference is None else load_predicate(reference)
+        custom = own_predicate(self.manifest)
         self._codec = codec_of(self.manifest)
         is_aggregate = isinstance(self.manifest, JoinAggregateManifest)
         self._model = (MatchesModel if is_aggregate else AcceleratorModel)(self.manifest, custom)

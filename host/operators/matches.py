@@ -351,10 +351,11 @@ def require_exact(join: EncodedJoin) -> None:
     AcceleratorLimitError
         If a term needs a second look at its pairs.
     """
-    if join.rough_terms:
-        term = join.rough_terms[0].term
+    if not join.is_exact:
+        rough = [str(term.term) for term in join.rough_terms]
+        what = (rough or [f"'{join.condition and join.condition.condition}'"])[0]
         raise AcceleratorLimitError(
-            f"The pairs of {term} must be compared once more by their rows, but the accelerator "
+            f"The pairs of {what} must be compared once more by their rows, but the accelerator "
             f"sends no pairs",
             "compare integers, times or whole decimals, or use a device of pairs, such as "
             "'software:'",
@@ -468,8 +469,8 @@ def aggregate_matches(
     states = AggregateStates(right.schema, chosen)
     # Only columns that are compared travel to the device, and pairs come back as row numbers.
     sides = (
-        _numbered(left, [query.time[0], *(term.left for term in query.terms)]),
-        _numbered(right, [query.time[1], *(term.right for term in query.terms)]),
+        _numbered(left, query.columns(0)),
+        _numbered(right, query.columns(1)),
     )
     asked = replace(query, how=JoinType.INNER, ordering=Ordering.none(), suffix="_of_right")
     if isinstance(device.manifest, JoinAggregateManifest):
@@ -477,7 +478,7 @@ def aggregate_matches(
         return _with_aggregates(left, _reduced(matches, right, columns, states), states, chosen)
     if device.is_software_engine and not options:
         encoded = encode(*sides, asked, device.manifest)
-        if not encoded.rough_terms:  # whose pairs are compared once more by their rows
+        if encoded.is_exact:  # other pairs are compared once more by their rows
             found = _found_in_software(encoded, right.select(columns), states)
             return _with_aggregates(left, found, states, chosen)
     join = Join(*sides, asked, device, **options)

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from host.errors import AggregateOverflowError
-from host.operators.expressions import Expression, evaluate
+from host.expressions import Expression, evaluate
 from host.operators.windowed import Output, Reduction, WindowedOperator
 from host.reference.operator import Arrival, GeneralOperator, OperatorInstance, WindowInstance
 

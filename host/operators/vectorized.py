@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.errors import AggregateOverflowError, KeyRangeError, OperatorError, UnknownColumnError
-from host.operators.expressions import Expression, evaluate
+from host.expressions import Expression, evaluate
 from host.operators.panes import (
     COMBINES,
     Array,

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare the result of a join or an aggregation with the reference."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 import math
+import operator
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -12,8 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns import EncodedSide, encode
+from host.columns.conditions import BoundCondition, Part
 from host.columns.fields import Recheck
-from host.columns.kinds import contiguous, integer_view
+from host.columns.kinds import ColumnType, Kind, column_type, contiguous, integer_view
 from host.devices.software import SOFTWARE_MANIFEST
 from host.operators.aggregate import TimeColumn
 from host.protocol.manifest import Manifest
@@ -29,6 +31,7 @@ __all__ = [
     "Verdict",
     "compare_pairs",
     "compare_with_reference",
+    "plain_value",
     "reference_aggregates",
     "reference_pairs",
 ]
@@ -74,13 +77,98 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: Query) -> tuple[Int6
     for term in encoded.rough_terms:
         recheck = Recheck.of(term, left.schema, right.schema)
         columns = [
-            contiguous(table.column(place)).take(pa.array(numbers))
-            for table, place, numbers in zip((left, right), recheck.places, rows, strict=True)
+            [contiguous(table.column(place)).take(pa.array(numbers)) for place in places]
+            for table, places, numbers in zip((left, right), recheck.places, rows, strict=True)
         ]
-        keep &= recheck.holds(columns)
+        keep &= recheck.holds(*columns)
+    if encoded.condition is not None:
+        keep &= _fulfilling(encoded.condition, (left, right), rows, keep)
     matches = Matches(matches.probe[keep], matches.stored[keep])
     answer = reference_rows(arrivals, matches, encoded.window, query.how)
     return _rows(sides[0], answer[0]), _rows(sides[1], answer[1])
+
+
+def _fulfilling(
+    bound: BoundCondition,
+    tables: tuple[pa.Table, pa.Table],
+    rows: tuple[Int64s, Int64s],
+    asked: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """Return which pairs fulfil a condition, of those asked for, in plain Python."""
+    values = {
+        (side, name): _plain_values(column_type(table.schema, name, "its"), table.column(name))
+        for side, (table, names) in enumerate(zip(tables, bound.names, strict=True))
+        for name in names
+    }
+    found = np.zeros(len(asked), np.bool_)
+    for pair in np.flatnonzero(asked).tolist():
+        numbers = [int(side[pair]) for side in rows]
+        row = {key: column[numbers[key[0]]] for key, column in values.items()}
+        found[pair] = plain_value(bound.root, row) is True
+    return found
+
+
+def _plain_values(kind: ColumnType, column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column; exact ones as fractions, times in nanoseconds."""
+    array = contiguous(column)
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if kind.kind in (Kind.FLOAT, Kind.DECIMAL, Kind.TEXT, Kind.BINARY):
+        values = (array if kind.kind is Kind.FLOAT else kind.whole().comparable(array)).to_pylist()
+        if kind.kind is Kind.DECIMAL:
+            return [None if value is None else Fraction(value) for value in values]
+        return list(values)
+    numbers = integer_view(kind.comparable(array)).tolist()
+    nulls = array.is_null().to_pylist()
+    return [
+        None if is_null else Fraction(number * kind.tick)
+        for number, is_null in zip(numbers, nulls, strict=True)
+    ]
+
+
+def plain_value(part: Part, row: Mapping[tuple[int, str], Any]) -> Any:
+    """Return the value of a part of a condition for one pair of rows; None stands for null.
+
+    Parameters
+    ----------
+    part : Part
+        The part.
+    row : mapping
+        Values of the columns, by side and name: fractions, floats, text or bytes.
+    """
+    if part.operation == "constant":
+        return part.value * part.unit if part.is_exact else part.value
+    if part.column is not None:
+        return row[part.column[0], part.column[1].column]
+    values = [plain_value(one, row) for one in part.operands]
+    if part.operation == "&":
+        return False if False in values else None if None in values else True
+    if part.operation == "|":
+        return True if True in values else None if None in values else False
+    if None in values:
+        return None
+    if part.operation in ("not", "true"):
+        return (not values[0]) if part.operation == "not" else values[0] != 0
+    if part.operation == "abs":
+        return abs(values[0])
+    if part.operation in ("min", "max"):
+        return (min if part.operation == "min" else max)(values, key=_rank)
+    left, right = values
+    if part.operation in _COMPUTED:
+        return _COMPUTED[part.operation](left, right)
+    return _COMPARED[part.operation](_rank(left), _rank(right))
+
+
+_COMPUTED = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_COMPARED = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge,
+}  # fmt: skip
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    """Return what a value is compared by: NaN equals NaN, and is above all numbers."""
+    return (True, 0) if _is_nan(value) else (False, value)
 
 
 def compare_pairs(

@@ -13,10 +13,10 @@ import re
 from typing import Any
 
 from host.errors import OperatorError
-from host.operators.expressions import (
+from host.expressions import (
     FUNCTIONS as EXPRESSION_FUNCTIONS,
 )
-from host.operators.expressions import (
+from host.expressions import (
     Expression,
     Interval,
     Record,

@@ -553,6 +553,15 @@ class Manifest(BundleManifest):
         reference = self.parameters.get("predicate")
         return None if reference is None else str(reference)
 
+    @property
+    def where(self) -> str | None:
+        """What a custom comparator finds: a condition on the key fields of two tuples, or None.
+
+        See :class:`host.query.conditions.Condition`; ``l`` is the tuple of R, ``r`` that of S.
+        """
+        where = self.parameters.get("where")
+        return None if where is None else str(where)
+
 
 def _result_ports(values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the result ports; those of the later format are in the manifest, which needs them."""

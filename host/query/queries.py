@@ -12,6 +12,7 @@ import math
 from typing import Any, TypeAlias
 
 from host.errors import UsageError
+from host.query.conditions import Condition, Where
 from host.query.cores import Controller, controller_of
 from host.query.ordering import Ordering
 from host.query.quantities import Duration, as_duration, parse_duration
@@ -152,9 +153,9 @@ class Query:
 
     Rows arrive in the order of their time columns; on a tie left before right, then in the order
     of input. A row is paired with those rows of the other table that are in that table's window at
-    the moment, are equal to it in all columns of ``on`` and differ from it by what ``band`` allows.
-    A null in a compared column matches nothing, as in SQL, but the row still counts as one of the
-    last rows of a count-based window.
+    the moment, are equal to it in all columns of ``on``, differ from it by what ``band`` allows,
+    and fulfil ``where``. A null in a compared column matches nothing, as in SQL, but the row still
+    counts as one of the last rows of a count-based window.
 
     Parameters
     ----------
@@ -166,6 +167,11 @@ class Query:
         Differences: ``{("l", "r"): (low, high)}`` or ``[("l", "r", low, high)]`` for
         ``low <= l - r <= high``, or terms. None is an open bound. Temporal columns take durations,
         also as text such as ``"-30min"``.
+    where : str or callable, optional
+        Any other condition on a left and a right row: a text such as
+        ``"abs(l.x - r.x) <= 3 and l.city != r.city"``, or a function of the two rows that joins
+        comparisons with ``&``, ``|`` and ``~``. As in SQL, a pair is wanted where it is true, and
+        a comparison with null is not. See :mod:`host.query.conditions`.
     within : int, Duration, timedelta, str or (low, high), optional
         Time-based window: pairs whose times differ by at most this, which is a whole number, a
         duration such as ``"5s"`` or an interval as SQL writes it. Of two ends,
@@ -206,6 +212,8 @@ class Query:
         The pairs of columns that must be equal.
     band : tuple of Term
         The differences.
+    where : Condition or None
+        The condition.
 
     Raises
     ------
@@ -216,6 +224,7 @@ class Query:
     time: tuple[str, str]
     on: tuple[tuple[str, str], ...]
     band: tuple[Term, ...]
+    where: Condition | None
     within: Span | tuple[Span, Span] | None
     rows: int | None
     how: JoinType
@@ -232,6 +241,7 @@ class Query:
         time: Columns,
         on: Equalities = None,
         band: Bands = None,
+        where: Where | None = None,
         within: Within | None = None,
         rows: int | None = None,
         how: str | JoinType = JoinType.INNER,
@@ -251,6 +261,7 @@ class Query:
             time=column_pair(time, "time"),
             on=equal_columns(on, "on"),
             band=as_terms(band),
+            where=None if where is None else Condition.of(where),
             within=_checked_within(within, rows),
             rows=rows,
             how=JoinType.of(how),
@@ -265,11 +276,34 @@ class Query:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All comparisons: equal columns, bands, and a window that is not symmetric in time."""
+        """All comparisons: equal columns, bands, and a window that is not symmetric in time.
+
+        The equalities and bands of ``where`` are behind them.
+        """
         ends: tuple[Term, ...] = ()
         if isinstance(self.within, tuple) and self.within[0] != -self.within[1]:
             ends = (Term(*self.time, *self.within),)
-        return (*(Term(left, right) for left, right in self.on), *self.band, *ends)
+        on = (Term(left, right) for left, right in self.on)
+        return (*on, *self.band, *ends, *self.where_terms)
+
+    @property
+    def where_terms(self) -> tuple[Term, ...]:
+        """The equalities and bands of ``where``, which find most pairs before it is evaluated."""
+        if self.where is None:
+            return ()
+        return tuple(Term(one.left, one.right, one.low, one.high) for one in self.where.differences)
+
+    @property
+    def rest(self) -> Condition | None:
+        """What ``where`` says beside :attr:`where_terms`; None if that is nothing."""
+        return None if self.where is None else self.where.rest
+
+    def columns(self, side: int) -> tuple[str, ...]:
+        """Return the columns of one side that the query names, each once, time first."""
+        named = [self.time[side], *((term.left, term.right)[side] for term in self.terms)]
+        if self.where is not None:
+            named += [name for of_side, name in self.where.columns() if of_side == side]
+        return tuple(dict.fromkeys(named))
 
     @property
     def window(self) -> Width:
@@ -290,8 +324,9 @@ class Query:
         return max(max(-end, end) for end in self.within)
 
     def with_terms(self, *terms: Term) -> "Query":
-        """Return the query with other comparisons, in the same window."""
-        return replace(self, on=(), band=terms, within=self.width if self.is_timed else None)
+        """Return the query with no other comparisons than these, in the same window."""
+        width = self.width if self.is_timed else None
+        return replace(self, on=(), band=terms, where=None, within=width)
 
     @property
     def is_timed(self) -> bool:
@@ -332,12 +367,18 @@ class Query:
 
     @property
     def least_fields(self) -> int:
-        """Number of key fields that the terms need: one per difference, one for all equalities."""
-        equalities = sum(term.is_equality for term in self.terms)
-        return len(self.terms) - equalities + min(equalities, 1)
+        """Number of key fields that a device must have: one per difference, one for equalities.
+
+        The terms of ``where`` take those that are left.
+        """
+        terms = self.terms[: len(self.terms) - len(self.where_terms)]
+        equalities = sum(term.is_equality for term in terms)
+        return len(terms) - equalities + min(equalities, 1)
 
     def __str__(self) -> str:
-        terms = " and ".join(str(term) for term in self.terms) or "all rows"
+        parts = [str(term) for term in self.terms]
+        parts += [] if self.rest is None else [str(self.rest)]
+        terms = " and ".join(parts) or "all rows"
         if self.rows is not None:
             window = f"the last {self.rows} rows"
         else:

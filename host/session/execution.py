@@ -4,6 +4,7 @@
 import numpy as np
 
 from host.columns.codes import FieldValues
+from host.columns.conditions import BoundCondition
 from host.columns.fields import Recheck
 from host.devices import Stamps
 from host.devices.waiting import DeviceThread, DeviceWatch, Finished, MemoryWatch
@@ -45,15 +46,15 @@ ROOMS = 2
 """Rooms for result words: one is decoded while the device fills the other."""
 
 
-def holding(recheck: Recheck, pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
-    """Return the pairs for which a term holds."""
+def holding(recheck: Recheck | BoundCondition, pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
+    """Return the pairs for which a term, or a condition, holds."""
     if not pairs.num_rows:
         return pairs
     columns = [
-        of_side.take(pairs[name], slice(place, place + 1))[0]
-        for of_side, name, place in zip(rows, ("left", "right"), recheck.places, strict=True)
+        [of_side.take(pairs[name], slice(place, place + 1))[0] for place in places]
+        for of_side, name, places in zip(rows, ("left", "right"), recheck.places, strict=True)
     ]
-    kept = recheck.holds(columns)
+    kept = recheck.holds(*columns)
     return pairs if kept.all() else pairs.take(np.flatnonzero(kept))
 
 

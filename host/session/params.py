@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns import Arrangement, EncodingPlan, Ranges, arrange, plan_streams, plan_tables
+from host.columns.conditions import BoundCondition
 from host.columns.fields import Recheck
 from host.devices import Device
 from host.devices.waiting import Deadline
@@ -186,9 +187,11 @@ class JoinParams(ConfluenceParams):
         return sum(self.options.first_rows) if self.in_software else 0
 
     @cached_property
-    def rechecks(self) -> tuple[Recheck, ...]:
-        """Terms for which the device finds all pairs, and possibly others."""
-        return tuple(Recheck.of(term, self.left, self.right) for term in self.plan.rough_terms)
+    def rechecks(self) -> tuple[Recheck | BoundCondition, ...]:
+        """Terms and conditions for which the device finds all pairs, and possibly others."""
+        terms = [Recheck.of(term, self.left, self.right) for term in self.plan.rough_terms]
+        condition = self.plan.condition
+        return (*terms, *(() if condition is None else (condition,)))
 
     @property
     def distinct(self) -> tuple[bool, bool]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 
 from host import UsageError
+from host.query.conditions import Where
 from host.query.queries import Aggregate, AggregateQuery, Aggregates, Bands
 from host.query.words import Columns, Equalities, Length, Within, takes_words
 from host.reference.types import JoinType
@@ -137,6 +138,7 @@ def join_aggregate(
     time: Columns,
     on: Equalities = None,
     band: Bands = None,
+    where: Where | None = None,
     within: Within | None = None,
     rows: int | None = None,
     aggregates: Aggregates,
@@ -156,7 +158,7 @@ def join_aggregate(
     aggregates : mapping of str to str, (str, str) or Aggregate
         What is computed of the right rows, by the name of its column: ``"count"``, or one of count,
         sum, min, max and mean of a right column, as ``"sum:price"``.
-    time, on, band, within, rows
+    time, on, band, where, within, rows
         Which rows match, as for :func:`stream_join`.
     options
         The options of :func:`stream_join`, but for ``suffix`` and ``ordering``.
@@ -177,6 +179,7 @@ def join_aggregate(
         time=time,
         on=on,
         band=band,
+        where=where,
         within=within,
         rows=rows,
         aggregates=aggregates,
@@ -192,6 +195,7 @@ def plan_join_aggregate(
     time: Columns,
     on: Equalities = None,
     band: Bands = None,
+    where: Where | None = None,
     within: Within | None = None,
     rows: int | None = None,
     aggregates: Aggregates,
@@ -216,7 +220,9 @@ def plan_join_aggregate(
     chosen = {name: Aggregate.of(given) for name, given in aggregates.items()}
     check_aggregates(left, right, chosen)
     run = Options.of("join_aggregate", options)
-    words = {"time": time, "on": on, "band": band, "within": within, "rows": rows}
+    words = {
+        "time": time, "on": on, "band": band, "where": where, "within": within, "rows": rows
+    }  # fmt: skip
     with kit_errors():
         plan = plan_words(
             *numbered(left, right), words | {"how": JoinType.LEFT}, run, check_matches(chosen)

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 
 from host import JoinError, UsageError
 from host.operators.overlap import overlap_terms
+from host.query.conditions import Where
 from host.query.queries import AsofQuery, Bands, Query
 from host.query.words import (
     Columns,
@@ -50,6 +51,7 @@ def stream_join(
     time: Columns,
     on: Equalities = None,
     band: Bands = None,
+    where: Where | None = None,
     within: Within | None = None,
     rows: int | None = None,
     how: str | JoinType = "inner",
@@ -96,6 +98,11 @@ def stream_join(
         ``{("l", "r"): (low, high)}`` or ``[("l", "r", low, high)]`` for
         ``low <= l - r <= high``. None is an open bound. Temporal columns take
         :class:`datetime.timedelta` or text such as ``"-30min"``.
+    where : str or callable, optional
+        Any other condition on a left row ``l`` and a right row ``r``: a text such as
+        ``"abs(l.x - r.x) <= 3 and l.city != r.city"``, or a function of the two rows that joins
+        comparisons with ``&``, ``|`` and ``~``. Its equalities and bands find candidates; the rest
+        is found out from their rows.
     within : int, timedelta, str or (low, high), optional
         Time-based window: pairs whose times differ by at most this, which is a whole
         number, a duration such as ``"5s"`` or an interval as SQL writes it. Of a pair,
@@ -124,7 +131,10 @@ def stream_join(
         If an argument, a column, a type or the device will not do; before anything runs.
     """
     asked = Options.of("stream_join", options)
-    words = {"time": time, "on": on, "band": band, "within": within, "rows": rows, "how": how}
+    words = {
+        "time": time, "on": on, "band": band, "where": where, "within": within, "rows": rows,
+        "how": how,
+    }  # fmt: skip
     return plan_words(left, right, words, asked).dataframe()
 
 
@@ -136,6 +146,7 @@ def plan_join(
     time: Columns,
     on: Equalities = None,
     band: Bands = None,
+    where: Where | None = None,
     within: Within | None = None,
     rows: int | None = None,
     how: str | JoinType = "inner",
@@ -146,7 +157,10 @@ def plan_join(
     Takes what :func:`stream_join` takes, with all fields of :class:`~spark_offload.Options`.
     """
     asked = Options.of("plan_join", options)
-    words = {"time": time, "on": on, "band": band, "within": within, "rows": rows, "how": how}
+    words = {
+        "time": time, "on": on, "band": band, "where": where, "within": within, "rows": rows,
+        "how": how,
+    }  # fmt: skip
     return plan_words(left, right, words, asked)
 
 
@@ -164,14 +178,14 @@ def plan_words(
     left, right : DataFrame
         The inputs.
     words : mapping
-        ``time``, ``on``, ``band``, ``within``, ``rows`` and ``how``, as :func:`stream_join` takes
-        them.
+        ``time``, ``on``, ``band``, ``where``, ``within``, ``rows`` and ``how``, as
+        :func:`stream_join` takes them.
     options : Options
         How it runs, and the other words.
     check : callable
         As for :func:`plan_query`.
     """
-    for name in ("on", "band"):
+    for name in ("on", "band", "where"):
         _refuse_conditions(words[name], name)
     return plan_query(left, right, Query(**words, **options.asked()), options, check=check)
 
@@ -183,7 +197,7 @@ def _refuse_conditions(given: object, argument: str) -> None:
             raise UsageError(
                 f"{argument} takes names of columns, not {entry}; write a condition such as "
                 f"(l.k == r.k) & (l.x - r.y).between(-1, 1) as on='k', "
-                f"band={{('x', 'y'): (-1, 1)}}, and filter with where(...) what has no such form."
+                f"band={{('x', 'y'): (-1, 1)}}, and any other as a text: where='l.a != r.b'."
             )
 
 

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 from host import UsageError
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.aggregate import WindowAggregation
-from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
+from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery, Query
 from host.query.tables import output_names, require_column, require_distinct
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
@@ -44,6 +44,7 @@ __all__ = [
     "partition_key",
     "quoted",
     "read_schema",
+    "require_columns",
     "require_equal_bytes",
     "require_plain_keys",
     "rows_with_a_time",
@@ -92,6 +93,13 @@ def find_column(schema: StructType, name: str, side: str) -> StructField:
     """Return the field called ``name``, or raise telling which there are."""
     require_column(schema.names, name, f"the {side} input")
     return schema[name]
+
+
+def require_columns(left: DataFrame, right: DataFrame, query: Query) -> None:
+    """Raise unless the inputs have the columns that the terms of a query name."""
+    for term in query.terms:
+        find_column(left.schema, term.left, "left")
+        find_column(right.schema, term.right, "right")
 
 
 def quoted(name: str) -> str:

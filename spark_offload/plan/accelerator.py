@@ -192,6 +192,13 @@ def check_query(
         )
         for field in plan.fields
     ]
+    explanations += [
+        TermExplanation(str(rest), "no key field", "found out from the rows of the pairs")
+        for rest in (
+            *(term.term for term in plan.unassigned),
+            *([] if plan.condition is None else [plan.condition.condition]),
+        )
+    ]
     return tuple(explanations)
 
 
@@ -209,7 +216,7 @@ def require_window(query: Query, choice: Choice) -> None:
 
 def software_serves(query: Query, choice: Choice, left: pa.Schema, right: pa.Schema) -> bool:
     """Whether the software engine gives the answer that ``choice`` gives."""
-    if choice.manifest.predicate is not None:
+    if choice.manifest.predicate is not None and choice.manifest.where is None:
         return False
     try:
         plan_streams(left, right, query, Manifest.load(SOFTWARE_MANIFEST))

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from host import JoinError, Manifest
 from host.columns import plan_streams
+from host.columns.conditions import BoundCondition
 from host.devices.bundles import known_accelerator
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import AcceleratorLimitError, BuildError, MissingToolError
@@ -25,6 +26,7 @@ from spark_offload.partitioning.columns import (
     check_batch_frame,
     find_column,
     output_schema,
+    require_columns,
     require_equal_bytes,
 )
 from spark_offload.partitioning.placement import (
@@ -198,9 +200,7 @@ def make_plan(
     ):
         check_batch_frame(frame, side)
         find_column(frame.schema, order, side)
-    for term in query.terms:
-        find_column(left.schema, term.left, "left")
-        find_column(right.schema, term.right, "right")
+    require_columns(left, right, query)
     equal = [(term.left, term.right) for term in query.terms if term.is_equality]
     require_equal_bytes(left.schema, right.schema, equal)
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
@@ -341,7 +341,8 @@ def own_join_plan(
         ),
         join=f"{query.how}: {query.how.answer}",
         terms=tuple(
-            TermExplanation(str(term), "a condition", "evaluated by Spark") for term in query.terms
+            TermExplanation(str(term), "a condition", "evaluated by Spark")
+            for term in (*query.terms, *([] if query.rest is None else [query.rest]))
         ),
         window=f"|left.{query.time[0]} - right.{query.time[1]}| <= {query.width}, as a condition",
         arrival="does not matter to the rows of the answer",
@@ -372,6 +373,8 @@ def _check_rules(left: DataFrame, right: DataFrame, query: Query) -> None:
     # Each term alone: how many there can be is up to a device.
     for terms in ((), *((term,) for term in query.terms)):
         plan_streams(*schemas, query.with_terms(*terms), manifest)
+    if query.rest is not None:
+        BoundCondition.of(query.rest, *schemas)
 
 
 def _causes(

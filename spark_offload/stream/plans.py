@@ -21,6 +21,7 @@ from spark_offload.partitioning.columns import (
     arrow_schema,
     find_column,
     output_schema,
+    require_columns,
     require_equal_bytes,
 )
 from spark_offload.partitioning.placement import require_partitions
@@ -225,9 +226,7 @@ def make_stream_plan(
         not do.
     """
     check_streams(left, right, query, trace=trace, progress=progress)
-    for term in query.terms:
-        find_column(left.schema, term.left, "left")
-        find_column(right.schema, term.right, "right")
+    require_columns(left, right, query)
     equal = [(term.left, term.right) for term in query.terms if term.is_equality]
     require_equal_bytes(left.schema, right.schema, equal)
     schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))

@@ -97,7 +97,7 @@ _REMEDY = (
 
 
 #: What the names that stand in checkpoints are called now.
-_WORDS = {"order": "time", "keys": "on", "terms": "on and band"}
+_WORDS = {"order": "time", "keys": "on", "terms": "on, band and where"}
 
 
 def question_of(query: Query, left: str, right: str) -> dict[str, str]:
@@ -110,10 +110,11 @@ def question_of(query: Query, left: str, right: str) -> dict[str, str]:
     left, right : str
         Columns and types of the inputs.
     """
+    asked = (*query.terms, *([] if query.rest is None else [query.rest]))
     return {
         "format": FORMAT,
         "how": query.how.value,
-        "terms": " and ".join(sorted(map(str, query.terms))) or "none",
+        "terms": " and ".join(sorted(map(str, asked))) or "none",
         "order": ", ".join(query.time),
         "within": str(query.window if query.within is None else query.width),
         "left": left,

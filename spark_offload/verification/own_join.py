@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same question as Spark's own join: exact, without overflow, quick by cells of a grid."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
 import math
+import operator
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -27,9 +28,11 @@ from pyspark.sql.types import (
 )
 
 from host import CountWindow, UsageError
+from host.columns.conditions import BoundCondition, Part
 from host.columns.fields import TermTypes
 from host.columns.kinds import Kind, column_type
 from host.columns.scale import bound_in_ticks, common_tick
+from host.errors import AcceleratorLimitError
 from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from spark_offload.partitioning.columns import arrow_schema, output_schema
@@ -40,6 +43,7 @@ __all__ = [
     "Limit",
     "MOST_LONG",
     "cells_of",
+    "condition_of",
     "difference_of",
     "in_cells",
     "own_join",
@@ -60,7 +64,10 @@ _NARROW = (BooleanType, ByteType, ShortType, IntegerType, DateType)
 _FARTHEST = {True: 1 << 33, False: 1 << 65}
 """No two whole numbers are so far apart: of narrow types, and of those of 64 bits."""
 
-_MOST_DIGITS = 10**38 - 1
+_DIGITS = 38
+"""Most digits of Spark's decimals."""
+
+_MOST_DIGITS = 10**_DIGITS - 1
 """The greatest decimal of Spark, without its point."""
 
 
@@ -203,6 +210,108 @@ _WHOLE: dict[type[DataType], Callable[[Column], Column]] = {
     TimestampNTZType: lambda time: _microseconds(time - F.lit("1970-01-01").cast("timestamp_ntz")),
     DayTimeIntervalType: _microseconds,
 }
+
+
+# Any other condition of a query as Spark evaluates it: whole numbers of 64 bits, or of 38 digits.
+
+_LONG, _WIDE = "bigint", "decimal(38,0)"
+_COMPARED: dict[str, Callable[[Column, Column], Column]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge,
+}  # fmt: skip
+_COMPUTED = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+
+
+def condition_of(
+    bound: BoundCondition, columns: Mapping[tuple[int, str], tuple[Column, DataType]]
+) -> Column:
+    """Return a condition as Spark evaluates it.
+
+    Parameters
+    ----------
+    bound : BoundCondition
+        The condition.
+    columns : mapping
+        The columns and their types, by side and name.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If a part can have more digits than Spark's numbers.
+    """
+
+    def truth(part: Part) -> Column:
+        if part.operation in ("&", "|"):
+            one, other = map(truth, part.operands)
+            return one & other if part.operation == "&" else one | other
+        if part.operation == "not":
+            return ~truth(part.operands[0])
+        if part.operation == "true":
+            return column(part.operands[0])[0]
+        kind = _kind_of(*part.operands) if part.operands[0].is_exact else None
+        left, right = (value(one, kind) for one in part.operands)
+        return _COMPARED[part.operation](left, right)
+
+    def column(part: Part) -> tuple[Column, DataType]:
+        assert part.column is not None
+        side, found = part.column
+        return columns[side, found.column]
+
+    def value(part: Part, kind: str | None) -> Column:
+        """Return the value of a part, an exact one as a number of a type of Spark."""
+        if part.operation == "constant":
+            if kind is None:
+                return F.lit(part.value)
+            return F.lit(Decimal(part.value)).cast(kind)
+        own = None
+        if part.is_exact:
+            own = _kind_of(part, *part.operands)
+        made = number(part, own) if part.column is not None else computed(part, own)
+        if own is not None and part.factor != 1:
+            made = made * F.lit(Decimal(part.factor)).cast(own)
+        return made if own == kind else made.cast(str(kind))
+
+    def number(part: Part, kind: str | None) -> Column:
+        found, dtype = column(part)
+        if kind is None:
+            return found.cast("double") if part.kind is Kind.FLOAT else found
+        if isinstance(dtype, DecimalType):
+            if dtype.precision + dtype.scale + 2 > _DIGITS:
+                raise _too_wide(bound, f"values of {dtype.simpleString()}")
+            return (found * F.lit(10**dtype.scale)).cast(kind)
+        if part.kind is Kind.TIME:
+            return (found.cast("decimal(14,9)") * 1_000_000_000).cast(kind)
+        return _WHOLE.get(type(dtype), _long)(found).cast(kind)
+
+    def computed(part: Part, kind: str | None) -> Column:
+        values = [value(one, kind) for one in part.operands]
+        if part.operation == "abs":
+            return F.abs(values[0])
+        if part.operation in ("min", "max"):
+            if len(values) == 1:
+                return values[0]
+            known = reduce(operator.and_, (one.isNotNull() for one in values))
+            extreme = F.least if part.operation == "min" else F.greatest
+            return F.when(known, extreme(*values))
+        return _COMPUTED[part.operation](*values)
+
+    def _kind_of(*parts: Part) -> str:
+        """Return the type that holds all values of exact parts."""
+        least, most = min(one.range.low for one in parts), max(one.range.high for one in parts)
+        if least >= -MOST_LONG and most <= MOST_LONG:
+            return _LONG
+        if max(-least, most) > _MOST_DIGITS:
+            raise _too_wide(bound, "numbers")
+        return _WIDE
+
+    return truth(bound.root)
+
+
+def _too_wide(bound: BoundCondition, what: str) -> AcceleratorLimitError:
+    return AcceleratorLimitError(
+        f"Spark's own join would need {what} of more than {_DIGITS} digits for '{bound.condition}'",
+        "cast its columns to a narrower type",
+    )
 
 
 # Bounded differences as an equality of grid cells, which Spark can hash or sort.
@@ -410,10 +519,13 @@ class _GridJoin:
         The inputs; their columns are called ``l0``, ``l1``, … and ``r0``, ``r1``, …
     differences : sequence of (Difference, (str, str))
         The terms and the window, with the columns that they compare.
+    condition : Column or None
+        What must hold besides.
     """
 
     sides: tuple[DataFrame, DataFrame]
     differences: tuple[tuple[Difference, tuple[str, str]], ...]
+    condition: Column | None
 
     @classmethod
     def of(cls, left: DataFrame, right: DataFrame, query: Query) -> "_GridJoin":
@@ -433,7 +545,15 @@ class _GridJoin:
                 numbered[1][schemas[1].names.index(term.right)],
             )
             differences.append((difference, columns))
-        return cls((left.toDF(*numbered[0]), right.toDF(*numbered[1])), tuple(differences))
+        rest = None
+        if query.rest is not None:
+            columns_of = {
+                (side, name): (F.col(called), schemas[side][name].dataType)
+                for side in (0, 1)
+                for name, called in zip(schemas[side].names, numbered[side], strict=True)
+            }
+            rest = condition_of(BoundCondition.of(query.rest, *arrow), columns_of)
+        return cls((left.toDF(*numbered[0]), right.toDF(*numbered[1])), tuple(differences), rest)
 
     def joined(self, how: JoinType) -> DataFrame:
         """Return the rows of the answer to a join of a type other than full."""
@@ -471,6 +591,8 @@ class _GridJoin:
             difference.holds(*(F.col(name) for name in columns))
             for difference, columns in self.differences
         ]
+        if self.condition is not None:
+            conditions.append(self.condition)
         if self._cells:
             conditions.append(F.col(_CELLS[0]) == F.col(_CELLS[1]))
         return reduce(lambda one, other: one & other, conditions)

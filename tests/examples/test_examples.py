@@ -23,8 +23,8 @@ from examples import (
     wordcount,
 )
 from examples.words import MOST, TWEETS, WORD_BITS, Vocabulary, hashtags_of, words_of
+from hdl.expressions import lower
 from hdl.windowed.description import load_operator
-from hdl.windowed.expression import lower
 from host.operators.meaning import reference_results
 from host.operators.vectorized import aggregate_arrays
 from host.operators.windowed import WindowedOperator

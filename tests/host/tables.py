@@ -10,8 +10,16 @@ from hdl.manifest import describe, fingerprint
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, Manifest, TimeWindow
 from host.query.quantities import Duration
+from tests.paths.conditions import fulfils
 
-__all__ = ["bundle", "exact_difference", "manifest_of", "naive_join", "naive_results"]
+__all__ = [
+    "asked_terms",
+    "bundle",
+    "exact_difference",
+    "manifest_of",
+    "naive_join",
+    "naive_results",
+]
 
 
 def bundle(folder, **changes):
@@ -36,6 +44,11 @@ def manifest_of(folder, **changes):
     return Manifest.load(bundle(folder, **changes))
 
 
+def asked_terms(query):
+    """Return the terms of a query that its condition does not bring along."""
+    return query.terms[: len(query.terms) - len(query.where_terms)]
+
+
 def naive_join(left, right, query):
     """Return (left row, right row) of all results, in order, with Python's own arithmetic."""
     sides = [left.to_pylist(), right.to_pylist()]
@@ -53,7 +66,10 @@ def naive_join(left, right, query):
             if not isinstance(query.window, CountWindow) and now - then > _width(query.window):
                 continue
             pair = (index, other) if side == 0 else (other, index)
-            if all(_holds(term, sides[0][pair[0]], sides[1][pair[1]]) for term in query.terms):
+            both = sides[0][pair[0]], sides[1][pair[1]]
+            if query.where is not None and not fulfils(query.where, *both):
+                continue
+            if all(_holds(term, *both) for term in asked_terms(query)):
                 results.append(pair)
         seen[side].append((now, index))
     return results

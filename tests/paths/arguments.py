@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 
 from host import CountWindow
 from host.query.queries import AsofQuery, Query
+from tests.host.tables import asked_terms
 from tests.paths.asof_cases import AsofCase
 from tests.paths.cases import Case
 from tests.paths.overlap_cases import OverlapCase
@@ -25,7 +26,8 @@ def command_options(case: Case, folder, *, device: str) -> list[str]:
     query = case.query
     options = _files(case, folder)
     options += ["--time", ":".join(query.time), "--how", query.how.value, "--device", device]
-    for term in query.terms:
+    options += [] if query.where is None else ["--where", query.where.text]
+    for term in asked_terms(query):
         if term.is_equality:
             options += ["--on", f"{term.left}:{term.right}"]
         else:
@@ -83,12 +85,13 @@ def spark_arguments(query: Query) -> dict[str, object]:
     """Return what ``stream_join`` takes for a query, besides the inputs and the device."""
     counted = isinstance(query.window, CountWindow)
     return {
-        "on": [(term.left, term.right) for term in query.terms if term.is_equality],
+        "on": [(term.left, term.right) for term in asked_terms(query) if term.is_equality],
         "band": [
             (term.left, term.right, term.low, term.high)
-            for term in query.terms
+            for term in asked_terms(query)
             if not term.is_equality
         ],
+        **({} if query.where is None else {"where": query.where.text}),
         "time": query.time,
         "rows": query.window.size if counted else None,
         "within": None if counted else _width(query),

@@ -69,6 +69,12 @@ def _adversarial():
         yield Case(f"empty left, {how}", _EMPTY, _RIGHT, _query(_KEY, how=how))
         yield Case(f"empty right, {how}", _LEFT, _EMPTY, _query(_KEY, how=how, window=last))
         yield Case(f"no terms, {how}", _LEFT, _RIGHT, _query(how=how, window=last))
+        yield Case(
+            f"another city, near x, {how}",
+            _LEFT,
+            _RIGHT,
+            _query(how=how, window=last, where="abs(l.x - r.x) <= 7 and l.k != r.k or l.t == r.t"),
+        )
     yield Case("both empty", _EMPTY, _EMPTY, _query(_KEY, how="full"))
     ties = _table(t=[5] * 6, n=list(range(6)))
     yield Case("ties, time", ties, ties, _query(window=TimeWindow(0)))
@@ -207,6 +213,9 @@ def _refused():
     )
     yield Case("a text with a number", _LEFT, _RIGHT, _query(Term("k", "x")), ("'left.k'", "cast"))
     yield Case("a band of texts", _LEFT, _RIGHT, _query(Term("k", "k", 0, 1)), ("strings",))
+    wheres = {"l.z != r.k": ("no column 'z'",), "l.x < r.k": ("int64", "string", "cast one")}
+    for where, words in wheres.items():
+        yield Case(f"the condition {where}", _LEFT, _RIGHT, _query(where=where), words)
     reals = _table(t=[1.0, 2.0], n=[1, 2])
     yield Case("floats as times", reals, reals, _query(), ("'left.t'", "double"))
     yield Case(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random joins that every path must answer alike: types, values, names, windows, by a seed."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 import random
@@ -12,6 +13,7 @@ from host.query.quantities import Duration, parse_duration
 from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from tests.paths.cases import INT64, Case
+from tests.paths.conditions import random_condition
 from tests.windows import over
 
 __all__ = ["random_case"]
@@ -85,8 +87,18 @@ BANDS = {
 }
 
 
-def random_case(seed: int, *, streams: bool = False) -> Case:
-    """Return a random join; ``streams`` says that its inputs can be streams of Spark."""
+def random_case(seed: int, *, streams: bool = False, where: bool = True) -> Case:
+    """Return a random join, every third with a condition of its own.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the case.
+    streams : bool
+        Whether its inputs can be streams of Spark.
+    where : bool
+        Whether it may have a condition.
+    """
     rng = random.Random(seed)
     order = "zoned" if streams else rng.choice(list(ORDERS))
     kinds = {"order": ORDERS[order]}
@@ -131,6 +143,9 @@ def random_case(seed: int, *, streams: bool = False) -> Case:
         suffix=rng.choice(["_2", ".r", "`", "_right of it"]),
         how=rng.choice(list(JoinType)),
     )
+    if where and seed % 3 == 0:
+        drawn = random.Random(f"condition {seed}")
+        query = replace(query, where=random_condition(drawn, tables))
     if query.sorted:
         tables = [table.sort_by(name) for table, name in zip(tables, query.time, strict=True)]
     return Case(f"random {seed}", tables[0], tables[1], query)

@@ -4,7 +4,7 @@
 import random
 
 from hdl.aggregate.words import CoreKind, ValueKind, core_word, value_result
-from host.operators.expressions import evaluate
+from host.expressions import evaluate
 
 from .window_model import expected_windows
 

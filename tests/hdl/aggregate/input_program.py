@@ -4,7 +4,7 @@
 import random
 
 from hdl.aggregate.words import AggregateControl, AggregateKind, aggregate_word
-from host.operators.expressions import evaluate
+from host.expressions import evaluate
 
 from .window_model import Windows, expected_windows
 

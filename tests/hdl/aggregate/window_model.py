@@ -4,7 +4,7 @@
 from dataclasses import dataclass, field
 from functools import reduce
 
-from host.operators.expressions import evaluate
+from host.expressions import evaluate
 
 __all__ = ["Windows", "expected_windows"]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from hdl.comparison.comparator import Comparator, load_predicate
+from hdl.comparison.comparator import Comparator
 from hdl.parameters import JoinParameters
 from tests.halves import half
 from tests.hdl.input_words import criterion_of, stored_key
@@ -126,4 +126,4 @@ def test_a_custom_predicate_is_the_same_function_in_hardware_and_in_numpy(probe_
 @pytest.mark.parametrize("name", ["nowhere:near", "hdl:nothing", "near"])
 def test_a_predicate_that_is_not_there_is_named(name):
     with pytest.raises(ValueError, match=f"Predicate '{name}' is not an importable"):
-        load_predicate(name)
+        Comparator(JoinParameters(comparator="custom", predicate=name), probe_side=0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that several tests describe."""
 
-from host.operators.expressions import maximum, where
+from host.expressions import maximum, where
 from host.operators.windowed import Field, Key, Output, Reduction, WindowedOperator
 
 __all__ = [

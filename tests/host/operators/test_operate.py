@@ -12,8 +12,8 @@ from examples import quotes_of_orders, sessions
 from host import UsageError, operate
 from host.__main__ import main
 from host.errors import ExpressionError, NullOrderError, OperatorError
+from host.expressions import Expression, differences
 from host.files.reading import read_table
-from host.operators.expressions import Expression, differences
 from host.operators.operate import (
     OperatorColumns,
     OperatorQuery,

@@ -63,7 +63,7 @@ def test_what_differs_is_named(name):
     question = question_of(QUERY, "left", "right")
     require_question(store, question)
     now = question | {name: "another"}
-    shown = {"terms": "on and band", "order": "time"}.get(name, name)
+    shown = {"terms": "on, band and where", "order": "time"}.get(name, name)
     words = (
         f"The checkpoint of this query was begun with {shown} = {question[name]}, but now it "
         f"is another; the kept rows do not fit: start the query as it was begun, or begin anew "

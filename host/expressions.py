@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integer expressions of windowed operators: one text for hardware, NumPy and Python."""
+"""Expressions: one text for hardware, NumPy and Python, in what they share of Python's language.
+
+The expressions of operators are of integers, and are here. Those of a condition on two rows, which
+are of columns of any type, are :mod:`host.query.conditions`.
+"""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from decimal import Decimal
 from functools import reduce
 import operator
 from typing import Any, TypeAlias
@@ -13,6 +19,7 @@ import numpy as np
 from host.errors import ExpressionError
 
 __all__ = [
+    "Canonical",
     "Expression",
     "FUNCTIONS",
     "INT64",
@@ -29,6 +36,8 @@ __all__ = [
     "is_truth",
     "maximum",
     "minimum",
+    "parsed",
+    "place_in",
     "text_of",
     "where",
 ]
@@ -85,18 +94,43 @@ def canonical(text: str) -> ast.expr:
     ExpressionError
         If ``text`` is no expression of the language.
     """
+    text = text.strip()
+    return Canonical(text).visit(parsed(text))
+
+
+def parsed(text: str) -> ast.expr:
+    """Return the tree of ``text`` as Python's parser has it.
+
+    Raises
+    ------
+    ExpressionError
+        If ``text`` is no expression of Python, or longer than any should be.
+    """
     if len(text) > _LONGEST:
         raise ExpressionError(
             f"{text[:40]}…", f"it has {len(text)} characters, of {_LONGEST} at most", "split it up"
         )
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or str(error)
-        raise ExpressionError(text, f"it is no Python expression ({reason})", "correct it") from (
-            error
-        )
-    return _Canonical(text).visit(tree)
+        place = None
+        if isinstance(error, SyntaxError) and error.lineno == 1 and error.offset:
+            place = (error.offset - 1, max(error.end_offset or 0, error.offset + 1) - 1)
+        raise ExpressionError(
+            text, f"it is no Python expression ({reason})", "correct it", place
+        ) from error
+
+
+def place_in(text: str, node: ast.expr) -> tuple[int, int] | None:
+    """Return where a part of a text begins and ends; None if that is unknown, or all of it."""
+    if getattr(node, "end_col_offset", None) is None or getattr(node, "end_lineno", 2) != 1:
+        return None
+    # The parser counts bytes.
+    begin, end = (
+        len(text.encode()[:offset].decode()) for offset in (node.col_offset, node.end_col_offset)
+    )
+    return None if end - begin >= len(text) else (begin, end)
 
 
 def dotted(node: ast.expr) -> str | None:
@@ -115,14 +149,25 @@ def is_truth(node: ast.expr) -> bool:
     return isinstance(node, ast.Compare)
 
 
-class _Canonical(ast.NodeVisitor):
-    """Rewrite a tree to its canonical form, or raise for what is not in the language."""
+class Canonical(ast.NodeVisitor):
+    """Rewrite a tree to its canonical form, or raise for what is not in the language.
+
+    Each part of the new tree keeps its place in the text.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._at: ast.AST | None = None  # the part that is visited
+
+    def visit(self, node: ast.AST) -> Any:
+        outer, self._at = self._at, node
+        made = super().visit(node)
+        self._at = outer
+        return ast.copy_location(made, node)
 
     def _refuse(self, rule: str, remedy: str) -> ExpressionError:
-        return ExpressionError(self._text, rule, remedy)
+        place = place_in(self._text, self._at) if isinstance(self._at, ast.expr) else None
+        return ExpressionError(self._text, rule, remedy, place)
 
     def _operator(self, operator: ast.AST) -> None:
         if type(operator) not in OPERATIONS:
@@ -396,13 +441,25 @@ def _node(value: Any) -> ast.expr:
     if isinstance(value, Symbol):
         return value.node
     if isinstance(value, int):
-        number = ast.Constant(abs(int(value)))
-        return ast.UnaryOp(ast.USub(), number) if value < 0 else number
+        return _signed(int(value))
+    if isinstance(value, (float, Decimal)) and Decimal(repr(float(value))) == Decimal(str(value)):
+        return _signed(float(value))
+    if isinstance(value, str):
+        return ast.Constant(value)
+    if isinstance(value, timedelta):
+        return ast.Constant(f"{value // timedelta(microseconds=1)}us")
+    if isinstance(value, (date, time)):
+        return ast.Constant(value.isoformat())
     raise ExpressionError(
         repr(value),
-        f"a value of type {type(value).__name__} is no integer",
-        "compute with integers and fields of the tuple, and return one value",
+        f"a value of type {type(value).__name__} has no place in an expression",
+        "compute with numbers and fields of the tuple, and return one value",
     )
+
+
+def _signed(value: float) -> ast.expr:
+    number = ast.Constant(abs(value))
+    return ast.UnaryOp(ast.USub(), number) if value < 0 else number
 
 
 # One expression: its canonical text, and the names that it reads.
@@ -446,7 +503,7 @@ class Expression:
             A function is called once with ``arguments``, and what it does with them becomes the
             text. Numbers and tables around it are therefore used as they are at that time.
         *arguments : Symbol or Record
-            Arguments for a function (:mod:`host.operators.expressions`).
+            Arguments for a function (:mod:`host.expressions`).
 
         Raises
         ------

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lower the expressions of an operator to Amaranth values.
+"""Lower expressions, of operators and of predicates, to Amaranth values.
 
-The language is that of ``host/operators/expressions.py``, whose texts come here in their canonical
-form. A value is as wide as it needs to be, so that it is exact: a circuit never drops a bit of an
-expression.
+The language of an operator is that of ``host/expressions.py``, whose texts come here in their
+canonical form. A predicate is written as ``host/query/conditions.py`` has it, so ``and``, ``or``,
+``not`` and chains of comparisons are known too. A value is as wide as it needs to be, so that it is
+exact: a circuit never drops a bit of an expression.
 """
 
 import ast
 from functools import reduce
+from operator import and_, or_
 
 from amaranth import *
 
-__all__ = ["FUNCTIONS", "OPERATIONS", "lower", "names_of"]
+__all__ = ["FUNCTIONS", "OPERATIONS", "dotted", "lower", "names_of", "parse"]
 
 
 def least(*values):
@@ -100,15 +102,30 @@ def lower(text, values):
                 return OPERATIONS[type(operator)](visit(operand))
             case ast.BinOp(left=left, op=operator, right=right) if type(operator) in OPERATIONS:
                 return OPERATIONS[type(operator)](visit(left), visit(right))
-            case ast.Compare(left=left, ops=[operator], comparators=[right]) if (
-                type(operator) in OPERATIONS
+            case ast.Compare(left=left, ops=operators, comparators=rights) if all(
+                type(operator) in OPERATIONS for operator in operators
             ):
-                return OPERATIONS[type(operator)](visit(left), visit(right))
+                sides = [visit(left), *map(visit, rights)]
+                pairs = zip(operators, sides, sides[1:], strict=False)
+                return reduce(and_, (OPERATIONS[type(op)](one, two) for op, one, two in pairs))
+            case ast.BoolOp(op=operator, values=parts):
+                joint = and_ if isinstance(operator, ast.And) else or_
+                return reduce(joint, map(truth, parts))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return truth(operand) == 0
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
                 return FUNCTIONS[name](*(visit(argument) for argument in arguments))
         raise ValueError(
             f"Expression {text!r} has {ast.unparse(node)!r}, which is not in the language"
         )
+
+    def truth(node):
+        value = visit(node)
+        if len(value) != 1 or value.shape().signed:
+            raise ValueError(
+                f"Expression {text!r} has {ast.unparse(node)!r}, which is no condition; compare it"
+            )
+        return value
 
     return visit(parse(text))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from host.errors import ExpressionError
-from host.operators.expressions import (
+from host.expressions import (
     FUNCTIONS,
     INT64,
     Expression,
@@ -146,8 +146,8 @@ def test_numbers_and_expressions_are_sources():
         ([1], "Expression '[1]': it is no expression; give a text, an integer or a function"),
         (lambda t: 1 if t.x > 2 else 0, "Expression 'x > 2': its value is not known while the"),
         (lambda t: min(t.x, 2), "use where(condition, a, b), minimum, maximum"),
-        (lambda t: t.x * 1.5, "a value of type float is no integer"),
-        (lambda t: None, "a value of type NoneType is no integer; compute with integers"),
+        (lambda t: t.x * 1.5, "1.5 is no integer; write an integer"),
+        (lambda t: None, "a value of type NoneType has no place in an expression; compute"),
         (lambda t: t.x / 2, "Div is not in the language"),
     ],
 )

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.windowed.expression import FUNCTIONS, OPERATIONS, lower, names_of
-from host.operators import expressions
-from host.operators.expressions import Expression, evaluate
+from hdl.expressions import FUNCTIONS, OPERATIONS, lower, names_of
+from host import expressions
+from host.expressions import Expression, evaluate
 from tests.host.operators.texts import RANGES, texts, values
 
 

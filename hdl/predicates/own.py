@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predicates of one's own: from a text, from a function, or with hardware of their own."""
+
+from abc import ABC, abstractmethod
+import ast
+import importlib
+
+from amaranth import *
+
+from hdl.expressions import dotted, lower, names_of, parse
+
+__all__ = ["MOST_LATENCY", "FunctionPredicate", "Predicate", "TextPredicate", "own_predicate"]
+
+#: Most cycles that a predicate may take: a scan has room for as many rows that are under way.
+MOST_LATENCY = 16
+
+
+class Predicate(ABC):
+    """A predicate of one's own: what it means, and the hardware that decides it.
+
+    A subclass in a file of its own is all that a new predicate takes. ``hdl generate --predicate
+    MODULE:NAME`` names the class, or an object of it. The manifest of the bundle says what the
+    predicate means, so that host and Spark know which queries the bundle serves, and join in
+    software by the same text.
+    """
+
+    #: What the predicate means: a condition on the key fields of a tuple ``l`` of R and a tuple
+    #: ``r`` of S, such as ``"l.card == r.card and l.city != r.city"``. None if no text says it;
+    #: only programs that send words themselves can use such an accelerator.
+    where = None
+    #: Cycles from two keys to their match, at least one.
+    latency = 1
+
+    def check(self, parameters):
+        """Raise :exc:`ValueError` unless an accelerator can have the predicate.
+
+        Parameters
+        ----------
+        parameters : JoinParameters
+        """
+        what = type(self).__name__ if self.where is None else repr(self.where)
+        if not 1 <= self.latency <= MOST_LATENCY:
+            raise ValueError(
+                f"Predicate {what} takes {self.latency} cycles, of 1 to {MOST_LATENCY}: multiply "
+                f"fewer values one after another"
+            )
+        if self.latency > 1 and parameters.is_chain:
+            raise ValueError(
+                f"Predicate {what} takes {self.latency} cycles, and a core of architecture "
+                f"{parameters.architecture!r} has one for it; use 'splitjoin'"
+            )
+        if self.where is None:
+            return
+        fields = {
+            f"{row}.{key.name}": Signal(signed(key.bits) if key.signed else key.bits)
+            for row in "lr"
+            for key in parameters.keys
+        }
+        value = lower(self.where, fields)
+        if len(value) != 1 or value.shape().signed:
+            raise ValueError(
+                f"Predicate {what} is a number, no condition; compare it with another one"
+            )
+
+    @abstractmethod
+    def match(self, m, r, s):
+        """Add the hardware to a module; return whether the keys of two tuples match.
+
+        Parameters
+        ----------
+        m : Module
+        r, s : objects with a Value for each key field
+            Keys of a tuple of R and of a tuple of S; others come in every cycle.
+
+        Returns
+        -------
+        Value
+            The match of the keys that were there :attr:`latency` cycles ago.
+        """
+
+
+class FunctionPredicate(Predicate):
+    """A predicate that is a Python function of two keys, decided in one cycle.
+
+    Parameters
+    ----------
+    function : callable
+        Takes two keys, and returns a value of one bit. It joins comparisons with ``&``, ``|`` and
+        ``~``.
+    """
+
+    def __init__(self, function):
+        self._function = function
+
+    def match(self, m, r, s):
+        match = Signal(reset_less=True)
+        m.d.sync += match.eq(self._function(r, s))
+        return match
+
+
+class TextPredicate(Predicate):
+    """A predicate that is a text, with a pipeline that its multiplications ask for.
+
+    The factors and the product of a multiplication are registered, as the multipliers of an FPGA
+    have registers there. All else is computed in the cycle in which its parts are known. So the
+    latency is one, and two more for each multiplication on the longest way.
+
+    Parameters
+    ----------
+    where : str
+        A condition in the language of :mod:`hdl.expressions`, over ``l.field`` and ``r.field``.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+
+    def __init__(self, where):
+        self.where = where
+        self.latency = 1 + depth(parse(where))
+
+    def match(self, m, r, s):
+        values = {}
+        for name in names_of(self.where):
+            row, _, field = name.partition(".")
+            values[name] = getattr({"l": r, "r": s}[row], field)
+        return Pipeline(m, self.where, values).match()
+
+
+def depth(node):
+    """Return the cycles from the fields to the value of a part, of which multiplications take two.
+
+    Multiplying by a constant takes none.
+    """
+    if dotted(node) is not None:
+        return 0
+    parts = node.args if isinstance(node, ast.Call) else ast.iter_child_nodes(node)
+    below = max((depth(part) for part in parts if isinstance(part, ast.expr)), default=0)
+    return below + (2 if is_product(node) else 0)
+
+
+def is_product(node):
+    """Return whether a part multiplies two values that are not known before."""
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and all(any(dotted(part) for part in ast.walk(side)) for side in (node.left, node.right))
+    )
+
+
+class Pipeline:
+    """The hardware of a text: each value with the cycle in which it is known.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the statements.
+    text : str
+    fields : mapping of str to Value
+        Values of the names, in the first cycle.
+    """
+
+    def __init__(self, m, text, fields):
+        self._m = m
+        self._text = text
+        self._fields = fields
+        self._later = {}  # values by their names and the cycle
+        self._count = 0
+
+    def match(self):
+        """Return whether the text holds of the fields that were there, registered."""
+        value, _ = self._visit(parse(self._text))
+        return self._registered(value != 0)
+
+    def _visit(self, node):
+        """Return the value of a part, and in which cycle it is known."""
+        cycle = depth(node)
+        if not cycle:
+            names = names_of(ast.unparse(node))
+            values = {name: Value.cast(self._fields[name]) for name in names}
+            return lower(ast.unparse(node), values), 0
+        parts = node.args if isinstance(node, ast.Call) else self._operands(node)
+        known = [self._visit(part) for part in parts]
+        at = cycle - 2 if is_product(node) else cycle
+        values = [self._delayed(value, since, at) for value, since in known]
+        if is_product(node):
+            factors = [self._registered(value) for value in values]
+            return self._registered(factors[0] * factors[1]), cycle
+        # The parts stand for themselves in a text of one operation.
+        named = {f"l.part{n}": value for n, value in enumerate(values)}
+        return lower(ast.unparse(self._of_parts(node, list(named))), named), cycle
+
+    @staticmethod
+    def _operands(node):
+        if isinstance(node, ast.Compare):
+            return [node.left, *node.comparators]
+        if isinstance(node, ast.BoolOp):
+            return node.values
+        return [node.operand] if isinstance(node, ast.UnaryOp) else [node.left, node.right]
+
+    @staticmethod
+    def _of_parts(node, names):
+        """Return an operation on parts that have these names."""
+        parts = [ast.parse(name, mode="eval").body for name in names]
+        if isinstance(node, ast.Call):
+            return ast.Call(node.func, parts, [])
+        if isinstance(node, ast.Compare):
+            return ast.Compare(parts[0], node.ops, parts[1:])
+        if isinstance(node, ast.BoolOp):
+            return ast.BoolOp(node.op, parts)
+        if isinstance(node, ast.UnaryOp):
+            return ast.UnaryOp(node.op, parts[0])
+        return ast.BinOp(parts[0], node.op, parts[1])
+
+    def _delayed(self, value, since, until):
+        """Return a value as it was in another cycle of the pipeline, constants as they are."""
+        if isinstance(value, Const):
+            return value
+        for cycle in range(since, until):
+            key = (id(value), cycle)
+            if key not in self._later:
+                self._later[key] = (self._registered(value), value)  # which keeps the id taken
+            value = self._later[key][0]
+        return value
+
+    def _registered(self, value):
+        value = Value.cast(value)
+        register = Signal(value.shape(), name=f"step_{self._count}", reset_less=True)
+        self._count += 1
+        self._m.d.sync += register.eq(value)
+        return register
+
+
+def own_predicate(parameters):
+    """Return the predicate of parameters whose comparator is ``"custom"``.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+
+    Raises
+    ------
+    ValueError
+        If its module or its name does not exist, or its text is no condition.
+    """
+    if parameters.predicate is None:
+        return TextPredicate(parameters.where)
+    module, _, name = parameters.predicate.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"Predicate {parameters.predicate!r} is not an importable 'module:function'"
+        ) from error
+    if isinstance(found, type) and issubclass(found, Predicate):
+        return found()
+    return found if isinstance(found, Predicate) else FunctionPredicate(found)

@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions that an accelerator decides itself: which queries suit it, and the key fields it gets.
+
+The manifest of such an accelerator says its predicate as a condition on key fields. It serves a
+query if each of its parts is a part of the query's condition, with columns in the place of fields.
+What the query asks besides is found out from the rows of the pairs, as everywhere.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from host.columns.codes import FieldValues
+from host.columns.fields import FieldEncoder, FieldPlan, TermTypes, wider
+from host.columns.kinds import (
+    ColumnType,
+    Kind,
+    column_type,
+    integer_view,
+    outside,
+    read_column,
+    validity,
+)  # fmt: skip
+from host.columns.stream_fields import plan_coded_field
+from host.columns.table_fields import coded_table_field
+from host.errors import AcceleratorLimitError, KeyRangeError
+from host.installation import command
+from host.protocol.manifest import KeyField, Manifest
+from host.query.conditions import Condition, column_of
+from host.query.queries import Query, Term
+from host.reference.predicate import OPEN
+
+__all__ = [
+    "Decided",
+    "decided_by",
+    "plan_decided_fields",
+]
+
+_MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
+
+#: Which column stands for which field, by side and name.
+Binding = dict[tuple[int, str], str]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What an accelerator decides of a query.
+
+    Parameters
+    ----------
+    condition : Condition
+        Its predicate.
+    columns : mapping of (int, str) to str
+        The column of a side that each of its key fields holds.
+    rest : Condition or None
+        What the condition of the query says besides.
+    terms : tuple of Term
+        Terms that must be found out from the rows of the pairs.
+    """
+
+    condition: Condition
+    columns: Mapping[tuple[int, str], str]
+    rest: Condition | None
+    terms: tuple[Term, ...]
+
+    @property
+    def required(self) -> tuple[set[str], set[str]]:
+        """Columns of either side that hold no null in any pair that fulfils the predicate."""
+        true, _ = _required(self.condition.tree)
+        sides: tuple[set[str], set[str]] = (set(), set())
+        for side, field in true:
+            sides[side].add(self.columns[side, field])
+        return sides
+
+
+def decided_by(manifest: Manifest, query: Query) -> Decided:
+    """Return what an accelerator with a predicate of its own decides of a query.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the query does not ask for what the accelerator finds.
+    """
+    if manifest.where is None:
+        raise AcceleratorLimitError(
+            f"The accelerator has a predicate of its own ({manifest.predicate!r}), which no text "
+            f"says",
+            "join on a bundle with comparator 'band', or with a predicate that a text says "
+            f"(`{command('hdl generate --where')}`)",
+        )
+    own = Condition(manifest.where)
+    parts = [] if query.where is None else list(query.where.parts)
+    count = len(parts)
+    parts += [Condition.of(_equal(left, right)).tree for left, right in query.on]
+    found = next(_placed(own.parts, parts, {}, ()), None)
+    if found is None:
+        fields = " ".join(
+            f"--key {key.name}:{key.bits}{'' if key.signed else ':unsigned'}"
+            for key in manifest.keys
+        )
+        asked = " and ".join(f"({ast.unparse(part)})" for part in parts) or "no condition"
+        raise AcceleratorLimitError(
+            f"The accelerator finds pairs with {own}, of fields {fields}, and the query asks for "
+            f"{asked}",
+            f"generate one for it, `{command('hdl generate --where CONDITION')}` with key fields "
+            f"in the place of columns, or use comparator 'band'",
+        )
+    binding, used = found
+    covered = set(used)
+    left = [part for place, part in enumerate(parts[:count]) if place not in covered]
+    on = [pair for place, pair in enumerate(query.on, count) if place not in covered]
+    terms = replace(query, on=tuple(on), where=None).terms
+    return Decided(own, binding, None if query.where is None else query.where.of_parts(left), terms)
+
+
+def _equal(left: str, right: str) -> Any:
+    return lambda ours, theirs: ours[left] == theirs[right]
+
+
+def _placed(
+    own: Sequence[ast.expr], asked: Sequence[ast.expr], binding: Binding, used: tuple[int, ...]
+) -> Iterator[tuple[Binding, tuple[int, ...]]]:
+    """Yield the ways in which each part of a predicate is one that a query asks for."""
+    if not own:
+        yield binding, used
+        return
+    for place, part in enumerate(asked):
+        if place not in used:
+            bound = _alike(own[0], part, binding)
+            if bound is not None:
+                yield from _placed(own[1:], asked, bound, (*used, place))
+
+
+def _alike(own: ast.expr, asked: ast.expr, binding: Binding) -> Binding | None:
+    """Return the binding with which two parts say the same; None if there is none."""
+    field, column = column_of(own), column_of(asked)
+    if field is not None or column is not None:
+        if field is None or column is None or field[0] != column[0]:
+            return None
+        if binding.get(field, column[1]) != column[1]:
+            return None
+        return {**binding, field: column[1]}
+    if type(own) is not type(asked):
+        return None
+    if isinstance(own, ast.Constant):
+        return binding if own.value == asked.value else None  # type: ignore[attr-defined]
+    if isinstance(own, ast.Compare):
+        assert isinstance(asked, ast.Compare)
+        sides = [own.left, own.comparators[0]]
+        signs = type(own.ops[0]), type(asked.ops[0])
+        found = None
+        if signs[0] is signs[1]:
+            found = _all_alike(sides, [asked.left, asked.comparators[0]], binding)
+        if found is None and _MIRRORED.get(signs[0], signs[0]) is signs[1]:
+            found = _all_alike(sides[::-1], [asked.left, asked.comparators[0]], binding)
+        return found
+    kinds = [
+        (getattr(node, "op", None), getattr(getattr(node, "func", None), "id", None))
+        for node in (own, asked)
+    ]
+    if type(kinds[0][0]) is not type(kinds[1][0]) or kinds[0][1] != kinds[1][1]:
+        return None
+    return _all_alike(_parts_of(own), _parts_of(asked), binding)
+
+
+def _parts_of(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.Call):
+        return list(node.args)
+    return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+
+
+def _all_alike(
+    own: Sequence[ast.expr], asked: Sequence[ast.expr], binding: Binding
+) -> Binding | None:
+    if len(own) != len(asked):
+        return None
+    for one, other in zip(own, asked, strict=True):
+        bound = _alike(one, other, binding)
+        if bound is None:
+            return None
+        binding = bound
+    return binding
+
+
+def _required(node: ast.expr) -> tuple[set[tuple[int, str]], set[tuple[int, str]]]:
+    """Return the columns without which a part is not true, and those without which not false."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
+        (true, false), (other_true, other_false) = _required(node.left), _required(node.right)
+        if isinstance(node.op, ast.BitAnd):
+            return true | other_true, false & other_false
+        return true & other_true, false | other_false
+    if isinstance(node, ast.Compare) and _joins(node.left):
+        true, false = _required(node.left)  # not
+        return false, true
+    read = {column for part in ast.walk(node) if (column := _column_in(part)) is not None}
+    return read, read
+
+
+def _joins(node: ast.expr) -> bool:
+    joined = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr))
+    return joined or isinstance(node, ast.Compare)
+
+
+def _column_in(node: ast.AST) -> tuple[int, str] | None:
+    return column_of(node) if isinstance(node, ast.expr) else None
+
+
+# The key fields of such an accelerator: values as they are, or codes where only equality matters.
+
+
+def plan_decided_fields(
+    decided: Decided,
+    manifest: Manifest,
+    schemas: tuple[pa.Schema, pa.Schema],
+    tables: tuple[pa.Table, pa.Table] | None = None,
+) -> list[FieldPlan]:
+    """Plan the key fields that the predicate of an accelerator reads.
+
+    Parameters
+    ----------
+    decided : Decided
+        What the accelerator decides.
+    manifest : Manifest
+        Of the accelerator.
+    schemas : (pa.Schema, pa.Schema)
+        Columns of both sides.
+    tables : (pa.Table, pa.Table), optional
+        The rows of whole tables; None for streams.
+
+    Raises
+    ------
+    UsageError
+        If a column cannot be such a field.
+    """
+    plans: list[FieldPlan] = []
+    coded = _compared_only(decided.condition)
+    for field in manifest.keys:
+        kinds = [
+            column_type(schema, name, side)
+            if (name := decided.columns.get((at, field.name))) is not None
+            else None
+            for at, (schema, side) in enumerate(zip(schemas, ("left", "right"), strict=True))
+        ]
+        left, right = kinds
+        if field.name in coded and left is not None and right is not None:
+            term = TermTypes.of(Term(left.column, right.column), left, right)
+            plans.append(_coded_field(field, term, tables))
+            continue
+        for kind in kinds:
+            if kind is not None and kind.kind not in (Kind.INTEGER, Kind.BOOLEAN):
+                raise AcceleratorLimitError(
+                    f"The accelerator computes with whole numbers in {decided.condition}, and "
+                    f"column {kind.name!r} has type {kind.dtype}",
+                    "use device 'software:', or cast the column to whole numbers",
+                )
+        nullable = tuple(
+            name is not None and name not in decided.required[at]
+            for at in (0, 1)
+            for name in [decided.columns.get((at, field.name))]
+        )
+        exact = "the values as they are"
+        open_ended = (nullable[0], nullable[1])
+        plans.append(ValueField(field.name, (), OPEN, exact, field, (left, right), open_ended))
+    return plans
+
+
+def _compared_only(condition: Condition) -> set[str]:
+    """Return the fields of which nothing is asked but whether both sides' are equal."""
+    computed: set[str] = set()
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+            sides = column_of(node.left), column_of(node.comparators[0])
+            if None not in sides and sides[0][1] == sides[1][1]:  # type: ignore[index]
+                return
+        column = _column_in(node)
+        if column is not None:
+            computed.add(column[1])
+            return
+        for part in ast.iter_child_nodes(node):
+            visit(part)
+
+    visit(condition.tree)
+    return {name for _, name in condition.columns()} - computed
+
+
+def _coded_field(
+    field: KeyField, term: TermTypes, tables: tuple[pa.Table, pa.Table] | None
+) -> FieldPlan:
+    """Return a field of codes, of which no two values have the same."""
+    if tables is None:
+        return replace(plan_coded_field(field, (term,)), strict=True, bounds=OPEN)
+    columns = {
+        kind: read_column(table, kind) for table, kind in zip(tables, term.columns, strict=True)
+    }
+    return replace(coded_table_field((term,), field, columns), bounds=OPEN)
+
+
+@dataclass(frozen=True)
+class ValueField(FieldPlan):
+    """A field that holds whole numbers as they are; a side without a column has zeros.
+
+    Parameters
+    ----------
+    field : KeyField
+        The field.
+    columns : (ColumnType or None, ColumnType or None)
+        Columns of both sides.
+    nullable : (bool, bool)
+        Whether a null could be in a pair that fulfils the predicate, which the accelerator cannot
+        tell.
+    """
+
+    field: KeyField
+    columns: tuple[ColumnType | None, ColumnType | None]
+    nullable: tuple[bool, bool]
+
+    @property
+    def meaning(self) -> str:
+        named = [column.name for column in self.columns if column is not None]
+        return f"{', '.join(named) or 'nothing'}: {self.note}"
+
+    def start(self) -> FieldEncoder:
+        return _ValueEncoder(self)
+
+
+class _ValueEncoder(FieldEncoder):
+    def __init__(self, plan: ValueField) -> None:
+        self._plan = plan
+
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        column, field = self._plan.columns[side], self._plan.field
+        if column is None:
+            return FieldValues(np.zeros(batch.num_rows, np.int64))
+        array = column.read(batch)
+        view, valid = integer_view(array), validity(array)
+        if valid is not None and self._plan.nullable[side]:
+            raise AcceleratorLimitError(
+                f"Column {column.name!r} has a null in row {first + int(np.argmin(valid))} (the "
+                f"first is 0), and the accelerator's predicate could hold without its value",
+                "use device 'software:', which knows nulls, or fill the column",
+            )
+        low = -(1 << field.bits - 1) if field.signed else 0
+        high = (1 << field.bits - field.signed) - 1
+        beyond = outside(view, low, high)
+        if valid is not None:
+            beyond &= valid
+        if beyond.any():
+            at = int(np.argmax(beyond))
+            needed = max(abs(int(view[at])) * 2, 2 << field.bits)
+            raise KeyRangeError(
+                column.name, int(view[at]), low, high, remedy=wider(field, needed), row=first + at
+            )
+        return FieldValues(view)
