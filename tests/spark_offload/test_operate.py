@@ -9,8 +9,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from hdl.__main__ import main as hdl
+from host import UsageError
+from host.errors import AcceleratorLimitError
 from host.operators.operate import OperatorQuery, load_description, reference_rows
-from spark_offload import explain, operate, stream_metrics
+from spark_offload import explain, metrics, operate, stream_metrics, verify
 from tests.examples.test_operate_on_device import EXAMPLES, LIKE_OTHERS, OPERATORS, tables_of
 
 names = pytest.mark.parametrize(
@@ -118,3 +121,49 @@ def test_streams_give_what_the_reference_gives(spark, tmp_path, name):
     assert explain(answer).columns == tuple(answer.columns)
     if described(name).kind != "forward":
         assert sum(batch.results for batch in stream_metrics(query)) > 5
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory):
+    """The accelerator of sessions."""
+    library = pytest.importorskip("sim.verilated.library")
+    folder = tmp_path_factory.mktemp("sessions") / "bundle"
+    description = str(EXAMPLES / "sessions.py")
+    assert hdl(["generate", "--operator", description, "--output", str(folder)]) == 0
+    library.build_library(folder)
+    return f"sim:{folder}"
+
+
+def test_tasks_reduce_their_rows_on_a_device(spark, tmp_path, device):
+    operator = described("sessions")
+    tables = tables_of("sessions", operator)
+    frame = spark.createDataFrame(tables[0].to_pandas()).repartition(2)
+    answer = operate(frame, operator, device=device)
+    expected = reference_rows(tables, OperatorQuery(operator))
+    assert answered(answer) == rows_of(expected.to_pylist())
+    assert sum(task.cycles for task in metrics(answer).tasks) > 0
+    assert device in str(explain(answer))
+
+
+def test_a_device_reduces_the_rows_of_micro_batches(spark, tmp_path, device):
+    answer, _ = stream_agrees(spark, "sessions", tmp_path, device=device)
+    assert device in str(explain(answer))
+
+
+def test_what_no_plan_can_do_is_refused_before_anything_runs(spark, device):
+    operator = described("14: wordcount")
+    frame = spark.createDataFrame(tables_of("14: wordcount", operator)[0].to_pandas())
+    with pytest.raises(AcceleratorLimitError, match="was generated for operator 'sessions'"):
+        operate(frame, operator, device=device)
+    with pytest.raises(UsageError, match="there is none called 'word7'|'word7'"):
+        operate(frame.drop("word7"), operator)
+    with pytest.raises(UsageError, match="leave the right one out"):
+        operate(frame, operator, frame)
+    scalejoin = described("10: ScaleJoin")
+    left, right = (
+        spark.createDataFrame(table.to_pandas()) for table in tables_of("10: ScaleJoin", scalejoin)
+    )
+    with pytest.raises(UsageError, match="'scalejoin' stores in turns: all its rows meet in one"):
+        operate(left, scalejoin, right, partitions=2)
+    with pytest.raises(UsageError, match="Spark by itself has no such operator to verify it with"):
+        verify(operate(frame, operator))
