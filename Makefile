@@ -160,7 +160,12 @@ bench-spark: need-compiler need-java $(STAMP) ## Measure joins and aggregates of
 bench-peers: need-compiler need-peers ## Measure joins of files beside DuckDB and Polars (a minute)
 	$(PY) -m bench figures $(PEERS) --output build/bench/peers.json
 
-PEERS := host.band.ratio_duckdb_grid host.equi.ratio_polars asof.ratio_duckdb
+PEERS := host.band.ratio_duckdb_grid host.equi.ratio_polars asof.ratio_duckdb \
+    software.band.ratio_duckdb_grid software.band_2m.ratio_duckdb_grid \
+    software.equi.ratio_best_peer software.equi_2m.ratio_best_peer \
+    software.asof.ratio_best_peer software.asof_2m.ratio_best_peer \
+    software.aggregate.ratio_best_peer software.skewed.ratio_best_peer \
+    software.clustered.ratio_duckdb_grid
 .PHONY: need-peers
 need-peers: $(STAMP)
 	@$(PY) -c 'import duckdb, polars' 2>/dev/null || \

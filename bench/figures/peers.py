@@ -5,6 +5,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 
 from bench.peers import kit
 from bench.peers.alone import recorded, simulate
@@ -111,3 +112,56 @@ def asof(report):
     """
     peers = {"duckdb": "duckdb_queries", "polars": "polars_queries"}
     return compared("asof", peers, "duckdb", report, ONE_KEY_UNTIMED)
+
+
+# The software engine, which needs no device, in the same way: processor time over that of the best
+# peer, as it works on one thread and they on two.
+
+#: Turns of a race of the software engine.
+SOFTWARE_TURNS = 3
+_PEERS = {
+    "band": {"duckdb": "duckdb_queries"},
+    "equality": {"duckdb": "duckdb_queries", "polars": "polars_queries"},
+    "asof": {"duckdb": "duckdb_queries", "polars": "polars_queries"},
+    "aggregate": {"duckdb": "duckdb_queries", "polars": "polars_queries"},
+}
+
+
+def in_software(question, **sizes):
+    """Race a command without a device against peers; return the ratio to the quickest one."""
+    peers = _PEERS[question]
+    missing = [package for package in peers if find_spec(package) is None]
+    if missing:
+        raise NotMeasured(f"needs {' and '.join(missing)}: make bench-peers installs them")
+    workload = Workload(FOLDER / "software", **sizes)
+    workload.write()
+    ways = {OURS: partial(getattr(kit, question), workload, None)}
+    for package, module in peers.items():
+        query = getattr(import_module(f"bench.peers.{module}"), question)
+        ways[package] = partial(query, workload)
+    key = ["window_start", "k"] if question == "aggregate" else ["t", "rt"]
+    found = race(ways, workload.folder, turns=SOFTWARE_TURNS, key=key)
+    best = min(peers, key=lambda package: median(found.processor[package]))
+    ratio, *_ = found.ratio(found.processor, OURS, best)
+    notes = [f"{workload.rows:,} rows a side, {found.rows:,} results, {SOFTWARE_TURNS} turns"]
+    for package in peers:
+        notes += found.notes(OURS, package)
+    return Result(ratio, notes=tuple(notes))
+
+
+for _name, _goal, _question, _sizes in (
+    ("software.band.ratio_duckdb_grid", "<= 0.8", "band", {}),
+    ("software.band_2m.ratio_duckdb_grid", "<= 0.5", "band", {"rows": 2_000_000}),
+    ("software.equi.ratio_best_peer", "<= 1.2", "equality", {}),
+    ("software.equi_2m.ratio_best_peer", "<= 1.2", "equality", {"rows": 2_000_000}),
+    ("software.asof.ratio_best_peer", "<= 1.5", "asof", {}),
+    ("software.asof_2m.ratio_best_peer", "<= 1.5", "asof", {"rows": 2_000_000}),
+    ("software.aggregate.ratio_best_peer", "<= 2", "aggregate", {}),
+    ("software.skewed.ratio_best_peer", "<= 1", "equality", {"hot": 0.4, "within": 20}),
+    ("software.clustered.ratio_duckdb_grid", "<= 1", "band", {"deviation": 100.0, "within": 500}),
+):
+
+    @figure(_name, unit="times", goal=_goal)
+    def _measured(report, question=_question, sizes=_sizes):
+        """Processor time of a command over that of the best peer, from Parquet to Parquet."""
+        return in_software(question, **sizes)

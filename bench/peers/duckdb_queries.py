@@ -12,7 +12,7 @@ import duckdb
 
 from .workload import Workload
 
-__all__ = ["THREADS", "asof", "band", "equality"]
+__all__ = ["THREADS", "aggregate", "asof", "band", "equality"]
 
 #: Threads of a query.
 THREADS = 2
@@ -59,6 +59,20 @@ def asof(workload: Workload, output: Path) -> None:
         workload,
         output,
         f"SELECT * FROM l ASOF JOIN r ON k = rk AND t >= rt WHERE t - rt <= {workload.within}",
+    )
+
+
+def aggregate(workload: Workload, output: Path) -> None:
+    """Count the rows, and add up a field, of each key in each window of time."""
+    width = workload.within
+    _copy(
+        workload,
+        output,
+        f"""
+        SELECT t // {width} * {width} AS window_start, window_start + {width} AS window_end, k,
+            count(*) AS n, sum(x)::BIGINT AS total
+        FROM l GROUP BY window_start, k
+        """,
     )
 
 

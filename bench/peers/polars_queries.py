@@ -11,7 +11,7 @@ import polars as pl
 
 from .workload import Workload
 
-__all__ = ["asof", "equality"]
+__all__ = ["aggregate", "asof", "equality"]
 
 
 def equality(workload: Workload, output: Path) -> None:
@@ -21,6 +21,18 @@ def equality(workload: Workload, output: Path) -> None:
         (pl.col("t") - pl.col("rt")).abs() <= workload.within
     )
     pairs.sink_parquet(output)
+
+
+def aggregate(workload: Workload, output: Path) -> None:
+    """Count the rows, and add up a field, of each key in each window of time."""
+    width = workload.within
+    start = (pl.col("t") // width * width).alias("window_start")
+    rows = pl.scan_parquet(workload.left).group_by(start, "k")
+    found = rows.agg(
+        pl.len().cast(pl.Int64).alias("n"), pl.col("x").sum().cast(pl.Int64).alias("total")
+    )
+    ends = found.with_columns(window_end=pl.col("window_start") + width)
+    ends.select("window_start", "window_end", "k", "n", "total").sink_parquet(output)
 
 
 def asof(workload: Workload, output: Path) -> None:

@@ -31,6 +31,10 @@ class Workload:
         Largest difference in ``x`` and in ``y``.
     keys : int
         Number of different keys.
+    hot : float
+        Share of the rows that have key zero.
+    deviation : float, optional
+        Standard deviation of ``x`` and ``y``, which are then normal around the middle.
     """
 
     folder: Path
@@ -38,6 +42,8 @@ class Workload:
     within: int = 20_000
     reach: int = 10
     keys: int = 1 << 16
+    hot: float = 0.0
+    deviation: float | None = None
 
     @property
     def left(self) -> Path:
@@ -58,5 +64,10 @@ class Workload:
                 "x": generator.integers(1, 10_001, self.rows, dtype=np.int32),
                 "y": generator.integers(1, 10_001, self.rows, dtype=np.int32),
             }
+            if self.hot:
+                columns["k"][generator.random(self.rows) < self.hot] = 0
+            for name in "xy" if self.deviation else "":
+                values = generator.normal(5_000, self.deviation, self.rows)
+                columns[name] = np.clip(values, 1, 10_000).astype(np.int32)
             table = pa.table({f"{prefix}{name}": column for name, column in columns.items()})
             pq.write_table(table, path)
