@@ -56,12 +56,12 @@ def test_both_sides_read_the_same_names(text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x and y", "'x and y' has 'x and y', which is not in the language"),
+        ("x and y", "'x and y' has 'x', which is no condition; compare it"),
         ("f(x)", "has 'f(x)', which is not in the language"),
         ("x / 2", "has 'x / 2', which is not in the language"),
-        ("0 < x < 4", "has '0 < x < 4', which is not in the language"),
+        ("x in y", "has 'x in y', which is not in the language"),
         ("1.5", "has '1.5', which is not in the language"),
-        ("not x", "has 'not x', which is not in the language"),
+        ("not x", "'not x' has 'x', which is no condition; compare it"),
         ("z + 1", "'z + 1' reads 'z'; it may read x, y"),
         ("x +", "is no Python expression (invalid syntax)"),
     ],

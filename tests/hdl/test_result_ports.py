@@ -128,7 +128,12 @@ def test_a_port_that_is_not_taken_is_no_failure(tmp_path):
 @pytest.mark.parametrize("tuples_per_word", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_counters_count_the_results_of_both_ports(tmp_path, tuples_per_word):
     parameters = JoinParameters(
-        cores=2, sub_window=4, keys=X8, tuples_per_word=tuples_per_word, result_streams=2
+        cores=2,
+        sub_window=4,
+        keys=X8,
+        engine="index",
+        tuples_per_word=tuples_per_word,
+        result_streams=2,
     )
     manifest = Manifest.load(write_manifest(parameters, tmp_path))
     codec = WordCodec(manifest)
@@ -155,7 +160,7 @@ def test_counters_count_the_results_of_both_ports(tmp_path, tuples_per_word):
 
 @pytest.mark.parametrize("tuples_per_word", [1, 2])
 def test_the_bank_counts_as_many_results_as_leave_in_a_cycle(tuples_per_word):
-    parameters = JoinParameters(tuples_per_word=tuples_per_word, result_streams=2)
+    parameters = JoinParameters(engine="index", tuples_per_word=tuples_per_word, result_streams=2)
     most = results_per_cycle(parameters)
     assert most == 2 * tuples_per_word
     dut = CounterBank(parameters)

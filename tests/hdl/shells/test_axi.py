@@ -18,7 +18,7 @@ ONE = JoinParameters(
 )
 #: For what does not depend on the engine.
 SMALL = ONE.with_(cores=1, sub_window=2)
-TWO = ONE.with_(cores=1, tuples_per_word=2, result_streams=2)
+TWO = ONE.with_(cores=1, engine="index", tuples_per_word=2, result_streams=2)
 
 
 @pytest.mark.parametrize(

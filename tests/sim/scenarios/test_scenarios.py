@@ -20,7 +20,7 @@ from sim.scenarios import (
 from tests.host.small_bundles import write_manifest
 
 #: Accelerators whose cases are all of those that there are.
-SOME = ("one core", "digests", "three indexes", "two in a word")
+SOME = ("one core", "digests", "three indexes", "an index of equality")
 #: Streams that stood still for long.
 SLOW = Flow(withheld=9, refused=9, untaken=9)
 
