@@ -14,8 +14,6 @@ from functools import cached_property
 import importlib.util
 from pathlib import Path
 import sys
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -226,8 +224,6 @@ def load_description(text: str) -> WindowedOperator:
 class Software:
     """Does the work of an operator on arrays; the contract of :class:`OperatorDevice` too.
 
-    A context manager.
-
     Attributes
     ----------
     work : Work
@@ -237,17 +233,6 @@ class Software:
     def __init__(self, operator: WindowedOperator) -> None:
         self._operator = operator
         self.work = Work()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of a device."""
@@ -977,7 +962,7 @@ def operate_tables(
         If a state does not fit its bits when its window ends.
     """
     columns = OperatorColumns([table.schema for table in tables], query)
-    with engine_of(query.operator, device) as engine:
+    with closing(engine_of(query.operator, device)) as engine:
         found = columns.whole(tables, engine)
     if work is not None:
         work(engine.work)

@@ -6,6 +6,7 @@ all parts of some keys.
 """
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -77,7 +78,7 @@ def _operated(
     columns = OperatorColumns(task.given, task.query)
     rows = results = 0
     device = None if task.device is None else local_device_uri(task.device)
-    with engine_of(task.query.operator, device) as engine:
+    with closing(engine_of(task.query.operator, device)) as engine:
         if task.side is None:
             parts = _parts_of(watch.reading(batches), columns)
             tables = [columns.second(parts, engine)[0]] if parts is not None else []
