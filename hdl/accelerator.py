@@ -86,7 +86,7 @@ class Accelerator(wiring.Component):
         if parameters.result_streams == 2:
             self.exits = [SideExit(parameters, side=side) for side in range(2)]
         else:
-            combiner = DualCombiner if parameters.tuples_per_word == 2 else Combiner
+            combiner = DualCombiner if parameters.side_by_side else Combiner
             self.combiner = combiner(parameters)
         self.latency = (
             self.ingress.latency

@@ -152,7 +152,7 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     """
     others = list(others)
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
-    unused = () if parameters.tuples_per_word == 2 else (InputKind.BOTH, ResultKind.NONE)
+    unused = () if parameters.side_by_side else (InputKind.BOTH, ResultKind.NONE)
     ports = result_ports(parameters)
     kinds = MatchKind if parameters.is_aggregated else ResultKind
     manifest = {

@@ -117,7 +117,7 @@ class Ingress(wiring.Component):
         if self.parameters.rounds:
             self.elaborate_rounds(m, accepted, output, punctuation, refused)
         self.elaborate_turns(m, accepted, output, punctuation, turns)
-        if self.parameters.tuples_per_word == 1:
+        if not self.parameters.side_by_side:
             self.elaborate_tuple(m, accepted, output, punctuation)
         else:
             self.elaborate_beats(m, accepted, output, punctuation)
@@ -151,7 +151,7 @@ class Ingress(wiring.Component):
             checked.valid.eq(words.valid & self.room & ~drop),
             words.ready.eq(checked.ready & self.room),
         ]
-        if self.parameters.tuples_per_word == 2:
+        if self.parameters.side_by_side:
             place_tuple(m, words.payload, checked.payload)
             with m.If(late):  # only the first tuple goes on: the word gets the kind of its side
                 m.d.comb += Value.cast(checked.payload.kind).eq(words.payload.first)

@@ -61,7 +61,7 @@ def word_facts(parameters, word):
     # stand for the longest period; zero stands for no stars.
     none = control.value == 0
     shorter = (low != 0) & (high == 0)
-    order = {"first": word.first} if parameters.tuples_per_word == 2 else {}
+    order = {"first": word.first} if parameters.side_by_side else {}
     inner, sets, rounds = Const(0), control.op == Control.PRECISION, {}
     if parameters.rounds:
         inner = control.op == Control.INNER
@@ -206,7 +206,7 @@ class TimeOrder(wiring.Component):
         m.submodules.output = output = StreamRegister(layout, early=list(layout.members))
         word, ordered = self.i.payload, output.i.payload
         newest = Signal(self.parameters.timestamp_bits)
-        if self.parameters.tuples_per_word == 1:
+        if not self.parameters.side_by_side:
             last = word.body.tuple.timestamp
             m.d.comb += ordered.backward.eq(is_below(m, last, newest))
         else:

@@ -195,7 +195,7 @@ class SideExit(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        if self.parameters.tuples_per_word == 2:
+        if self.parameters.side_by_side:
             self.elaborate_rows(m)
         else:
             self.elaborate_results(m)

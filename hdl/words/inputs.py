@@ -223,7 +223,7 @@ def input_word(parameters):
     """
     tuple_shape = tuple_layout(parameters)
     bodies = {"tuple": tuple_shape, "control": control_layout(parameters)}
-    if parameters.tuples_per_word == 1:
+    if not parameters.side_by_side:
         return data.StructLayout({"kind": InputKind, "body": data.UnionLayout(bodies)})
     bodies["both"] = data.StructLayout({"r": tuple_shape, "s": tuple_shape})
     return data.StructLayout({"kind": InputKind, "first": 1, "body": data.UnionLayout(bodies)})

@@ -68,13 +68,13 @@ def empties_own_window(control):
 def has_tuples(parameters, word):
     """Return whether an input word holds one tuple or two."""
     single = ~Value.cast(word.kind)[1]
-    return single if parameters.tuples_per_word == 1 else single | (word.kind == InputKind.BOTH)
+    return single if not parameters.side_by_side else single | (word.kind == InputKind.BOTH)
 
 
 def held_tuples(parameters, word):
     """Return whether an input word holds a tuple of R, and whether it holds a tuple of S."""
     single = [word.kind == InputKind.R, word.kind == InputKind.S]
-    if parameters.tuples_per_word == 1:
+    if not parameters.side_by_side:
         return single
     return [is_side | (word.kind == InputKind.BOTH) for is_side in single]
 

@@ -142,7 +142,7 @@ def result_word(parameters):
     kind of ``two`` is NONE if the word holds only one result. A mark is always alone, in ``one``.
     """
     result = result_layout(parameters)
-    if parameters.tuples_per_word == 1:
+    if not parameters.side_by_side:
         return result
     return data.StructLayout({"one": result, "two": result})
 
