@@ -204,7 +204,7 @@ def compared_cycles(rows, folder, report):
     started = []
     device = f"sim:{folder / 'built-in'}"
     Pipeline.of_table(table).aggregate(query, device=device, started=started.append).collect()
-    return cycles[0], started[-1].cycles
+    return cycles[0], started[-1].work.device_work.cycles
 
 
 @figure("operator.cycles_per_tuple", unit="x", goal="<= 1.05")

@@ -22,7 +22,7 @@ from host.errors import FailureError, UsageError
 from host.files.reading import Dataset, format_of, require_text
 from host.files.writing import require_outputs, write_table
 from host.installation import CommandParser
-from host.operators.device_aggregate import Aggregate
+from host.operators.aggregate import Aggregate
 from host.operators.verification import compare_with_reference
 from host.pipeline.inputs import OrderedInput
 from host.query.queries import FUNCTIONS, AggregateQuery
@@ -119,10 +119,10 @@ def main(options: argparse.Namespace) -> int:
                     _verify(files.table(), query, result, status)
                     batches = iter(result.to_batches())
                 count = write_table(batches, execution.schema, options.output)
-        done = started[-1]
-        cycles = f"{done.cycles} cycles of {options.device}, " if options.device else ""
+        done = started[-1].work
+        cycles = f"{done.device_work.cycles} cycles of {options.device}, " * bool(options.device)
         print(
-            f"{done.work.rows} rows, {count} results, {cycles}{time.monotonic() - began:.2f} s, "
+            f"{done.rows} rows, {count} results, {cycles}{time.monotonic() - began:.2f} s, "
             f"written to {options.output}{memory_taken()}",
             file=sys.stderr,
         )

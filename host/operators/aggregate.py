@@ -1,628 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Aggregation over windows of rows that come in pieces: times, keys, states, results."""
+"""Aggregation over windows of rows that come in pieces, on the host or with an accelerator.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import gcd
-from typing import Any, Protocol, TypeAlias
+What the rows contribute, and what becomes of the states of a window, is said by an aggregation's
+query (:class:`WindowAggregation`) or by a described operator (:mod:`host.operators.operate`). The
+windows are kept here, for both.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from host.columns.codes import GrowingCodes, IntegerCodes
-from host.columns.kinds import (
-    ORDERED,
-    ColumnType,
-    Kind,
-    column_type,
-    integer_view,
-    row_at,
-    shown,
-    validity,
+from host.devices import open_aggregate
+from host.devices.simulated import SimulatedAggregate
+from host.devices.software import REFUSALS
+from host.devices.waiting import Conversation, Deadline, Work
+from host.errors import AcceleratorLimitError, DisorderError, JoinError, KeyRangeError
+from host.operators.panes import Array, Cells, Combine, Int64s, WindowStates, cells_of, merge_cells
+from host.operators.states import (
+    ROWS,
+    AggregateStates,
+    KeyNumbers,
+    State,
+    TimeColumn,
+    Windows,
 )
-from host.errors import (
-    AcceleratorLimitError,
-    DisorderError,
-    KeyRangeError,
-    NullOrderError,
-    UnsupportedTypeError,
-    UsageError,
-)
-from host.operators.panes import (
-    COMBINES,
-    Cells,
-    Combine,
-    WindowStates,
-    cells_of,
-    merge_cells,
-    run_begins,
-)
-from host.query.quantities import Duration
-from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
-from host.query.tables import require_column
-from host.query.words import Span
+from host.operators.windowed import Field, WindowedOperator
+from host.protocol.codecs import AggregateCodec
+from host.protocol.manifest import AggregateManifest
+from host.query.queries import BOUNDARIES, AggregateQuery
+from host.reference.arrivals import UInt64s
+from host.runtime import ConduitExecStream, ConduitParams, Quantum, StreamResult
 
 __all__ = [
-    "AggregateStates",
-    "Array",
+    "Aggregate",
+    "AggregateParams",
+    "Aggregation",
+    "DeviceWindows",
     "HostWindows",
-    "KeyNumbers",
-    "MakeWindows",
+    "Lanes",
     "OpenWindows",
-    "ROWS",
-    "State",
-    "TimeColumn",
     "WindowAggregation",
-    "narrowed",
-    "whole_numbers",
 ]
-
-# The column of time of an aggregation: its values, its windows and their boundaries.
-
-Int64s = npt.NDArray[np.int64]
-
-
-class TimeColumn:
-    """A column of time, in its own unit.
-
-    Parameters
-    ----------
-    schema : pa.Schema
-    query : AggregateQuery
-
-    Attributes
-    ----------
-    window, advance, pane : int
-        Lengths in units of the column; a pane is the greatest common divisor of the others.
-    type : pa.DataType
-        Type of the boundaries of windows: that of the column, but int64 for all integers.
-
-    Raises
-    ------
-    UsageError
-        If there is no such column, it is no column of time, or the windows do not suit it.
-    """
-
-    def __init__(self, schema: pa.Schema, query: AggregateQuery) -> None:
-        found = column_type(schema, query.time, "input")
-        if not found.kind.is_order or found.kind in (Kind.BOOLEAN, Kind.TIME):
-            raise UnsupportedTypeError(found.column, found.dtype, ORDERED)
-        self.name = found.column
-        self._column = found
-        self.type = pa.int64() if found.kind is Kind.INTEGER else found.dtype
-        assert query.advance is not None
-        self.window = self._units("window", query.window)
-        self.advance = self._units("advance", query.advance)
-        self.pane = gcd(self.window, self.advance)
-
-    def read(self, batch: pa.RecordBatch, first_row: int) -> Int64s:
-        """Return the times of a batch, whose first row has this number in the whole input.
-
-        Raises
-        ------
-        NullOrderError, KeyRangeError
-            If a time is null, or a window that it is in has a boundary that the type cannot hold.
-        """
-        column = self._column.read(batch)
-        valid = validity(column)
-        if valid is not None:
-            at = int(np.argmin(valid))
-            raise NullOrderError(self.name, first_row + at, row_at(batch, at))
-        times = integer_view(column)
-        low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
-        reach = max(self.window, self.advance)
-        edge = 1 << (self.type.bit_width - 1)
-        least, most = reach - edge, edge - 1 - reach
-        if not least < low <= high < most:
-            raise KeyRangeError(
-                self.name, low if low <= least else high, least + 1, most - 1,
-                remedy="use shorter windows or a coarser unit of time",
-                of=f"times whose windows begin and end within type {self.type}",
-            )  # fmt: skip
-        return times.astype(np.int64, copy=False)
-
-    def boundaries(self, windows: Int64s) -> tuple[pa.Array, pa.Array]:
-        """Return the left and the right boundaries of windows by their numbers."""
-        starts = windows * self.advance
-        return self.values(starts), self.values(starts + self.window)
-
-    def values_of(self, times: Sequence[int]) -> list[object]:
-        """Return times, in the column's units, as Python values."""
-        return [shown(value) for value in self.values(np.array(times, np.int64))]
-
-    def units(self, value: object) -> int:
-        """Return a time that is given in the column's type, in its units.
-
-        Raises
-        ------
-        UsageError
-            If it is no value of the column's type.
-        """
-        try:
-            array = pa.array([value], self.type)
-            plain = pa.int32() if self.type.bit_width == 32 else pa.int64()
-            return int(array.cast(plain)[0].as_py())
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise UsageError(
-                f"A time of column {self.name!r} is of type {self.type}, not {value!r}."
-            ) from error
-
-    def values(self, times: Int64s) -> pa.Array:
-        """Return times, in the column's units, in its type."""
-        array = pa.array(times)
-        if self._column.kind is Kind.INTEGER:
-            return array
-        if self.type.bit_width == 32:
-            array = array.cast(pa.int32())
-        return array.cast(self.type)
-
-    def _units(self, what: str, span: Span) -> int:
-        if isinstance(span, Duration) != self._column.kind.is_temporal:
-            needed = (
-                "a duration, such as 5min" if self._column.kind.is_temporal else "a whole number"
-            )
-            raise UsageError(
-                f"The {what} over column {self.name!r} of type {self.type} must be {needed}, not "
-                f"{span}."
-            )
-        if not isinstance(span, Duration):
-            return span
-        units, rest = divmod(span.nanoseconds, self._column.tick)
-        if rest:
-            raise UsageError(
-                f"The {what} of {span} is no whole number of the units of column {self.name!r} "
-                f"({self.type}, {Duration(self._column.tick)}); choose a multiple of that."
-            )
-        return units
-
-
-# Keys of rows as numbers, in batches, and the keys of the numbers again.
-
-
-class KeyNumbers:
-    """Numbers distinct keys from zero, in the order of their first appearance.
-
-    A null is a value like any other here: rows with nulls in the same columns can have one key.
-    Floats are grouped as Spark does: all NaNs are one value, and 0.0 and -0.0 are.
-
-    Parameters
-    ----------
-    schema : pa.Schema
-        Columns of the input.
-    names : sequence of str
-        Columns that make up a key; may be empty, then there is one key.
-
-    Raises
-    ------
-    UsageError
-        If there is no such column, or its values cannot be compared.
-    """
-
-    def __init__(self, schema: pa.Schema, names: Sequence[str]) -> None:
-        found = [column_type(schema, name, "input") for name in names]
-        self._types: list[ColumnType] = [one.whole() if one.is_wide else one for one in found]
-        self.schema = pa.schema([schema.field(name) for name in names])
-        self._codes = [
-            GrowingCodes() if one.kind.is_coded or one.kind is Kind.DECIMAL else IntegerCodes()
-            for one in self._types
-        ]
-        self._numbers: dict[tuple[int, ...], int] = {}  # by codes, if there are several columns
-        self._table = np.zeros(0, np.int64)  # by code, if there is one column; -1 is no number
-        self._count = 0
-        self._rows: list[pa.RecordBatch] = []  # one row for each number
-        self._ranks: Int64s | None = None  # of all keys so far, once somebody has asked
-
-    def __len__(self) -> int:
-        """Return the number of distinct keys so far."""
-        return self._count if self._types else 1
-
-    def of_rows(self, batch: pa.RecordBatch) -> Int64s:
-        """Return the number of each row's key."""
-        if not self._types:
-            return np.zeros(batch.num_rows, np.int64)
-        columns = [self._column(at, batch) for at in range(len(self._types))]
-        one = len(columns) == 1
-        return self._of_codes(columns[0], batch) if one else self._numbered(columns, batch)
-
-    def _column(self, at: int, batch: pa.RecordBatch) -> Int64s:
-        """Return the codes of a column of the keys; that of a null is 0."""
-        found, codes = self._types[at], self._codes[at]
-        values = found.read(batch)
-        if isinstance(codes, IntegerCodes):
-            code = codes.of_integers(values)
-        else:
-            code = codes.of_values(values).astype(np.int64)
-        valid = validity(values)
-        return code + 1 if valid is None else np.where(valid, code + 1, 0)
-
-    def rows(self, numbers: Int64s) -> list[pa.Array]:
-        """Return the columns of the keys with these numbers."""
-        if not self._types:
-            return []
-        self._rows = [pa.concat_batches(self._rows)] if len(self._rows) > 1 else self._rows
-        if not self._rows:
-            return [pa.nulls(0, field.type) for field in self.schema]
-        return list(self._rows[0].take(pa.array(numbers)).columns)
-
-    def ranks(self) -> Int64s:
-        """Return the place of each number's key among all keys sorted, nulls last."""
-        if not self._types or not self._rows:
-            return np.zeros(len(self), np.int64)
-        if self._ranks is None:
-            self._ranks = self._sorted_places()
-        return self._ranks
-
-    def _sorted_places(self) -> Int64s:
-        columns = [
-            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-            for column in self.rows(np.arange(len(self), dtype=np.int64))
-        ]
-        columns = [getattr(column, "storage", column) for column in columns]
-        names = [str(at) for at in range(len(columns))]
-        columns = [
-            column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
-            for column in columns  # Arrow does not sort 16 bits
-        ]
-        order = pc.sort_indices(
-            pa.table(columns, names=names), sort_keys=[(name, "ascending") for name in names]
-        )
-        places = np.empty(len(self), np.int64)
-        places[order.to_numpy()] = np.arange(len(self))
-        return places
-
-    def _of_codes(self, codes: Int64s, batch: pa.RecordBatch) -> Int64s:
-        """Return the numbers of keys of one column; remember a row of each new one."""
-        more = len(self._codes[0]) + 1 - len(self._table)
-        self._table = np.concatenate([self._table, np.full(max(more, 0), -1, np.int64)])
-        unknown = np.flatnonzero(self._table[codes] < 0)
-        if len(unknown):
-            fresh, first = np.unique(codes[unknown], return_index=True)
-            self._table[fresh] = np.arange(self._count, self._count + len(fresh))
-            self._remember(batch, unknown[first])
-        return self._table[codes]
-
-    def _remember(self, batch: pa.RecordBatch, rows: Int64s) -> None:
-        """Keep the keys of rows, which get the next numbers."""
-        keys = batch.select(self.schema.names).take(pa.array(rows))
-        columns = [_shown(column) for column in keys.columns]
-        self._rows.append(pa.RecordBatch.from_arrays(columns, schema=self.schema))
-        self._count += len(rows)
-        self._ranks = None
-
-    def _numbered(self, columns: Sequence[Int64s], batch: pa.RecordBatch) -> Int64s:
-        """Return the number of each combination of codes; remember a row of each new one."""
-        order = np.lexsort(tuple(columns))
-        ordered = [column[order] for column in columns]
-        begins = run_begins(ordered)
-        firsts = np.flatnonzero(begins)
-        known = self._numbers
-        fresh: list[int] = []
-        numbers = np.empty(len(firsts), np.int64)
-        parts = zip(*(column[firsts].tolist() for column in ordered), strict=True)
-        for at, (row, codes) in enumerate(zip(order[firsts].tolist(), parts, strict=True)):
-            if codes not in known:
-                known[codes] = self._count + len(fresh)
-                fresh.append(row)
-            numbers[at] = known[codes]
-        if fresh:
-            self._remember(batch, np.array(fresh, np.int64))
-        result = np.empty(len(order), np.int64)
-        result[order] = numbers[np.cumsum(begins) - 1]
-        return result
-
-
-def _shown(column: pa.Array) -> pa.Array:
-    """Return values as results show them: -0.0 as 0.0, whichever of the two came first."""
-    if not pa.types.is_floating(column.type):
-        return column
-    if pa.types.is_float16(column.type):  # which Arrow does not add
-        return pc.add(column.cast(pa.float32()), pa.scalar(0, pa.float32())).cast(column.type)
-    return pc.add(column, pa.scalar(0, column.type))
-
-
-# The states of windows that the aggregates of a query need, and their values in the end.
-#
-# Nulls do not count: each column has the number of its values beside what is computed of them,
-# once it has had a null. Sums of integers are exact; those that 64 bits cannot hold are refused,
-# unless they are parts of others.
-
-Array: TypeAlias = npt.NDArray[Any]
-#: A state: a function and a column, ``("count", None)`` for the number of rows.
-State: TypeAlias = tuple[str, str | None]
-
-#: The number of rows, which every query keeps.
-ROWS: State = ("count", None)
-#: Functions whose results depend on the number of values.
-_COUNTED = ("count", "mean")
-_INT64 = np.iinfo(np.int64)
-#: Kinds of which sums and means are computed.
-_NUMBERS = (Kind.INTEGER, Kind.FLOAT)
-#: Type of parts of sums of integers. It holds the sum of 2**63 numbers of 64 bits.
-_PART = pa.decimal128(38, 0)
-
-
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    dtype: pa.DataType
-    kind: Kind
-
-
-class AggregateStates:
-    """What is kept for each key and pane, and how rows become it.
-
-    Parameters
-    ----------
-    schema : pa.Schema
-        Columns of the input.
-    aggregates : mapping of str to Aggregate
-        What is computed, by the name of its column.
-    parts : bool
-        Whether results are parts of those of more rows: sums of integers are then decimals that
-        hold them, however large they are, and sums of such decimals can be asked for.
-
-    Attributes
-    ----------
-    schema : pa.Schema
-        Columns of the aggregates in a result.
-    states : list of (str, str or None)
-        The states; a function and a column each, :data:`ROWS` first.
-
-    Raises
-    ------
-    UsageError
-        If there is no such column, or an aggregate cannot be computed of its type.
-    """
-
-    def __init__(
-        self, schema: pa.Schema, aggregates: Mapping[str, Aggregate], *, parts: bool = False
-    ) -> None:
-        self._aggregates = dict(aggregates)
-        self._parts = parts
-        names = dict.fromkeys(one.column for one in aggregates.values() if one.column is not None)
-        self._columns = {name: _aggregated(schema, name, aggregates, parts=parts) for name in names}
-        self.states = list(dict.fromkeys([ROWS, *self._needed()]))
-        self._largest = dict.fromkeys(self._columns, 0)
-        self._rows = 0
-        self.schema = pa.schema(
-            [(name, self._type(aggregate)) for name, aggregate in aggregates.items()]
-        )
-
-    @property
-    def combines(self) -> list[Combine]:
-        """How each state is combined."""
-        return [self._combine(function, column) for function, column in self.states]
-
-    @property
-    def shown_counts(self) -> set[State]:
-        """Counts that results depend on, beside whether they are zero."""
-        shown = {one.column for one in self._aggregates.values() if one.function in _COUNTED}
-        return {("count", column) for column in shown}
-
-    def is_float(self, column: str) -> bool:
-        """Return whether floats are aggregated."""
-        return self._columns[column].kind is Kind.FLOAT
-
-    def integers(self, batch: pa.RecordBatch, name: str) -> tuple[Array, Array | None]:
-        """Return the values of a column, and which are not null (None if none is).
-
-        Values of a column that is only counted are zero.
-
-        Raises
-        ------
-        AcceleratorLimitError
-            If they are floats, which an accelerator does not add up exactly, or exceed int64.
-        """
-        self.require_integers(name)
-        values, valid = self._read(batch, self._columns[name])
-        if values.dtype == np.uint64:
-            if len(values) and int(values.max()) > _INT64.max:
-                raise AcceleratorLimitError(
-                    f"Column {name!r} holds {int(values.max())}, but the accelerator reduces "
-                    f"integers of up to {_INT64.max}",
-                    "aggregate on 'software:'",
-                )
-            values = values.astype(np.int64)
-        return values, valid
-
-    def require_integers(self, name: str) -> None:
-        """Raise if values of a column are floats; raises like :meth:`integers`."""
-        if self.is_float(name):
-            raise AcceleratorLimitError(
-                f"Column {name!r} holds floats, but the accelerator adds up integers",
-                "cast it to integers, count it only, or aggregate on 'software:'",
-            )
-
-    def of_rows(self, batch: pa.RecordBatch) -> list[Array]:
-        """Return what each row contributes to each state."""
-        self._rows += batch.num_rows
-        given = {name: self._read(batch, column) for name, column in self._columns.items()}
-        return [self._contribution(state, given, batch.num_rows) for state in self.states]
-
-    def results(self, states: Sequence[Array]) -> list[pa.Array]:
-        """Return the columns of the aggregates of windows with these states.
-
-        Raises
-        ------
-        KeyRangeError
-            If a sum does not fit 64 bits.
-        """
-        known = dict(zip(self.states, states, strict=True))
-        return [self._result(one, name, known) for name, one in self._aggregates.items()]
-
-    def _needed(self) -> list[State]:
-        found: list[State] = []
-        for one in self._aggregates.values():
-            if one.column is not None:
-                found.append(("count", one.column))
-                if one.function != "count":
-                    found.append(("sum" if one.function == "mean" else one.function, one.column))
-        return found
-
-    def _combine(self, function: str, column: str | None) -> Combine:
-        if function == "min" and column is not None and self._columns[column].kind is Kind.FLOAT:
-            return np.fmin  # NaN is the greatest number, as in Spark and in Arrow's order
-        return COMBINES[function]
-
-    def _read(self, batch: pa.RecordBatch, column: _Column) -> tuple[Array, Array | None]:
-        """Return the values of a column, and which are not null (None if none is).
-
-        They are float64, uint64 or int64, whichever the type of the column needs.
-        """
-        array = batch.column(column.name)
-        if pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
-        valid = validity(array)
-        if column.kind is Kind.FLOAT:
-            return array.cast(pa.float64()).to_numpy(zero_copy_only=False), valid
-        if column.kind not in (Kind.INTEGER, Kind.BOOLEAN) and not column.kind.is_temporal:
-            return np.zeros(len(array), np.int64), valid  # its values are only counted
-        if array.type == _PART:
-            return whole_numbers(array), valid
-        values = integer_view(array)
-        values = values if valid is None else np.where(valid, values, values.dtype.type(0))
-        if values.dtype != np.uint64:
-            values = values.astype(np.int64, copy=False)
-        return values, valid
-
-    def _contribution(
-        self, state: State, given: Mapping[str, tuple[Array, Array | None]], rows: int
-    ) -> Array:
-        function, name = state
-        if name is None:
-            return np.ones(rows, np.int64)
-        values, valid = given[name]
-        if function == "count":
-            return np.ones(rows, np.int64) if valid is None else valid.astype(np.int64)
-        if valid is not None:
-            values = np.where(valid, values, _neutral(function, values.dtype))
-        if function == "sum" and values.dtype == np.uint64:
-            fits = not rows or int(values.max()) <= _INT64.max
-            values = values.astype(np.int64 if fits else object)
-        if function == "sum" and values.dtype == np.int64 and rows:
-            edges = abs(int(values.min())), abs(int(values.max()))
-            self._largest[name] = max(self._largest[name], *edges)
-            if self._largest[name] * self._rows > _INT64.max:
-                return values.astype(object)  # a sum of all could wrap in 64 bits
-        return values
-
-    def _result(self, one: Aggregate, name: str, known: Mapping[State, Array]) -> pa.Array:
-        counts = known["count", one.column]
-        if one.function == "count":
-            return pa.array(counts)
-        values = known["sum" if one.function == "mean" else one.function, one.column]
-        empty = counts == 0
-        mask = empty if empty.any() else None
-        if one.function == "mean":
-            means = np.divide(values.astype(np.float64), np.maximum(counts, 1))
-            return pa.array(means, mask=mask)
-        assert one.column is not None
-        if one.function == "sum" and self._type(one) == _PART:
-            if values.dtype == object:
-                return pa.array(values, _PART, mask=mask)
-            return pa.array(values, mask=mask).cast(_PART)
-        array = pa.array(narrowed(values, name), mask=mask)
-        return array if one.function == "sum" else _typed(array, self._columns[one.column])
-
-    def _type(self, one: Aggregate) -> pa.DataType:
-        if one.function == "count" or one.column is None:
-            return pa.int64()
-        column = self._columns[one.column]
-        if one.function == "mean":
-            return pa.float64()
-        if one.function == "sum":
-            whole = _PART if self._parts else pa.int64()
-            return pa.float64() if column.kind is Kind.FLOAT else whole
-        return column.dtype
-
-
-def whole_numbers(array: pa.Array) -> Array:
-    """Return decimals without fraction as int64, or as Python's integers if one is too large.
-
-    Nulls become zero.
-    """
-    if not len(array):
-        return np.zeros(0, np.int64)
-    known = array.fill_null(0)
-    words = np.frombuffer(known.buffers()[1], np.int64)[2 * known.offset :][: 2 * len(known)]
-    low, high = words[0::2], words[1::2]
-    if np.array_equal(high, low >> np.int64(63)):
-        return low
-    return high.astype(object) * (1 << 64) + low.view(np.uint64).astype(object)
-
-
-def narrowed(sums: Array, name: str) -> Array:
-    """Return sums as 64 bits hold them; ``name`` is that of the aggregate.
-
-    Raises
-    ------
-    KeyRangeError
-        If one is too large.
-    """
-    if sums.dtype != object:
-        return sums
-    wrong = [value for value in sums.tolist() if not _INT64.min <= value <= _INT64.max]
-    if wrong:
-        raise KeyRangeError(
-            name,
-            wrong[0],
-            _INT64.min,
-            _INT64.max,
-            remedy="sum fewer rows, or ask for the mean, which is floating point",
-        )
-    return sums.astype(np.int64)
-
-
-def _aggregated(
-    schema: pa.Schema, name: str, aggregates: Mapping[str, Aggregate], *, parts: bool
-) -> _Column:
-    """Return the column to aggregate, if its type suits all that is computed of it."""
-    require_column(schema.names, name, "the input table")
-    functions = {one.function for one in aggregates.values() if one.column == name}
-    if functions == {"count"}:
-        return _Column(name, schema.field(name).type, Kind.TEXT)
-    found = column_type(schema, name, "input")
-    if parts and found.dtype == _PART and functions == {"sum"}:
-        return _Column(name, found.dtype, Kind.INTEGER)
-    sums = bool(functions & {"sum", "mean"})
-    if sums and found.kind not in _NUMBERS:
-        raise UnsupportedTypeError(name, found.dtype, "integers, floats (for a sum or a mean)")
-    if (found.kind.is_coded and found.kind is not Kind.FLOAT) or found.kind is Kind.DECIMAL:
-        raise UnsupportedTypeError(
-            name, found.dtype, "integers, floats, booleans, dates, times (for min or max)"
-        )
-    return _Column(name, found.dtype, found.kind)
-
-
-def _neutral(function: str, dtype: np.dtype[Any]) -> Any:
-    """Return what a null contributes, which changes no state that has a value."""
-    if function == "sum":
-        return dtype.type(0)
-    if dtype == np.float64:
-        return np.nan if function == "min" else -np.inf
-    limits = np.iinfo(dtype)
-    return limits.max if function == "min" else limits.min
-
-
-def _typed(array: pa.Array, column: _Column) -> pa.Array:
-    """Return values in the type of their column."""
-    if column.kind.is_temporal and column.dtype.bit_width == 32:
-        array = array.cast(pa.int32())
-    # A value at the place of a null is meaningless, and need not fit.
-    return array.cast(column.dtype, safe=not array.null_count)
-
 
 # The states of windows that have not ended: the contract of who keeps them, and the host.
 
 
-class OpenWindows(Protocol):
-    """Rows go in by key and pane; states of windows come out when the windows have ended."""
+class OpenWindows(ABC):
+    """Rows go in by key and pane; states of windows come out when the windows have ended.
 
+    Attributes
+    ----------
+    work : Work
+        What a device took.
+    refusal : JoinError or None
+        Why the host goes on in the place of a device; None if it does not.
+    """
+
+    work: Work
+    refusal: JoinError | None = None
+
+    @abstractmethod
     def __len__(self) -> int:
         """Return the number of states or rows that are kept in the host's memory."""
 
+    @abstractmethod
     def add(self, keys: Int64s, panes: Int64s, values: list[Array], floor: int | None) -> None:
         """Take rows.
 
@@ -636,6 +83,7 @@ class OpenWindows(Protocol):
             No later row is in a pane below this one; None if nothing is known.
         """
 
+    @abstractmethod
     def ended(self, ranks: Int64s, first: int | None, last: int | None) -> WindowStates:
         """Return the states of windows that have ended, sorted by window and rank of the key.
 
@@ -648,72 +96,607 @@ class OpenWindows(Protocol):
             ``last`` are not asked for again.
         """
 
+    @abstractmethod
+    def floor(self, last: int) -> int:
+        """Return the first pane whose rows count in a window behind ``last``."""
 
-#: Makes the open windows of an aggregation from its column of time and its states.
-MakeWindows: TypeAlias = Callable[[TimeColumn, AggregateStates], OpenWindows]
 
-
-class HostWindows:
+class HostWindows(OpenWindows):
     """The states of keys in panes, and only of panes that a window to come still holds.
 
     Parameters
     ----------
-    time : TimeColumn
-    values : AggregateStates
+    windows : Windows
+    combines : sequence of Combine
+        Combination of each state.
     """
 
-    def __init__(self, time: TimeColumn, values: AggregateStates) -> None:
-        self._length, self._advance = time.window // time.pane, time.advance // time.pane
-        self._values = values
-        self._cells = Cells.none(len(values.states))
+    def __init__(self, windows: Windows, combines: Sequence[Combine]) -> None:
+        self.length, self.advance = windows.window // windows.pane, windows.advance // windows.pane
+        self.combines = combines
+        self.cells = Cells.none(len(combines))
+        self.work = Work()
 
     def __len__(self) -> int:
         """Return the number of states."""
-        return len(self._cells)
+        return len(self.cells)
 
     def add(self, keys: Int64s, panes: Int64s, values: list[Array], floor: int | None) -> None:
         """See :meth:`OpenWindows.add`."""
         del floor
-        combines = self._values.combines
-        self._cells = merge_cells(self._cells, cells_of(keys, panes, values, combines), combines)
+        added = cells_of(keys, panes, values, self.combines)
+        self.cells = merge_cells(self.cells, added, self.combines)
 
     def ended(self, ranks: Int64s, first: int | None, last: int | None) -> WindowStates:
         """See :meth:`OpenWindows.ended`."""
+        cells = self.cells
         # Keys are renumbered by their order, so that results come sorted: there are many more
         # results than cells.
-        order = np.argsort(ranks[self._cells.key], kind="stable")
+        order = np.argsort(ranks[cells.key], kind="stable")
         cells = Cells(
-            ranks[self._cells.key][order],
-            self._cells.pane[order],
-            tuple(states[order] for states in self._cells.states),
+            ranks[cells.key][order], cells.pane[order], tuple(at[order] for at in cells.states)
         )
-        found = cells.windows(
-            self._length, self._advance, self._values.combines, first=first, last=last
-        )
-        if last is None:
-            self._cells = Cells.none(len(self._values.states))
-        else:
-            self._cells = self._cells.after((last + 1) * self._advance)
+        found = cells.windows(self.length, self.advance, self.combines, first=first, last=last)
+        none = Cells.none(len(self.combines))
+        self.cells = none if last is None else self.cells.after(self.floor(last))
         return WindowStates(found.window, np.argsort(ranks)[found.key], found.states)
+
+    def floor(self, last: int) -> int:
+        """See :meth:`OpenWindows.floor`."""
+        return (last + 1) * self.advance
+
+
+# Which reductions of an accelerator are the states of a query, and which fields carry the values.
+#
+# An accelerator is generated for an operator with names and expressions of its own. A reduction
+# that reads nothing but one field can be a state of any column: the host puts what the column's
+# rows contribute into the field. A null contributes what changes no state, so two states of a
+# column with nulls need a field each. Without nulls they can share one, and the number of rows is
+# that of values.
+
+
+class Lanes:
+    """What stands in the words of an accelerator of an operator: the fields, and its reductions.
+
+    Parameters
+    ----------
+    operator : WindowedOperator
+        What the accelerator computes.
+
+    Attributes
+    ----------
+    key : str or None
+        The field into which the host puts the number of a key; None if there is none, or if the
+        accelerator finds the keys.
+    reads_time : bool
+        Whether the accelerator needs the times themselves, which are the last column of the values;
+        otherwise, numbers of panes do.
+    """
+
+    def __init__(self, operator: WindowedOperator) -> None:
+        self.operator = operator
+        self.key: str | None = None
+        self.reads_time = operator.reads_time
+
+    def columns(self, values: Sequence[Array]) -> dict[str, Int64s]:
+        """Return the fields of tuples, but for the key."""
+        return {one.name: at for one, at in zip(self.operator.fields, values, strict=True)}
+
+    def states(self, window: Mapping[str, Int64s], count: int) -> tuple[Array, ...]:
+        """Return the states of so many windows from their reductions."""
+        del count
+        return tuple(window[one.name] for one in self.operator.reductions)
+
+
+class QueryLanes(Lanes):
+    """The places of a query's states in the words of an accelerator.
+
+    Parameters
+    ----------
+    operator : WindowedOperator
+        What the accelerator computes.
+    values : AggregateStates
+        The states of the query.
+    keyed : bool
+        Whether the query has keys.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the accelerator does not compute what the query needs.
+    """
+
+    def __init__(self, operator: WindowedOperator, values: AggregateStates, *, keyed: bool) -> None:
+        super().__init__(operator)
+        self._values = values
+        _require_plain_results(operator)
+        self.key, self.reads_time = _key_field(operator, keyed=keyed), False
+        self._fields = {field.name: field for field in operator.fields if field.name != self.key}
+        self._reductions = {
+            name: {
+                one.function: one.name
+                for one in operator.reductions
+                if one.function != "count" and str(one.value) == name
+            }
+            for name in self._fields
+        }
+        counting = (one.name for one in operator.reductions if one.function == "count")
+        self._count = next(counting, None)
+        self._field_of: dict[State, str] = {}
+        self._assign()
+
+    def columns(self, values: Sequence[Array]) -> dict[str, Int64s]:
+        """Return the fields of tuples, but for the key, from what rows contribute to each state.
+
+        Raises
+        ------
+        KeyRangeError
+            If a value does not fit its field.
+        AcceleratorLimitError
+            If there is a null that the accelerator cannot leave out.
+        """
+        given = dict(zip(self._values.states, values, strict=True))
+        columns = {name: np.zeros(len(values[0]), np.int64) for name in self._fields}
+        for state, name in self._field_of.items():
+            function, column = state
+            numbers, lane = given[state], self._fields[name]
+            if column is not None and function != "count":
+                valid = given["count", column].astype(np.bool_)
+                if numbers.dtype == np.uint64:
+                    _require_range(column, numbers[valid], lane)
+                    numbers = numbers.astype(np.int64)  # nulls are replaced below
+                if not valid.all():
+                    shared = [*self._field_of.values()].count(name) > 1
+                    if shared or ("count", column) not in self._field_of:
+                        self._refuse_null(column)
+                    nothing = {"sum": 0, "min": lane.range.high, "max": lane.range.low}
+                    numbers = np.where(valid, numbers, nothing[function])
+                _require_range(column, numbers, lane)
+            columns[name] = numbers.astype(np.int64)
+        for state in self._values.states:
+            if state not in self._field_of and state != ROWS and not given[state].all():
+                self._refuse_null(str(state[1]))
+        return columns
+
+    def states(self, window: Mapping[str, Int64s], count: int) -> tuple[Array, ...]:
+        """Return the states of the query from the reductions of so many windows."""
+
+        def sent(state: State) -> Array:
+            name, function = self._field_of[state], state[0]
+            return window[self._reductions[name]["sum" if function == "count" else function]]
+
+        rows: Array = np.ones(count, np.int64) if self._count is None else window[self._count]
+        rows = sent(ROWS) if ROWS in self._field_of else rows
+        return tuple(sent(at) if at in self._field_of else rows for at in self._values.states)
+
+    def _assign(self) -> None:
+        """Give each state that needs one a field, states of one column different ones if possible.
+
+        Numbers of values come last: a column without nulls needs none.
+        """
+        numbers = [state for state in self._values.states if state[0] != "count"]
+        by_column: dict[str | None, list[State]] = {}
+        for state in numbers:
+            by_column.setdefault(state[1], []).append(state)
+            if self._values.is_float(str(state[1])):
+                raise AcceleratorLimitError(
+                    f"Column {state[1]!r} has floats, but accelerators reduce integers",
+                    "cast it to integers of a smaller unit, or aggregate without a device",
+                )
+        if not self._match([[state] for state in numbers]) and not self._match(by_column.values()):
+            self._refuse(numbers)
+        shown = self._values.shown_counts
+        counts = [state for state in self._values.states if state[0] == "count" and state != ROWS]
+        for state in sorted(counts, key=lambda state: state not in shown):
+            self._match([[state]])
+            if state in shown and state not in self._field_of:
+                shown = shown | {ROWS}
+        if ROWS in shown and self._count is None and not self._match([[ROWS]]):
+            self._refuse([ROWS])
+
+    def _match(self, wants: Collection[Sequence[State]]) -> bool:
+        """Give each of these states a field of their own, or none any; return whether it worked.
+
+        A matching of wants and fields, which grows along augmenting paths.
+        """
+        owners: dict[str, Sequence[State]] = {}
+        taken = set(self._field_of.values())
+
+        def place(want: Sequence[State], tried: set[str]) -> bool:
+            (function, column), *_ = want
+            needed = {"sum" if function == "count" else function for function, _ in want}
+            least = 1 if function == "count" else 0  # that the field has to hold
+            for name in sorted(self._fields, key=lambda name: name != column):
+                fits = needed <= self._reductions[name].keys()
+                fits &= self._fields[name].range.high >= least
+                if not fits or name in taken or name in tried:
+                    continue
+                tried.add(name)
+                if name not in owners or place(owners[name], tried):
+                    owners[name] = want
+                    return True
+            return False
+
+        if not all(place(want, set()) for want in wants):
+            return False
+        self._field_of |= {state: name for name, want in owners.items() for state in want}
+        return True
+
+    def _refuse_null(self, column: str) -> None:
+        raise AcceleratorLimitError(
+            f"Column {column!r} has a null, and operator {self.operator.name!r} of the "
+            f"accelerator has no field for each of its reductions, and another one to count values",
+            "leave out rows with nulls, generate an operator with a sum over one more field of 1 "
+            "bit, or aggregate without a device",
+        )
+
+    def _refuse(self, states: Sequence[State]) -> None:
+        needed = ", ".join(f"{function}({column or '*'})" for function, column in states)
+        has = ", ".join(f"{one.function}({one.value})" for one in self.operator.reductions)
+        raise AcceleratorLimitError(
+            f"The query needs {needed}, but operator {self.operator.name!r} of the accelerator "
+            f"computes {has}",
+            "generate an accelerator for an operator with a field for each of them, or aggregate "
+            "without a device",
+        )
+
+
+def _require_plain_results(operator: WindowedOperator) -> None:
+    """Raise for an operator that gives something else than its reductions, of every window.
+
+    An accelerator sends the reductions, and the query says what is computed of them, so nobody
+    would compute the operator's outputs, or leave windows out.
+    """
+    shown = {str(one.name): (one.value.text, one.per) for one in operator.outputs or ()}
+    own = []
+    if shown != {one.name: (one.name, None) for one in operator.reductions}:
+        texts = (
+            f"{name} = {at}" + f" / {per}" * (per is not None) for name, (at, per) in shown.items()
+        )
+        own.append(f"`outputs` of its own ({', '.join(texts)})")
+    if operator.having is not None:
+        own.append(f"`having` ({operator.having})")
+    if own:
+        raise AcceleratorLimitError(
+            f"Operator {operator.name!r} of the accelerator has {' and '.join(own)}, but a query "
+            f"gets the aggregates that it names, of every window",
+            "generate an accelerator for the operator without them, ask for a mean as an "
+            "aggregate, and filter the result; or aggregate without a device",
+        )
+
+
+def _key_field(operator: WindowedOperator, *, keyed: bool) -> str | None:
+    """Return the field that is an operator's key, if it has keys."""
+    if not operator.keys and not keyed:
+        return None
+    parts = [part.text for key in operator.keys for part in key.parts]
+    conditional = any(key.when is not None for key in operator.keys)
+    names = {field.name for field in operator.fields}
+    if len(parts) != 1 or parts[0] not in names or conditional:
+        raise AcceleratorLimitError(
+            f"The query's keys need an operator whose tuples have one field as their key, but that "
+            f"of operator {operator.name!r} of the accelerator is {parts}",
+            "generate an accelerator for such an operator, or aggregate without a device",
+        )
+    return parts[0]
+
+
+def _require_range(column: str, numbers: Array, field: Field) -> None:
+    if not len(numbers):
+        return
+    low, high = int(numbers.min()), int(numbers.max())
+    if low < field.range.low or high > field.range.high:
+        raise KeyRangeError(
+            column,
+            low if low < field.range.low else high,
+            field.range.low,
+            field.range.high,
+            remedy=f"use an accelerator with a wider field {field.name!r}",
+        )
+
+
+# Windows that an accelerator keeps: rows become words, and its results the states of windows.
+
+#: Rows that are staged before the accelerator gets them.
+STAGED_ROWS = 1 << 16
+#: Result words, and most clock cycles, of an exchange.
+RESULT_WORDS, EXCHANGE_CYCLES = 1 << 16, 1 << 20
+
+
+def require_panes(manifest: AggregateManifest, windows: Windows) -> None:
+    """Raise unless an accelerator holds so many panes as a window has.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If its windows are too short.
+    """
+    length = windows.window // windows.pane
+    if length > manifest.panes:
+        raise AcceleratorLimitError(
+            f"Windows of {windows.window} that begin every {windows.advance} units of column "
+            f"{windows.name!r} have {length} panes, but those of the accelerator at most "
+            f"{manifest.panes}",
+            "choose an advance that divides the window into fewer, generate an accelerator "
+            "with a larger --panes, or aggregate without a device",
+        )
+
+
+class DeviceWindows(OpenWindows):
+    """Open windows of an accelerator.
+
+    Its unit of time is a pane, counted from a beginning of a window. It gets the rows of a pane
+    when no more can come, or when the input is known to be in order; until then, they wait here.
+
+    Parameters
+    ----------
+    windows : Windows
+    lanes : Lanes
+        What stands in the words.
+    device : SimulatedAggregate
+        An open device, which nobody else uses, and which has nothing left to answer.
+    deadline : Deadline
+        Longest time without progress.
+
+    Attributes
+    ----------
+    work : Work
+        What the accelerator took.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the windows of the accelerator are too short.
+    """
+
+    def __init__(
+        self, windows: Windows, lanes: Lanes, device: SimulatedAggregate, deadline: Deadline
+    ) -> None:
+        manifest = device.manifest
+        require_panes(manifest, windows)
+        self._time, self._length = windows, windows.window // windows.pane
+        self._advance = windows.advance // windows.pane
+        self._keys = manifest.keys
+        self._lanes = lanes
+        # Length of a pane in the accelerator's own units of time.
+        self._scale = windows.pane if lanes.reads_time else 1
+        self._codec = AggregateCodec(manifest)
+        self._times = 1 << manifest.input_word["tuple.timestamp"].bits
+        self._room = np.zeros((RESULT_WORDS, manifest.result_word.columns), np.uint64)
+        self._talk = Conversation(device, deadline, self._codec.marks, self._room, EXCHANGE_CYCLES)
+        self.work = self._talk.work
+        self._waiting: list[tuple[Int64s, list[Array]]] = []  # panes; keys and values
+        self._staged: list[UInt64s] = []
+        self._arrived: list[UInt64s] = []
+        self._origin: int | None = None  # pane in which the accelerator's time begins
+        self._reached = 0  # pane that the accelerator's time has reached
+        self._cleared = False  # until then, faults are those of whoever used the device before
+
+    def __len__(self) -> int:
+        """Return the number of rows that wait."""
+        return sum(len(panes) for panes, _ in self._waiting)
+
+    def add(self, keys: Int64s, panes: Int64s, values: list[Array], floor: int | None) -> None:
+        """See :meth:`OpenWindows.add`.
+
+        Raises
+        ------
+        AcceleratorLimitError
+            If there are more keys than the accelerator has room for, or a row is in a pane that it
+            has ended already.
+        """
+        if not len(panes):
+            return
+        most = int(keys.max())
+        if most >= self._keys:
+            raise AcceleratorLimitError(
+                f"The input has at least {most + 1} distinct keys, but the accelerator has room "
+                f"for {self._keys}",
+                "group by fewer columns, generate an accelerator with a larger --key-capacity, or "
+                "aggregate without a device",
+            )
+        if self._origin is not None and int(panes.min()) < self._reached:
+            pane, reached = self._time.values_of(
+                [int(panes.min()) * self._time.pane, self._reached * self._time.pane]
+            )
+            raise AcceleratorLimitError(
+                f"A row of the pane that begins at {self._time.name!r} {pane} came after a "
+                f"watermark, and some of its windows have not ended, but the accelerator has "
+                f"ended all panes before {reached}",
+                "let watermarks be later, or aggregate without a device",
+            )
+        self._waiting.append((panes, [keys, *values]))
+        if floor is not None:
+            self._stage(floor + 1)
+            if sum(map(len, self._staged)) >= STAGED_ROWS:
+                self._send({"FLUSH": 0})
+
+    def ended(self, ranks: Int64s, first: int | None, last: int | None) -> WindowStates:
+        """See :meth:`OpenWindows.ended`.
+
+        Raises
+        ------
+        DeviceError
+            If the accelerator reports a fault, or makes no progress.
+        """
+        end = None if last is None else last * self._advance + self._length
+        self._stage(end)
+        if self._origin is not None:
+            if end is None:
+                end = self._reached + self._length
+            if end > self._origin:
+                # A watermark has one bit more than a timestamp; none beyond is needed.
+                told = min((end - self._origin) * self._scale, 2 * self._times - 1)
+                self._send({"WATERMARK": told, "FLUSH": 0})
+                self._reached = max(self._reached, end)
+        found = self._found(ranks, first)
+        if last is None:
+            self._origin = None  # what comes now begins anew
+        return found
+
+    def floor(self, last: int) -> int:
+        """See :meth:`OpenWindows.floor`."""
+        return (last + 1) * self._advance
+
+    def close(self) -> None:
+        """End the thread that drives the device, which stays open."""
+        self._talk.close()
+
+    def _stage(self, end: int | None) -> None:
+        """Stage the rows that wait, of panes before ``end`` or all, in the order of panes."""
+        if not self._waiting:
+            return
+        panes = np.concatenate([panes for panes, _ in self._waiting])
+        columns = [
+            np.concatenate(parts) for parts in zip(*(at for _, at in self._waiting), strict=True)
+        ]
+        self._waiting = []
+        if end is not None and (panes >= end).any():
+            kept, chosen = np.flatnonzero(panes >= end), np.flatnonzero(panes < end)
+            self._waiting.append((panes[kept], [column[kept] for column in columns]))
+            panes, columns = panes[chosen], [column[chosen] for column in columns]
+        if not len(panes):
+            return
+        if (np.diff(panes) < 0).any():
+            order = np.argsort(panes, kind="stable")
+            panes, columns = panes[order], [column[order] for column in columns]
+        self._pack(panes, columns[0], columns[1:])
+
+    def _pack(self, panes: Int64s, keys: Int64s, values: list[Array]) -> None:
+        """Stage rows that are sorted by pane."""
+        if self._origin is None:
+            self._begin(int(panes[0]))
+        assert self._origin is not None
+        latest, scale = int(panes[-1]) - self._origin, self._scale
+        ends = (latest + 1) * scale > self._times
+        ends |= (latest + self._length) * scale >= 2 * self._times
+        if ends or int(panes[0]) < self._origin:
+            raise AcceleratorLimitError(
+                f"The rows span {latest + 1} panes of {self._time.pane} units of column "
+                f"{self._time.name!r}, but the accelerator's timestamps number {self._times}",
+                "generate an accelerator with a larger --timestamp-bits, or aggregate without a "
+                "device",
+            )
+        times = panes - self._origin
+        if self._lanes.reads_time:
+            *values, times = values
+        columns = self._lanes.columns(values)
+        if self._lanes.key is not None:
+            columns[self._lanes.key] = keys
+        self._staged.append(self._codec.pack_tuples(times, columns))
+        self._reached = int(panes[-1])
+
+    def _begin(self, pane: int) -> None:
+        """Let the accelerator forget everything, and its time begin at or before a pane."""
+        self._origin = 0 if self._lanes.reads_time else pane // self._advance * self._advance
+        self._send(
+            {"PANE": self._scale, "SIZE": self._length, "ADVANCE": self._advance, "CLEAR": 0}
+        )
+        self._cleared, self._arrived = True, []
+
+    def _send(self, control: Mapping[str, int]) -> None:
+        """Send what is staged and control words, of which the last is answered by the only mark."""
+        words = [*self._staged, *(self._codec.pack_control(*word) for word in control.items())]
+        self._staged = []
+        check = self._codec.check if self._cleared else None
+        self._arrived.append(self._talk.send(np.concatenate(words), check=check))
+
+    def _found(self, ranks: Int64s, first: int | None) -> WindowStates:
+        """Return the windows that have arrived, sorted."""
+        none = np.zeros((0, self._room.shape[1]), np.uint64)
+        results = self._codec.unpack(np.concatenate([none, *self._arrived]))
+        self._arrived = []
+        begin = results.boundary // self._scale + (self._origin or 0) - self._length
+        chosen = results.kind == self._codec.manifest.result_kinds["VALUE"]
+        if first is not None:
+            chosen &= begin >= first * self._advance
+        window, key = begin[chosen] // self._advance, results.key[chosen]
+        order = np.lexsort((ranks[key], window))
+        values = {name: column[chosen][order] for name, column in results.window.items()}
+        return WindowStates(window[order], key[order], self._lanes.states(values, len(order)))
+
+
+class DeviceThenHost(HostWindows):
+    """Open windows of an accelerator, and of the host from the first rows that it refuses.
+
+    It refuses times, values or keys for which it has no room. The rows of windows that have not
+    ended are kept for that, as the accelerator's states of them cannot be read.
+
+    Parameters
+    ----------
+    windows, combines
+        As for the host's.
+    device : DeviceWindows
+        What the accelerator keeps.
+    """
+
+    def __init__(
+        self, windows: Windows, combines: Sequence[Combine], device: DeviceWindows
+    ) -> None:
+        super().__init__(windows, combines)
+        self._device, self.work = device, device.work
+        self._kept: list[tuple[Int64s, Int64s, list[Array]]] = []
+
+    def __len__(self) -> int:
+        """Return the number of rows or states that the host keeps."""
+        return super().__len__() + sum(len(keys) for keys, _, _ in self._kept)
+
+    def add(self, keys: Int64s, panes: Int64s, values: list[Array], floor: int | None) -> None:
+        """See :meth:`OpenWindows.add`."""
+        if self.refusal is not None:
+            super().add(keys, panes, values, floor)
+            return
+        self._kept.append((keys, panes, values))
+        try:
+            self._device.add(keys, panes, values, floor)
+        except REFUSALS as refusal:
+            self._go_on(refusal)
+
+    def ended(self, ranks: Int64s, first: int | None, last: int | None) -> WindowStates:
+        """See :meth:`OpenWindows.ended`."""
+        if self.refusal is None:
+            try:
+                found = self._device.ended(ranks, first, last)
+            except REFUSALS as refusal:
+                self._go_on(refusal)
+            else:
+                self._forget(None if last is None else self.floor(last))
+                return found
+        return super().ended(ranks, first, last)
+
+    def _go_on(self, refusal: JoinError) -> None:
+        self.refusal = refusal
+        kept, self._kept = self._kept, []
+        for keys, panes, values in kept:
+            super().add(keys, panes, values, None)
+
+    def _forget(self, pane: int | None) -> None:
+        """Let go of the rows of panes before one that a window to come holds first."""
+        kept, self._kept = self._kept, []
+        for keys, panes, values in kept:
+            needed = panes >= (1 << 62 if pane is None else pane)
+            if needed.any():
+                self._kept.append((keys[needed], panes[needed], [at[needed] for at in values]))
 
 
 # Aggregation over windows of rows that come in pieces: results leave as windows end.
 
 
-class WindowAggregation:
-    """An aggregation whose rows come in pieces.
+class Aggregation(ABC):
+    """An aggregation whose rows come in pieces; a context manager.
 
-    Results come in the order of (window, key), keys ascending and nulls last. Their columns are the
-    boundaries of the window, the keys, and the aggregates.
+    Results come in the order of (window, key), keys ascending and nulls last.
 
     Parameters
     ----------
+    time : TimeColumn
+        The column of time, and the windows over it.
+    keys : KeyNumbers
+        The keys.
     schema : pa.Schema
-        Columns of the input.
-    query : AggregateQuery
-        The aggregation.
-    windows : MakeWindows
-        Makes what keeps the states of windows that have not ended; by default, the host does.
+        Columns of the results.
+    since : int, optional
+        A watermark that rows have reached before these, in units of the column.
 
     Attributes
     ----------
@@ -723,37 +706,42 @@ class WindowAggregation:
         Rows that have come, and results that have left.
     late_rows : int
         Rows that were left out, because all their windows had ended.
-    held : int
-        Number of states (on a device: of rows that it has not got yet) that the host keeps, which
-        is what memory grows with.
-
-    Raises
-    ------
-    UsageError
-        If the query does not suit the columns.
     """
 
+    windows: OpenWindows
+
     def __init__(
-        self, schema: pa.Schema, query: AggregateQuery, windows: MakeWindows = HostWindows
+        self, time: TimeColumn, keys: KeyNumbers, schema: pa.Schema, since: int | None = None
     ) -> None:
-        self.query = query
-        self._time = TimeColumn(schema, query)
-        self._keys = KeyNumbers(schema, query.on)
-        self._values = AggregateStates(schema, query.aggregates, parts=query.parts)
-        self.schema = pa.schema(
-            [(name, self._time.type) for name in BOUNDARIES]
-            + [(field.name, field.type) for field in self._keys.schema]
-            + list(self._values.schema)
-        )
-        self._open = windows(self._time, self._values)
-        self._done: int | None = None  # number of the last window that has ended
+        self.time, self.keys, self.schema = time, keys, schema
+        self.closing = ExitStack()
+        #: Number of the last window that has ended.
+        self._done = None if since is None else time.last_ended(since)
         self._last: int | None = None
         self.rows = self.results = self.late_rows = 0
 
+    @abstractmethod
+    def entries(self, batch: pa.RecordBatch, times: Int64s) -> tuple[Int64s, Int64s, list[Array]]:
+        """Return the time, the number of the key and the contributions of each key of each row."""
+
+    @abstractmethod
+    def columns(self, found: WindowStates) -> list[pa.Array]:
+        """Return the results of windows."""
+
     @property
     def held(self) -> int:
-        """Number of states or rows that the host keeps."""
-        return len(self._open)
+        """Number of states or rows that the host keeps, which is what memory grows with."""
+        return len(self.windows)
+
+    @property
+    def device_work(self) -> Work:
+        """What an accelerator took; nothing if there is none."""
+        return self.windows.work
+
+    @property
+    def refusal(self) -> JoinError | None:
+        """Why the host went on in the place of an accelerator; None if it did not."""
+        return self.windows.refusal
 
     def rows_in_order(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Take the next rows, which are sorted by time; return results of windows that they end.
@@ -763,7 +751,7 @@ class WindowAggregation:
         DisorderError
             If a time is less than the one before it.
         """
-        times = self._time.read(batch, self.rows)
+        times = self.time.read(batch, self.rows)
         if not len(times):
             return self._results(None)
         before = times[0] if self._last is None else self._last
@@ -771,12 +759,11 @@ class WindowAggregation:
         if len(falls):
             at = int(falls[0])
             earlier = before if at == 0 else times[at - 1]
-            raise DisorderError(
-                self.query.time, self.rows + at, self._shown(earlier), self._shown(times[at])
-            )
+            pair = self.time.values_of([earlier, times[at]])
+            raise DisorderError(self.time.name, self.rows + at, *pair)
         self._last = int(times[-1])
-        self._add(batch, times, floor=self._last // self._time.pane)
-        return self._until(self._last)
+        self._add(batch, times, floor=self._last // self.time.pane)
+        return self.ended(self._last)
 
     def rows_until(self, batch: pa.RecordBatch, time: object) -> pa.RecordBatch:
         """Take more rows in any order; return results of the windows that a watermark ends.
@@ -784,58 +771,245 @@ class WindowAggregation:
         No row that comes later should have a time less than ``time``, a value of the column of time
         and the watermark; one that has is left out of windows that have ended.
         """
-        self._add(batch, self._time.read(batch, self.rows))
-        return self._until(self._time.units(time))
+        self.more_rows(batch)
+        return self.ended(self.time.units(time))
 
     def more_rows(self, batch: pa.RecordBatch) -> None:
         """Take more rows in any order, without a watermark."""
-        self._add(batch, self._time.read(batch, self.rows))
+        self._add(batch, self.time.read(batch, self.rows))
 
     def last_rows(self, batch: pa.RecordBatch | None = None) -> pa.RecordBatch:
         """Take the last rows; return the results of all windows that are left."""
         if batch is not None:
-            self._add(batch, self._time.read(batch, self.rows))
+            self.more_rows(batch)
         return self._results(self._windows(None))
 
-    def _add(self, batch: pa.RecordBatch, times: Int64s, floor: int | None = None) -> None:
-        """Add rows with these times to the states."""
-        self.rows += batch.num_rows
-        if not len(times):
-            return
-        keys, values = self._keys.of_rows(batch), self._values.of_rows(batch)
-        panes = times // self._time.pane
-        if self._done is not None:
-            open_ = times // self._time.advance > self._done
-            self.late_rows += int(np.count_nonzero(~open_))
-            if not open_.all():
-                keys, panes, values = keys[open_], panes[open_], [at[open_] for at in values]
-        self._open.add(keys, panes, values, floor)
-
-    def _until(self, watermark: int) -> pa.RecordBatch:
+    def ended(self, watermark: int) -> pa.RecordBatch:
         """Return the results of the windows that end at or before a time; forget what is done."""
-        last = (watermark - self._time.window) // self._time.advance
+        last = self.time.last_ended(watermark)
         if self._done is not None and last <= self._done:
             return self._results(None)
         found = self._windows(last)
         self._done = last
         return self._results(found)
 
+    def close(self) -> None:
+        """Close an accelerator, if one has been opened here."""
+        self.closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _add(self, batch: pa.RecordBatch, times: Int64s, floor: int | None = None) -> None:
+        """Add rows with these times to the states."""
+        self.rows += batch.num_rows
+        if len(times):
+            times, keys, values = self.entries(batch, times)
+            self.add(keys, times // self.time.pane, values, floor)
+
+    def add(
+        self, keys: Int64s, panes: Int64s, values: list[Array], floor: int | None = None
+    ) -> None:
+        """Add contributions to the states, but for those that are late."""
+        if self._done is not None:
+            open_ = panes >= self.windows.floor(self._done)
+            self.late_rows += int(np.count_nonzero(~open_))
+            if not open_.all():
+                keys, panes, values = keys[open_], panes[open_], [at[open_] for at in values]
+        self.windows.add(keys, panes, values, floor)
+
     def _windows(self, last: int | None) -> WindowStates:
         first = None if self._done is None else self._done + 1
-        return self._open.ended(self._keys.ranks(), first, last)
+        return self.windows.ended(self.keys.ranks(), first, last)
 
     def _results(self, found: WindowStates | None) -> pa.RecordBatch:
         if found is None or not len(found.window):
             # Not from lists: Arrow makes no dictionaries of decimals out of these.
             nothing = [pa.nulls(0, kind) for kind in self.schema.types]
             return pa.RecordBatch.from_arrays(nothing, schema=self.schema)
-        columns = [
-            *self._time.boundaries(found.window),
-            *self._keys.rows(found.key),
+        batch = pa.RecordBatch.from_arrays(self.columns(found), schema=self.schema)
+        self.results += batch.num_rows
+        return batch
+
+
+class WindowAggregation(Aggregation):
+    """The aggregation that a query asks for.
+
+    The columns of the results are the boundaries of the window, the keys, and the aggregates.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+        Columns of the input.
+    query : AggregateQuery
+        The aggregation.
+    device : str or SimulatedAggregate, optional
+        The accelerator that keeps the windows: its address, and then it is open from the beginning
+        until :meth:`close`, or one that is open and stays so. By default, the host keeps them.
+    deadline : Deadline
+        Longest time without progress of the accelerator.
+    goes_on : bool
+        Whether the host goes on from the first rows for which the accelerator has no room; by
+        default, these are an error.
+
+    Raises
+    ------
+    UsageError
+        If the query does not suit the columns, or the accelerator cannot serve it.
+    DeviceError
+        If the accelerator does not open.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        query: AggregateQuery,
+        device: SimulatedAggregate | str | None = None,
+        deadline: Deadline | None = None,
+        *,
+        goes_on: bool = False,
+    ) -> None:
+        time = TimeColumn(schema, query.time, query.window, query.advance)
+        keys = KeyNumbers(schema, query.on)
+        self.query = query
+        self._values = AggregateStates(schema, query.aggregates, parts=query.parts)
+        columns = [(name, time.type) for name in BOUNDARIES]
+        columns += [(field.name, field.type) for field in [*keys.schema, *self._values.schema]]
+        super().__init__(time, keys, pa.schema(columns))
+        if device is None:
+            self.windows = HostWindows(time, self._values.combines)
+            return
+        with ExitStack() as held:
+            if isinstance(device, str):
+                device = held.enter_context(closing(open_aggregate(device)))
+            lanes = self.lanes(device.manifest)
+            kept = DeviceWindows(time, lanes, device, deadline or Deadline())
+            held.enter_context(closing(kept))
+            self.windows = DeviceThenHost(time, self._values.combines, kept) if goes_on else kept
+            self.closing = held.pop_all()
+
+    def lanes(self, manifest: AggregateManifest) -> Lanes:
+        """Return where an accelerator computes the states of the query.
+
+        Raises
+        ------
+        AcceleratorLimitError
+            If the accelerator does not compute what the query needs, or its windows are too short.
+        """
+        require_panes(manifest, self.time)
+        operator = WindowedOperator.from_dict(manifest.operator)
+        return QueryLanes(operator, self._values, keyed=bool(self.query.on))
+
+    def entries(self, batch: pa.RecordBatch, times: Int64s) -> tuple[Int64s, Int64s, list[Array]]:
+        """See :meth:`Aggregation.entries`."""
+        return times, self.keys.of_rows(batch), self._values.of_rows(batch)
+
+    def columns(self, found: WindowStates) -> list[pa.Array]:
+        """See :meth:`Aggregation.columns`."""
+        return [
+            *self.time.boundaries(found.window),
+            *self.keys.rows(found.key),
             *self._values.results(found.states),
         ]
-        self.results += len(found.window)
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _shown(self, time: int) -> object:
-        return self._time.values_of([time])[0]
+
+# Aggregation over windows of time as a stream.
+
+
+@dataclass(frozen=True)
+class AggregateParams(ConduitParams):
+    """Parameters of :class:`Aggregate`.
+
+    Parameters
+    ----------
+    query : AggregateQuery
+        The aggregation.
+    schema : pa.Schema
+        Columns of the input.
+    in_order : bool
+        Whether the input is sorted by time. Results then leave as soon as their windows have ended;
+        otherwise they leave at the end of the input.
+    device : str, optional
+        URI of the accelerator that keeps the windows; by default, the host does.
+    deadline : Deadline
+        Longest time without progress of the accelerator.
+    """
+
+    query: AggregateQuery
+    schema: pa.Schema
+    in_order: bool
+    device: str | None = None
+    deadline: Deadline = field(default_factory=Deadline)
+
+
+class Aggregate(ConduitExecStream[AggregateParams, pa.RecordBatch, pa.RecordBatch]):
+    """Stream of the results of windows, in the order of (window, key).
+
+    It holds the states of keys in panes that windows still need, and one batch of results; so with
+    a sorted input, memory grows with the keys of a window and not with the input. An accelerator is
+    open from the beginning of an execution to its end.
+
+    Attributes
+    ----------
+    work : WindowAggregation
+        The aggregation of the last execution, with its counts of rows and results.
+    """
+
+    work: WindowAggregation
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._open = ExitStack()
+
+    def open(self, restart: bool = False) -> None:
+        super().open(restart)
+        self._open.close()
+        self._rest: pa.RecordBatch | None = None
+        self._ended = False
+        params = self.params
+        self.work = WindowAggregation(params.schema, params.query, params.device, params.deadline)
+        self._open.enter_context(self.work)
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        done = 0
+        while done < quantum.rows:
+            if self._rest is not None:
+                room = self.output.provide()
+                if not room:
+                    return StreamResult.BUF_OVERFLOW
+                self.output.produce(self._rest.slice(0, room))
+                done += min(room, self._rest.num_rows)
+                self._rest = self._rest.slice(room) if room < self._rest.num_rows else None
+            elif self._ended:
+                return self.finish()
+            elif self.input.at_end:
+                self._ended = True
+                self._put(self.work.last_rows())
+            elif not self.input.demand():
+                return StreamResult.BUF_UNDERFLOW
+            else:
+                done += self._take(self.input.access())
+                self.input.consume()
+        return StreamResult.QUANTUM_EXPIRED
+
+    def close_impl(self) -> None:
+        self._rest = None
+        self._open.close()
+
+    def _take(self, batch: pa.RecordBatch) -> int:
+        if self.params.in_order:
+            self._put(self.work.rows_in_order(batch))
+        else:
+            self.work.more_rows(batch)
+        return batch.num_rows
+
+    def _put(self, batch: pa.RecordBatch) -> None:
+        self._rest = batch if batch.num_rows else None

@@ -19,8 +19,8 @@ from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.asof import places
 from host.engine.software import SoftwareEngine, Tuples
 from host.errors import AcceleratorLimitError, DeviceError, UsageError, WindowOverflowError
-from host.operators.aggregate import ROWS, AggregateStates, State
 from host.operators.panes import Cells, cells_of, merge_cells, reduce_ranges
+from host.operators.states import ROWS, AggregateStates, State
 from host.protocol.codecs import MatchCodec
 from host.protocol.configuration import MARKS, configuration
 from host.protocol.manifest import JoinAggregateManifest

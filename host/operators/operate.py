@@ -7,7 +7,7 @@ and pairs of what the first phase gives, its *parts*. Files take both phases one
 and Spark sends the parts to where their keys are in between.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,10 +31,10 @@ from host.errors import (
     UsageError,
 )
 from host.installation import command
-from host.operators.aggregate import TimeColumn
-from host.operators.device_aggregate import DeviceWindows
+from host.operators.aggregate import DeviceWindows, Lanes
 from host.operators.meaning import WindowResult, reference_results
 from host.operators.panes import Array, Int64s, WindowStates
+from host.operators.states import TimeColumn, Windows
 from host.operators.vectorized import (
     ALL,
     Entries,
@@ -130,8 +130,8 @@ class OperatorQuery:
             f"{operator.advance}{unit}"
         )
 
-    def units(self, schema: pa.Schema, side: int) -> "_Windows":
-        """Return the windows in the lengths that a column of time takes.
+    def time_column(self, schema: pa.Schema, side: int) -> TimeColumn:
+        """Return the column of time of an input, and the windows over it.
 
         Raises
         ------
@@ -150,20 +150,13 @@ class OperatorQuery:
         operator = self.operator
         if isinstance(unit, Duration):
             lengths = (Duration(unit.nanoseconds * n) for n in (operator.size, operator.advance))
-            return _Windows(name, *lengths)
-        return _Windows(name, unit * operator.size, unit * operator.advance)
-
-
-@dataclass(frozen=True)
-class _Windows:
-    """What a column of time has to know of an operator; see :class:`TimeColumn`."""
-
-    time: str
-    window: UnitSpan
-    advance: UnitSpan
+            return TimeColumn(schema, name, *lengths)
+        return TimeColumn(schema, name, unit * operator.size, unit * operator.advance)
 
 
 _SIDES = ("left", "right")
+#: What the expressions of an operator call the time.
+_TIME = "timestamp"
 
 
 def load_description(text: str) -> WindowedOperator:
@@ -264,37 +257,6 @@ def _pairs(
     return found.pairs
 
 
-@dataclass(frozen=True)
-class _Clock:
-    """Windows in the units of an accelerator's time; see :class:`DeviceWindows`."""
-
-    window: int
-    advance: int
-    pane: int
-    name: str = "timestamp"
-
-    def values_of(self, times: Sequence[int]) -> list[object]:
-        """Return times as messages show them."""
-        return list(times)
-
-
-@dataclass(frozen=True)
-class _TupleLanes:
-    """What stands in the words of an accelerator that was generated for the operator itself."""
-
-    operator: WindowedOperator
-    reads_time: bool
-    key: str | None = None
-
-    def columns(self, values: Sequence[Array]) -> dict[str, Int64s]:
-        """Return the fields of tuples."""
-        return {one.name: at for one, at in zip(self.operator.fields, values, strict=True)}
-
-    def states(self, window: Mapping[str, Int64s], count: int) -> tuple[Array, ...]:
-        """Return the states of so many windows."""
-        return tuple(window[one.name] for one in self.operator.reductions)
-
-
 class OperatorDevice(Software):
     """Does the work of an operator on an accelerator that was generated for it.
 
@@ -341,7 +303,7 @@ class OperatorDevice(Software):
     def cells(self, names: Names) -> KeyedCells:
         """Return the states of the keys of tuples in each pane."""
         pane = self._operator.pane
-        found, parts = self._reduced(names, names["timestamp"] // pane, _Clock(pane, pane, pane))
+        found, parts = self._reduced(names, names["timestamp"] // pane, Windows(_TIME, pane, pane))
         return merged_cells(self._core, parts, found.window, found.states)
 
     def windows(self, names: Names) -> OperatorArrays:
@@ -349,8 +311,8 @@ class OperatorDevice(Software):
         operator = self._operator
         if operator.slide is not None:
             return window_results(operator, self.cells(names))[0]
-        clock = _Clock(operator.size, operator.advance, operator.pane)
-        found, parts = self._reduced(names, names["timestamp"] // operator.pane, clock)
+        windows = Windows(_TIME, operator.size, operator.advance)
+        found, parts = self._reduced(names, names["timestamp"] // operator.pane, windows)
         code, distinct = key_codes(parts, len(found.window))
         order = np.lexsort((code, found.window))
         states = tuple(state[order] for state in found.states)
@@ -372,7 +334,7 @@ class OperatorDevice(Software):
             )
             for one in self._core.fields
         }
-        found, parts = self._reduced({"timestamp": place, **fields}, place, _Clock(1, 1, 1))
+        found, parts = self._reduced({"timestamp": place, **fields}, place, Windows(_TIME, 1, 1))
         first = 0
         sides: list[Entries] = []
         for count in counts:
@@ -387,22 +349,21 @@ class OperatorDevice(Software):
         return _pairs(left, right, query, self._joins, self.work)
 
     def _reduced(
-        self, names: Names, panes: Int64s, clock: _Clock
+        self, names: Names, panes: Int64s, windows: Windows
     ) -> tuple[WindowStates, list[Int64s]]:
         """Return the states of windows, and the parts of the key of each of them."""
         assert self._aggregate is not None
         core, device = self._core, self._aggregate
-        reads_time = core.reads_time
         values = [names[one.name] for one in core.fields]
-        if reads_time:
+        if core.reads_time:
             values.append(names["timestamp"])
-        windows = DeviceWindows(clock, _TupleLanes(core, reads_time), device, Deadline())
-        with closing(windows):
-            windows.add(np.zeros(len(panes), np.int64), panes, values, None)
-            found = windows.ended(np.arange(device.manifest.keys), None, None)
-        self.work.cycles += windows.work.cycles
-        self.work.seconds += windows.work.seconds
-        self.work.waited += windows.work.waited
+        kept = DeviceWindows(windows, Lanes(core), device, Deadline())
+        with closing(kept):
+            kept.add(np.zeros(len(panes), np.int64), panes, values, None)
+            found = kept.ended(np.arange(device.manifest.keys), None, None)
+        self.work.cycles += kept.work.cycles
+        self.work.seconds += kept.work.seconds
+        self.work.waited += kept.work.waited
         parts, number = [], found.key
         for one in core.key_fields:
             part = number & ((1 << one.bits) - 1)
@@ -498,10 +459,7 @@ class OperatorColumns:
                 f"Operator {operator.name!r} has {needed} input{'s' * (needed > 1)}, not {given}: "
                 f"{'give it the right one too' if needed > given else 'leave the right one out'}."
             )
-        self._times = [
-            TimeColumn(schema, query.units(schema, side))  # type: ignore[arg-type]
-            for side, schema in enumerate(schemas)
-        ]
+        self._times = [query.time_column(schema, side) for side, schema in enumerate(schemas)]
         if len({time.type for time in self._times}) > 1:
             kinds = " and ".join(f"{time.name!r} of type {time.type}" for time in self._times)
             raise UsageError(f"Both inputs must have times of one type, not {kinds}; cast one.")

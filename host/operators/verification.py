@@ -17,7 +17,7 @@ from host.columns.conditions import BoundCondition, Part
 from host.columns.fields import Recheck
 from host.columns.kinds import ColumnType, Kind, column_type, contiguous, integer_view
 from host.devices.software import SOFTWARE_MANIFEST
-from host.operators.aggregate import TimeColumn
+from host.operators.states import TimeColumn
 from host.protocol.manifest import Manifest
 from host.query.queries import Aggregate, AggregateQuery, Query
 from host.query.tables import without_views
@@ -253,7 +253,7 @@ def reference_aggregates(table: pa.Table, query: AggregateQuery) -> dict[tuple[A
 
     Dates and times are numbers of their units.
     """
-    time = TimeColumn(table.schema, query)
+    time = TimeColumn(table.schema, query.time, query.window, query.advance)
     rows: list[tuple[int, Row]] = []
     first = 0
     for batch in table.to_batches():

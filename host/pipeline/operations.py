@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from host.errors import UsageError
-from host.operators.aggregate import WindowAggregation
-from host.operators.device_aggregate import Aggregate, AggregateParams
+from host.operators.aggregate import Aggregate, AggregateParams, WindowAggregation
 from host.pipeline.flags import Effect, Flag, Traits
 from host.pipeline.row_operators import (
     Filter,

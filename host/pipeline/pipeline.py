@@ -13,7 +13,7 @@ import pyarrow as pa
 from host.devices import Device
 from host.errors import UsageError
 from host.files.writing import write_table
-from host.operators.device_aggregate import Aggregate
+from host.operators.aggregate import Aggregate
 from host.operators.matches import aggregate_matches
 from host.pipeline.execution import Execution, Settings, arrays_of
 from host.pipeline.explanation import dot, explain, svg

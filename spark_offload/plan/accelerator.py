@@ -16,7 +16,7 @@ from host.devices.bundles import SIMULATED, SOFTWARE
 from host.devices.bundles import choose_device as choose_of_host
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import DeviceUriError
-from host.operators.device_aggregate import require_suitable
+from host.operators.aggregate import WindowAggregation
 from host.protocol.manifest import AggregateManifest, JoinAggregateManifest
 from host.protocol.segments import require_capacity, require_pairs
 from host.query.queries import AggregateQuery, Query
@@ -268,7 +268,7 @@ def device_text(
     if device_kind(device) != "sim" or not place:
         raise DeviceUriError(device, "cannot aggregate, as only 'sim:BUNDLE' can")
     manifest = AggregateManifest.load(place)
-    require_suitable(schema, query, manifest)
+    WindowAggregation(schema, query).lanes(manifest)  # raises if it does not suit
     return (
         f"{device}: {manifest.cores} core{'s' if manifest.cores > 1 else ''} with room for "
         f"{manifest.keys:,} keys and windows of {manifest.panes} panes; each task makes one of its "

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from host import UsageError
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.aggregate import WindowAggregation
-from host.operators.phases import Phases
+from host.operators.states import Phases
 from host.query.queries import BOUNDARIES, AggregateQuery
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.explanation.explanations import Cause, Explanation

@@ -21,7 +21,7 @@ from pyspark.sql.types import DecimalType, StructField, StructType
 from host import UsageError
 from host.errors import AcceleratorLimitError, KeyRangeError, UnsupportedTypeError
 from host.operators.aggregate import WindowAggregation
-from host.operators.phases import Phases
+from host.operators.states import Phases
 from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
 from spark_offload.cluster.by_value import carrying
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages

@@ -93,7 +93,7 @@ def _panes(batches: Iterator[pa.RecordBatch], task: AggregateTask) -> Iterator[p
     if not panes.num_rows:
         return
     measured = {
-        "rows": doing.work.rows,
+        "rows": doing.rows,
         "seconds": watch.seconds,
         "cycles": device.cycles,
         "device_seconds": device.seconds,

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from host.columns.kinds import contiguous, integer_view
+from host.operators.aggregate import WindowAggregation
 from host.operators.asof import AsofStream
-from host.operators.device_aggregate import DeviceAggregation
-from host.operators.phases import Phases
+from host.operators.states import Phases
 from host.pipeline.parallel import Stack
 from host.query.queries import AggregateQuery, AsofQuery
 from host.reference.asof import Direction
@@ -233,10 +233,10 @@ class AggregateTask:
     ends: bool = False
     goes_on: bool = False
 
-    def begun(self) -> DeviceAggregation:
+    def begun(self) -> WindowAggregation:
         """Return the aggregation of a partition, before its first row."""
         device = None if self.device is None else local_device_uri(self.device)
-        return DeviceAggregation(self.input, self.query, device, goes_on=self.goes_on)
+        return WindowAggregation(self.input, self.query, device, goes_on=self.goes_on)
 
 
 def aggregate_function(task: AggregateTask, name: str, report: TaskReport) -> ArrowFunction:
@@ -247,16 +247,16 @@ def aggregate_function(task: AggregateTask, name: str, report: TaskReport) -> Ar
 
 
 def results_of(
-    batches: Iterator[pa.RecordBatch], task: AggregateTask, doing: DeviceAggregation
+    batches: Iterator[pa.RecordBatch], task: AggregateTask, doing: WindowAggregation
 ) -> Iterator[pa.RecordBatch]:
     """Yield the results of all rows of a partition."""
     for batch in gathered(batches, PIECE_ROWS):
         rows = declared(batch, task.input)
         if task.in_order:
-            yield doing.work.rows_in_order(rows)
+            yield doing.rows_in_order(rows)
         else:
-            doing.work.more_rows(rows)
-    yield doing.work.last_rows()
+            doing.more_rows(rows)
+    yield doing.last_rows()
 
 
 def _aggregated(
@@ -270,13 +270,13 @@ def _aggregated(
             for results in results_of(watch.reading(batches), task, doing)
         )
         yield from watch.giving(declared(results, task.output) for results in found)
-        work, device = doing.work, doing.device_work
+        device = doing.device_work
     report(
         TaskMetrics(
             partition=partition,
             device=task.device_name,
-            left_rows=0 if task.whole is not None else work.rows,
-            results=work.results if task.ends else 0,
+            left_rows=0 if task.whole is not None else doing.rows,
+            results=doing.results if task.ends else 0,
             seconds=watch.seconds,
             device_seconds=device.seconds,
             waited_seconds=device.waited,

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host.__main__ import main
-from host.operators import aggregate, device_aggregate
+from host.operators import aggregate
 from tests.hdl.aggregate.operators import aggregate_parameters
 from tests.host.operators.small_aggregate import OPERATOR, ModelDevice
 
@@ -53,7 +53,7 @@ def test_a_device_gives_the_same_file(asked, tmp_path, capsys, monkeypatch):
         def close(self):
             closed.append(self)
 
-    monkeypatch.setattr(device_aggregate, "open_aggregate", lambda uri: Closing())
+    monkeypatch.setattr(aggregate, "open_aggregate", lambda uri: Closing())
     output = str(tmp_path / "out.parquet")
     options = [*asked, output, "--device", "sim:bundle", "--explain"]
     assert main(["aggregate", *options, "--verify"]) == 0
@@ -72,9 +72,7 @@ def test_a_device_gives_the_same_file(asked, tmp_path, capsys, monkeypatch):
 def test_a_device_of_an_operator_with_having_writes_nothing(asked, tmp_path, capsys, monkeypatch):
     described = OPERATOR.with_(having="total > 3")
     parameters = aggregate_parameters(described, cores=3, keys=13, panes=6)
-    monkeypatch.setattr(
-        device_aggregate, "open_aggregate", lambda uri: ModelDevice(described, parameters)
-    )
+    monkeypatch.setattr(aggregate, "open_aggregate", lambda uri: ModelDevice(described, parameters))
     output = tmp_path / "out.parquet"
     assert main(["aggregate", *asked, str(output), "--device", "sim:bundle"]) == 2
     said = capsys.readouterr().err

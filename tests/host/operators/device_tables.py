@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables and queries for aggregates on a device, and how they are run."""
 
-from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import strategies as st
 import pyarrow as pa
 
-from host.devices.waiting import Deadline
-from host.operators.aggregate import HostWindows, WindowAggregation
-from host.operators.device_aggregate import DeviceThenHost, DeviceWindows, suitable_lanes
+from host.operators.aggregate import WindowAggregation
 from host.query.queries import AggregateQuery
 
 __all__ = [
@@ -20,7 +17,6 @@ __all__ = [
     "agree_going_on",
     "cases",
     "cases_beyond",
-    "on_device",
     "query",
 ]
 
@@ -77,23 +73,6 @@ def cases(draw, *, least=0, most=40):
     return asked, pieces, how, watermarks
 
 
-def windows_of(device, time, values, asked, deadline=None):
-    """Return the windows of a query that a device keeps."""
-    lanes = suitable_lanes(device.manifest, time, values, keyed=bool(asked.on))
-    return DeviceWindows(time, lanes, device, deadline or Deadline())
-
-
-def on_device(device, asked, schema=SCHEMA, *, deadline=None):
-    """Return an aggregation whose windows a device keeps, and they, which must be closed."""
-    made = []
-
-    def windows(time, values):
-        made.append(windows_of(device, time, values, asked, deadline))
-        return made[0]
-
-    return WindowAggregation(schema, asked, windows), made[0]
-
-
 #: What rows can have that the small accelerator refuses, by the column.
 BEYOND = {
     "time": lambda row, _: row["time"] + (1 << 20),
@@ -124,16 +103,10 @@ def agree_going_on(device, case, tell):
     """Assert that a device, and the host from where it refuses rows, give the host's batches."""
     asked, *given = case
     expected = WindowAggregation(SCHEMA, asked)
-    made = []
-
-    def windows(time, values):
-        made.append(windows_of(device, time, values, asked))
-        host = HostWindows(time, values)
-        return DeviceThenHost(made[0], host, time.advance // time.pane, tell)
-
-    work = WindowAggregation(SCHEMA, asked, windows)
-    with closing(made[0]):
+    with WindowAggregation(SCHEMA, asked, device, goes_on=True) as work:
         assert run(work, *given) == run(expected, *given)
+    if work.refusal is not None:
+        tell(work.refusal)
     assert (work.rows, work.results) == (expected.rows, expected.results)
     assert (work.late_rows, work.held) == (expected.late_rows, 0)
 
@@ -152,8 +125,7 @@ def agree(device, case):
     """Assert that a device gives the batches of the host, and counts the same rows."""
     asked, *given = case
     expected = WindowAggregation(SCHEMA, asked)
-    work, windows = on_device(device, asked)
-    with closing(windows):
+    with WindowAggregation(SCHEMA, asked, device) as work:
         assert run(work, *given) == run(expected, *given)
     assert (work.rows, work.results) == (expected.rows, expected.results)
     assert (work.late_rows, work.held) == (expected.late_rows, 0)

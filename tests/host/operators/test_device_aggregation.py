@@ -5,8 +5,8 @@ import pytest
 
 from host.devices.waiting import Work
 from host.errors import AcceleratorLimitError
-from host.operators import device_aggregate
-from host.operators.device_aggregate import DeviceAggregation, require_suitable
+from host.operators import aggregate
+from host.operators.aggregate import WindowAggregation
 from tests.host.operators.device_tables import SCHEMA, query
 from tests.host.operators.small_aggregate import PARAMETERS, ModelDevice, manifest_of
 
@@ -24,14 +24,14 @@ def opened(monkeypatch):
         def close(self):
             devices.remove(self)
 
-    monkeypatch.setattr(device_aggregate, "open_aggregate", Noted)
+    monkeypatch.setattr(aggregate, "open_aggregate", Noted)
     return devices
 
 
 def test_a_device_is_open_as_long_as_its_aggregation(opened):
-    with DeviceAggregation(SCHEMA, query(), "sim:small") as doing:
+    with WindowAggregation(SCHEMA, query(), "sim:small") as doing:
         assert len(opened) == 1
-        assert doing.work.last_rows().num_rows == 0
+        assert doing.last_rows().num_rows == 0
         assert doing.device_work.cycles == 0
     assert opened == []
     doing.close()
@@ -39,19 +39,19 @@ def test_a_device_is_open_as_long_as_its_aggregation(opened):
 
 def test_a_query_that_does_not_suit_leaves_no_device_open(opened):
     with pytest.raises(AcceleratorLimitError, match="'weight' has floats"):
-        DeviceAggregation(SCHEMA, query(aggregates={"w": "sum:weight"}), "sim:small")
+        WindowAggregation(SCHEMA, query(aggregates={"w": "sum:weight"}), "sim:small")
     assert opened == []
 
 
 def test_the_host_needs_no_device(opened):
-    with DeviceAggregation(SCHEMA, query()) as doing:
+    with WindowAggregation(SCHEMA, query()) as doing:
         assert (doing.device_work, opened) == (Work(), [])
 
 
 def test_what_a_manifest_cannot_do_is_known_before_a_device_is_opened():
     manifest = manifest_of(PARAMETERS)
-    require_suitable(SCHEMA, query(), manifest)
+    WindowAggregation(SCHEMA, query()).lanes(manifest)
     with pytest.raises(AcceleratorLimitError, match="have 7 panes, but those .* at most 6"):
-        require_suitable(SCHEMA, query(window=7, advance=1), manifest)
+        WindowAggregation(SCHEMA, query(window=7, advance=1)).lanes(manifest)
     with pytest.raises(AcceleratorLimitError, match="'weight' has floats"):
-        require_suitable(SCHEMA, query(aggregates={"w": "max:weight"}), manifest)
+        WindowAggregation(SCHEMA, query(aggregates={"w": "max:weight"})).lanes(manifest)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Windows that an accelerator keeps, against those of the host; the accelerator is a model."""
 
-from contextlib import closing
-
 from hypothesis import given, settings
 import pyarrow as pa
 import pytest
@@ -21,7 +19,6 @@ from tests.host.operators.device_tables import (
     agree_going_on,
     cases,
     cases_beyond,
-    on_device,
     query,
 )
 from tests.host.operators.small_aggregate import ModelDevice
@@ -41,8 +38,7 @@ def refused(device, asked, *batches, schema=SCHEMA, kind=AcceleratorLimitError):
     """Return what is said of rows that a device cannot aggregate."""
 
     def run():
-        work, windows = on_device(device, asked, schema)
-        with closing(windows):
+        with WindowAggregation(schema, asked, device) as work:
             for rows in batches:
                 work.more_rows(rows)
             work.last_rows()
@@ -83,8 +79,7 @@ def test_one_device_answers_one_query_after_the_other():
 
 
 def test_rows_in_order_do_not_wait_and_are_checked_first():
-    work, windows = on_device(ModelDevice(), query())
-    with closing(windows):
+    with WindowAggregation(SCHEMA, query(), ModelDevice()) as work:
         work.rows_in_order(batch({"time": 3}, {"time": 20}))
         assert work.held == 0
         work.more_rows(batch({"time": 21}, {"time": 22}))
@@ -185,8 +180,7 @@ def test_rows_that_the_accelerator_cannot_take_are_named(asked, rows, kind, said
 
 
 def test_a_late_row_some_of_whose_windows_have_ended_is_named():
-    work, windows = on_device(ModelDevice(), query(10, 5))
-    with closing(windows):
+    with WindowAggregation(SCHEMA, query(10, 5), ModelDevice()) as work:
         work.rows_until(batch({"time": 1}), 10)
         with pytest.raises(AcceleratorLimitError) as caught:
             work.rows_until(batch({"time": 7}), 11)
@@ -221,8 +215,7 @@ def test_the_mark_of_its_own_clear_tells_of_a_fault_and_that_of_the_first_one_do
                 self.left = None
 
     device = Used()
-    work, windows = on_device(device, query(4, 2))
-    with closing(windows):
+    with WindowAggregation(SCHEMA, query(4, 2), device) as work:
         assert work.last_rows(batch({"price": 1}, {"time": 9, "price": 2})).num_rows == 4
         device.left = "disorder"
         with pytest.raises(DeviceError, match=r"fault \(disorder\): a tuple was below"):
@@ -234,15 +227,17 @@ def test_a_device_that_does_not_answer_is_given_up():
         def exchange(self, words, results, *, cycles, stamps=None):
             return Exchange(0, 0, cycles)
 
-    work, windows = on_device(Silent(), query(), deadline=Deadline(cycles=3 << 20))
-    with closing(windows), pytest.raises(DeviceTimeoutError, match="3145728 cycles; .* words 7"):
+    deadline = Deadline(cycles=3 << 20)
+    with (
+        WindowAggregation(SCHEMA, query(), Silent(), deadline) as work,
+        pytest.raises(DeviceTimeoutError, match="3145728 cycles; .* words 7"),
+    ):
         work.rows_in_order(batch({"price": 1}, {"time": 100}))
 
 
 def test_schemas_are_those_of_the_host():
     asked = query()
-    work, windows = on_device(ModelDevice(), asked)
-    with closing(windows):
+    with WindowAggregation(SCHEMA, asked, ModelDevice()) as work:
         assert work.schema == WindowAggregation(SCHEMA, asked).schema
         assert work.last_rows().num_rows == 0
 
@@ -252,8 +247,7 @@ def test_fields_are_unsigned_or_wide_as_the_operator_says():
     device = model(fields=fields, reductions=[Reduction("total", "sum", "v")])
     schema = pa.schema([("time", pa.int32()), ("item", pa.int8()), ("v", pa.uint64())])
     asked = query(4, 4, aggregates={"s": "sum:v"})
-    work, windows = on_device(device, asked, schema)
-    with closing(windows):
+    with WindowAggregation(schema, asked, device) as work:
         rows = batch({"v": (1 << 62) - 1}, {"v": 1}, schema=schema)
         work.more_rows(rows)
         assert work.last_rows().column("s").to_pylist() == [1 << 62]

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from host.operators.aggregate import WindowAggregation
-from host.operators.phases import Phases
+from host.operators.states import Phases
 from host.query.quantities import Duration
 from host.query.queries import Aggregate
 from tests.host.operators.by_rows import SCHEMA, tables

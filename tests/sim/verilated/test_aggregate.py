@@ -12,11 +12,12 @@ from hdl.bundle import write_bundle
 from host.__main__ import main
 from host.devices.simulated import SimulatedAggregate
 from host.errors import DeviceError, ForeignManifestError
+from host.operators.aggregate import WindowAggregation
 from host.protocol.codecs import AggregateCodec
 from sim.verilated.library import build_library
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.input_program import InputProgram
-from tests.host.operators.device_tables import SCHEMA, agree, cases, on_device, query
+from tests.host.operators.device_tables import SCHEMA, agree, cases, query
 from tests.host.operators.small_aggregate import OPERATOR, PARAMETERS
 
 pytestmark = pytest.mark.long
@@ -87,8 +88,10 @@ def test_a_sum_that_leaves_its_bits_is_a_fault_of_its_window(bundle):
     rows = pa.RecordBatch.from_pylist([{"time": 3, "price": 127}] * 65, SCHEMA)
     asked = query(aggregates={"total": "sum:price"})
     with closing(SimulatedAggregate(bundle)) as device:
-        work, windows = on_device(device, asked)
-        with closing(windows), pytest.raises(DeviceError, match="a fault .range. by boundary"):
+        with (
+            WindowAggregation(SCHEMA, asked, device) as work,
+            pytest.raises(DeviceError, match="a fault .range. by boundary"),
+        ):
             work.last_rows(rows)
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from host.operators.aggregate import WindowAggregation
-from host.operators.phases import Phases
+from host.operators.states import Phases
 from host.query.queries import AggregateQuery
 from spark_offload.stream.metrics import PANE_NUMBERS, panes_function, panes_schema
 from spark_offload.stream.task import question_of_aggregation, question_type

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 from host.errors import AcceleratorLimitError, DisorderError
-from host.operators import device_aggregate
+from host.operators import aggregate
 from host.operators.aggregate import WindowAggregation
-from host.operators.phases import Phases
+from host.operators.states import Phases
 from host.query.queries import AggregateQuery
 from spark_offload.task.operators import AggregateTask, aggregate_function
 from tests.host.operators.small_aggregate import ModelDevice
@@ -37,7 +37,7 @@ class Opened(ModelDevice):
 
 @pytest.fixture
 def device(monkeypatch):
-    monkeypatch.setattr(device_aggregate, "open_aggregate", Opened)
+    monkeypatch.setattr(aggregate, "open_aggregate", Opened)
     Opened.open = 0
     yield "sim:small"
     assert Opened.open == 0
