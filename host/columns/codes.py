@@ -10,17 +10,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.columns.kinds import Column, integer_view, validity
+from host.columns.kinds import integer_view, validity
 
 __all__ = [
     "Codes",
     "FieldValues",
     "GrowingCodes",
     "IntegerCodes",
-    "codes_of_columns",
-    "codes_of_distances",
-    "combined",
-    "dense",
     "numbered",
 ]
 
@@ -101,7 +97,7 @@ class Codes:
     count: int
 
 
-def dense(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Codes:
+def _dense(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Codes:
     """Number the distinct values of both columns, which have one type, from zero."""
     both = pa.chunked_array([*left.chunks, *right.chunks], type=left.type)
     encoded = both.combine_chunks().dictionary_encode()
@@ -115,22 +111,6 @@ def dense(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Codes:
     return Codes(codes[: len(left)], codes[len(left) :], max(count, 1))
 
 
-def codes_of_columns(left: Column, right: Column) -> Codes:
-    """Number the values of two columns of a coded kind, or of two integer columns."""
-    if left.kind.is_coded:
-        return dense(left.data, right.data)
-    arrays = [column.integers for column in (left, right)]
-    low = dense(*(_chunked(array.view(np.uint64)) for array in arrays))
-    # Two values are equal if and only if their lower 64 bits and their signs are equal.
-    signs = [(array < 0).astype(np.uint64) for array in arrays]
-    return combined([low, Codes(signs[0], signs[1], 2)])
-
-
-def codes_of_distances(left: UInt64s, right: UInt64s) -> Codes:
-    """Number the values of two integer or temporal columns, given as distances."""
-    return dense(_chunked(left), _chunked(right))
-
-
 def numbered(fields: Sequence[tuple[Array, Array]]) -> Codes:
     """Return one code for several fields of 64 bits, less than the number of rows of both sides.
 
@@ -142,7 +122,7 @@ def numbered(fields: Sequence[tuple[Array, Array]]) -> Codes:
     codes = [_close_codes(left, right) for left, right in fields]
     if len(codes) == 1:
         return codes[0]
-    one = combined(codes)
+    one = _combined(codes)
     return _close_codes(one.left, one.right)
 
 
@@ -156,16 +136,16 @@ def _close_codes(left: Array, right: Array) -> Codes:
     if most - least < len(left) + len(right):
         low = left.dtype.type(least)
         return Codes((left - low).view(np.uint64), (right - low).view(np.uint64), most - least + 1)
-    return dense(_chunked(left.view(np.uint64)), _chunked(right.view(np.uint64)))
+    return _dense(_chunked(left.view(np.uint64)), _chunked(right.view(np.uint64)))
 
 
-def combined(terms: Sequence[Codes]) -> Codes:
+def _combined(terms: Sequence[Codes]) -> Codes:
     """Return one code for several, equal where all of them are equal."""
     result = terms[0]
     for term in terms[1:]:
         if result.count * term.count > 1 << 64:
-            result = dense(_chunked(result.left), _chunked(result.right))
-            term = dense(_chunked(term.left), _chunked(term.right))
+            result = _dense(_chunked(result.left), _chunked(result.right))
+            term = _dense(_chunked(term.left), _chunked(term.right))
         unit = np.uint64(term.count)
         result = Codes(
             result.left * unit + term.left,

@@ -16,17 +16,8 @@ import pyarrow as pa
 
 from host.columns.codes import FieldValues
 from host.columns.fields import FieldEncoder, FieldPlan, TermTypes, wider
-from host.columns.kinds import (
-    ColumnType,
-    Kind,
-    column_type,
-    integer_view,
-    outside,
-    read_column,
-    validity,
-)  # fmt: skip
-from host.columns.stream_fields import plan_coded_field
-from host.columns.table_fields import coded_table_field
+from host.columns.key_fields import plan_coded_field
+from host.columns.kinds import ColumnType, Kind, column_type, integer_view, outside, validity
 from host.errors import AcceleratorLimitError, KeyRangeError
 from host.installation import command
 from host.protocol.manifest import KeyField, Manifest
@@ -216,7 +207,6 @@ def plan_decided_fields(
     decided: Decided,
     manifest: Manifest,
     schemas: tuple[pa.Schema, pa.Schema],
-    tables: tuple[pa.Table, pa.Table] | None = None,
 ) -> list[FieldPlan]:
     """Plan the key fields that the predicate of an accelerator reads.
 
@@ -228,8 +218,6 @@ def plan_decided_fields(
         Of the accelerator.
     schemas : (pa.Schema, pa.Schema)
         Columns of both sides.
-    tables : (pa.Table, pa.Table), optional
-        The rows of whole tables; None for streams.
 
     Raises
     ------
@@ -248,7 +236,7 @@ def plan_decided_fields(
         left, right = kinds
         if field.name in coded and left is not None and right is not None:
             term = TermTypes.of(Term(left.column, right.column), left, right)
-            plans.append(_coded_field(field, term, tables))
+            plans.append(replace(plan_coded_field(field, (term,), strict=True), bounds=OPEN))
             continue
         for kind in kinds:
             if kind is not None and kind.kind not in (Kind.INTEGER, Kind.BOOLEAN):
@@ -288,20 +276,8 @@ def _compared_only(condition: Condition) -> set[str]:
     return {name for _, name in condition.columns()} - computed
 
 
-def _coded_field(
-    field: KeyField, term: TermTypes, tables: tuple[pa.Table, pa.Table] | None
-) -> FieldPlan:
-    """Return a field of codes, of which no two values have the same."""
-    if tables is None:
-        return replace(plan_coded_field(field, (term,)), strict=True, bounds=OPEN)
-    columns = {
-        kind: read_column(table, kind) for table, kind in zip(tables, term.columns, strict=True)
-    }
-    return replace(coded_table_field((term,), field, columns), bounds=OPEN)
-
-
 @dataclass(frozen=True)
-class ValueField(FieldPlan):
+class ValueField(FieldPlan, FieldEncoder):
     """A field that holds whole numbers as they are; a side without a column has zeros.
 
     Parameters
@@ -325,20 +301,15 @@ class ValueField(FieldPlan):
         return f"{', '.join(named) or 'nothing'}: {self.note}"
 
     def start(self) -> FieldEncoder:
-        return _ValueEncoder(self)
-
-
-class _ValueEncoder(FieldEncoder):
-    def __init__(self, plan: ValueField) -> None:
-        self._plan = plan
+        return self
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
-        column, field = self._plan.columns[side], self._plan.field
+        column, field = self.columns[side], self.field
         if column is None:
             return FieldValues(np.zeros(batch.num_rows, np.int64))
         array = column.read(batch)
         view, valid = integer_view(array), validity(array)
-        if valid is not None and self._plan.nullable[side]:
+        if valid is not None and self.nullable[side]:
             raise AcceleratorLimitError(
                 f"Column {column.name!r} has a null in row {first + int(np.argmin(valid))} (the "
                 f"first is 0), and the accelerator's predicate could hold without its value",

@@ -2,7 +2,7 @@
 """Plan how rows become tuples, and encode tables and batches by the plan."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,28 +12,24 @@ import pyarrow as pa
 from host.columns.codes import FieldValues
 from host.columns.conditions import BoundCondition
 from host.columns.fields import FieldPlan, TermTypes, assigned, rough_terms
+from host.columns.key_fields import plan_field
 from host.columns.kinds import (
-    Column,
     ColumnType,
     Ranges,
     column_type,
     contiguous,
     integer_view,
-    read_column,
+    seen_ranges,
     validity,
 )
 from host.columns.scale import require_same_kind
-from host.columns.stream_fields import plan_stream_field
-from host.columns.table_fields import CodedTableField, plan_table_field
 from host.columns.times import (
     OrderCheck,
     TimePlan,
-    plan_stream_times,
-    plan_table_times,
-    require_order,
+    plan_times,
     require_temporal,
 )
-from host.protocol.manifest import KeyField, Manifest
+from host.protocol.manifest import Manifest
 from host.protocol.spread import Spread
 from host.query.conditions import Condition
 from host.query.queries import Query
@@ -58,9 +54,6 @@ __all__ = [
 ]
 
 # Plan how rows become tuples, from whole tables or from the schemas of streams.
-
-#: Positions of rows in their order of arrival; None if that is the order of the table.
-Order = npt.NDArray[np.int64] | None
 
 
 @dataclass(frozen=True)
@@ -124,46 +117,38 @@ class EncodingPlan:
             names += [name for (at, _), name in self.decided.columns.items() if at == side]
         return tuple(dict.fromkeys(names))
 
-    def arranged(self, orders: tuple[Order, Order]) -> "EncodingPlan":
-        """Return the plan for the same tables with their rows in other orders."""
-        fields = tuple(
-            field.arranged(orders) if isinstance(field, CodedTableField) else field
-            for field in self.fields
-        )
-        return replace(self, fields=fields)
 
+def plan_tables(
+    left: pa.Table, right: pa.Table, query: Query, manifest: Manifest, *, strict: bool = False
+) -> EncodingPlan:
+    """Plan the encoding of two whole tables, from the ranges of all of their values.
 
-def plan_tables(left: pa.Table, right: pa.Table, query: Query, manifest: Manifest) -> EncodingPlan:
-    """Plan the encoding of two whole tables, from all of their values.
+    Parameters
+    ----------
+    left, right, query, manifest
+        The rows, the join, and that of the accelerator.
+    strict : bool
+        Whether equalities are exact, so that no pair must be looked at again; too many distinct
+        values are then an error.
 
     Raises
     ------
     UsageError
         If a column is missing or has a type that cannot be compared, if an order column holds a
-        null or a decreasing value, or if a value does not fit.
+        null or a decreasing value, or if a time does not fit.
     """
-    tables = (left, right)
-    order = tuple(
-        read_column(table, column_type(table.schema, name, side))
-        for table, name, side in zip(tables, query.time, ("left", "right"), strict=True)
+    tables, schemas = (left, right), (left.schema, right.schema)
+    types, order = _types(schemas, query), _order(schemas, query)
+    ranges = []
+    for side, table in enumerate(tables):
+        check = OrderCheck(order[side], is_sorted=bool(query.sorted))
+        for batch in table.to_batches():
+            check.see(batch)
+        columns = [order[side], *(term.columns[side] for term in types)]
+        ranges.append(seen_ranges(columns, lambda names: table.select(names).to_batches()))
+    return _planned(
+        schemas, types, query, manifest, (ranges[0], ranges[1]), seen=True, strict=strict
     )
-    types = _types((left.schema, right.schema), query)
-    columns: dict[ColumnType, Column] = {column.type: column for column in order}
-    for term in types:
-        for table, column in zip(tables, term.columns, strict=True):
-            if column not in columns:
-                columns[column] = read_column(table, column)
-    for given, table in zip(order, tables, strict=True):
-        require_order(given, bool(query.sorted), table)
-    require_same_kind(order[0].type, order[1].type)
-    times, window = plan_table_times((order[0], order[1]), query, manifest)
-    schemas = (left.schema, right.schema)
-    if manifest.comparator == "custom":
-        return _plan_decided(times, types, window, query, manifest, schemas, tables)
-    groups = assigned(types, manifest, len(query.where_terms))
-    fields = [plan_table_field(field, terms, columns) for field, terms in groups]
-    condition, others = _condition(schemas, query.rest), _unassigned(types, groups)
-    return EncodingPlan(times, types, tuple(fields), window, True, others, condition)
 
 
 def plan_streams(
@@ -199,21 +184,54 @@ def plan_streams(
         not fit.
     """
     schemas = (left, right)
-    order = (
-        column_type(left, query.time[0], "left"),
-        column_type(right, query.time[1], "right"),
-    )
-    types = _types(schemas, query)
-    for column in order:
-        require_temporal(column)
+    return _planned(schemas, _types(schemas, query), query, manifest, ranges)
+
+
+def _planned(
+    schemas: tuple[pa.Schema, pa.Schema],
+    types: tuple[TermTypes, ...],
+    query: Query,
+    manifest: Manifest,
+    ranges: tuple[Ranges, Ranges],
+    *,
+    seen: bool = False,
+    strict: bool = False,
+) -> EncodingPlan:
+    """Return the plan from what is known of the columns; see :func:`plan_field`."""
+    order = _order(schemas, query)
     require_same_kind(*order)
-    times, window = plan_stream_times(order, query, manifest, ranges)
-    if manifest.comparator == "custom":
-        return _plan_decided(times, types, window, query, manifest, schemas, None)
-    groups = assigned(types, manifest, len(query.where_terms))
-    fields = [plan_stream_field(field, terms, ranges) for field, terms in groups]
-    condition, others = _condition(schemas, query.rest), _unassigned(types, groups)
-    return EncodingPlan(times, types, tuple(fields), window, False, others, condition)
+    times, window = plan_times(order, query, manifest, ranges, seen=seen)
+    decided, condition = None, query.rest
+    if manifest.comparator == "custom":  # which few have
+        from host.columns.decided import decided_by, plan_decided_fields
+
+        decided = decided_by(manifest, query)
+        fields = plan_decided_fields(decided, manifest, schemas)
+        _condition(schemas, query.where)  # its types must go together all the same
+        others = [term for term in types if term.term in decided.terms]
+        condition = decided.rest
+    else:
+        groups = assigned(types, manifest, len(query.where_terms))
+        fields = [
+            plan_field(field, terms, ranges, seen=seen, strict=strict) for field, terms in groups
+        ]
+        known = [term for _, terms in groups for term in terms]
+        others = [term for term in types if term not in known]
+    return EncodingPlan(
+        times, types, tuple(fields), window, seen, tuple(others), _condition(schemas, condition),
+        decided,
+    )  # fmt: skip
+
+
+def _order(schemas: tuple[pa.Schema, pa.Schema], query: Query) -> tuple[ColumnType, ColumnType]:
+    """Return the types of the order columns."""
+    left, right = (
+        column_type(schema, name, side)
+        for schema, name, side in zip(schemas, query.time, ("left", "right"), strict=True)
+    )
+    require_temporal(left)
+    require_temporal(right)
+    return left, right
 
 
 def _types(schemas: tuple[pa.Schema, pa.Schema], query: Query) -> tuple[TermTypes, ...]:
@@ -234,34 +252,6 @@ def _condition(
 ) -> BoundCondition | None:
     """Return what the rows of pairs must fulfil beside the terms."""
     return None if rest is None else BoundCondition.of(rest, *schemas)
-
-
-def _unassigned(
-    types: Sequence[TermTypes], groups: Sequence[tuple[KeyField, tuple[TermTypes, ...]]]
-) -> tuple[TermTypes, ...]:
-    known = [term for _, terms in groups for term in terms]
-    return tuple(term for term in types if term not in known)
-
-
-def _plan_decided(
-    times: TimePlan,
-    types: tuple[TermTypes, ...],
-    window: Window,
-    query: Query,
-    manifest: Manifest,
-    schemas: tuple[pa.Schema, pa.Schema],
-    tables: tuple[pa.Table, pa.Table] | None,
-) -> EncodingPlan:
-    """Return the plan for an accelerator that has a predicate of its own, which few have."""
-    from host.columns.decided import decided_by, plan_decided_fields
-
-    decided = decided_by(manifest, query)
-    fields = plan_decided_fields(decided, manifest, schemas, tables)
-    _condition(schemas, query.where)  # its types must go together all the same
-    others = tuple(term for term in types if term.term in decided.terms)
-    condition = _condition(schemas, decided.rest)
-    checked = tables is not None
-    return EncodingPlan(times, types, tuple(fields), window, checked, others, condition, decided)
 
 
 # Encode the rows of both sides as tuples, batch by batch, with a plan.
@@ -459,20 +449,23 @@ class EncodedJoin:
 def encode(left: pa.Table, right: pa.Table, query: Query, manifest: Manifest) -> EncodedJoin:
     """Encode two whole tables for the accelerator that ``manifest`` describes.
 
-    For an inner join over a time-based window, rows that cannot match are left out.
+    Equalities are exact. For an inner join over a time-based window, rows that cannot match are
+    left out.
 
     Raises
     ------
     UsageError
         As for :func:`plan_tables`.
     """
-    plan = plan_tables(left, right, query, manifest)
+    plan = plan_tables(left, right, query, manifest, strict=True)
     encoder = BatchEncoder(plan, whole=query.how is not JoinType.INNER)
     signed = {key.name: key.signed for key in manifest.keys}
-    sides = []
-    for side, table in enumerate((left, right)):
-        batch = _one_batch(table.select(plan.columns(side)))
-        sides.append(_arranged(encoder.encode(side, batch), signed))
+    batches = [
+        (side, _one_batch(table.select(plan.columns(side))))
+        for side, table in enumerate((left, right))
+    ]
+    encoder.settle(batches)
+    sides = [_arranged(encoder.encode(side, batch), signed) for side, batch in batches]
     return EncodedJoin(
         sides[0], sides[1], plan.bounds, plan.window, plan.fields, plan.times, plan.rough_terms,
         plan.condition,

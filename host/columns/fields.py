@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from host.columns.codes import FieldValues
-from host.columns.kinds import ColumnType, Kind, doubles, integer_view, validity
+from host.columns.kinds import ColumnType, Kind, doubles, integer_view
 from host.columns.scale import bound_in_ticks, coded_difference, common_tick, require_same_kind
 from host.errors import AcceleratorLimitError, UsageError
 from host.installation import command
@@ -25,13 +25,11 @@ from host.reference.predicate import Bounds
 __all__ = [
     "FieldEncoder",
     "FieldPlan",
-    "FloatingEncoder",
     "Recheck",
     "TermTypes",
     "assigned",
     "bounds_of",
     "place_of",
-    "present",
     "require_coded_equality",
     "rough_terms",
     "wider",
@@ -139,7 +137,7 @@ class FieldPlan(ABC):
     def is_exact(self) -> bool:
         """Whether the pairs with the field within its bounds are exactly the pairs of the terms.
 
-        Otherwise there are more pairs, and :mod:`host.columns.fields` removes the others.
+        Otherwise there are more pairs, and :class:`Recheck` removes the others.
         """
         return True
 
@@ -253,89 +251,9 @@ def wider(field: KeyField, top: int) -> str:
     )
 
 
-# Base of the encoders whose origin the first values of a stream determine.
-
-Array = npt.NDArray[Any]
-
-
-class FloatingEncoder(FieldEncoder):
-    """Encoder of integers as distances from an origin, with the first values in the middle.
-
-    Parameters
-    ----------
-    term : TermTypes
-        The term that the field stands for.
-    factors : tuple of int
-        Number of ticks in a unit of the left and of the right column.
-    room : int
-        Largest distance that the field holds, in ticks.
-    minimum : int, optional
-        Origin in ticks, if it is known.
-    offsets : tuple of int
-        Ticks that are added to the values of the left and of the right column.
-    """
-
-    def __init__(
-        self,
-        term: TermTypes,
-        factors: tuple[int, int],
-        room: int,
-        *,
-        minimum: int | None = None,
-        offsets: tuple[int, int] = (0, 0),
-    ) -> None:
-        self._term = term
-        self._factors = factors
-        self._room = room
-        self._minimum = minimum
-        self._offsets = offsets
-
-    def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
-        if self._minimum is not None:
-            return
-        first: int | None = None
-        extremes: list[int] = []
-        for side, batch in batches:
-            values = present(self._term.columns[side].read(batch))
-            if len(values):
-                factor, offset = self._factors[side], self._offsets[side]
-                extremes += [int(end) * factor + offset for end in (values.min(), values.max())]
-                first = int(values[0]) * factor + offset if first is None else first
-        if first is not None:
-            low, high = min(extremes), max(extremes)
-            fits = high - low <= self._room
-            self._minimum = (low + high if fits else 2 * first) // 2 - self._room // 2
-
-    def _read(self, side: int, batch: pa.RecordBatch) -> tuple[pa.Array, Array]:
-        """Return a column and its values; if the origin is not known, they determine it."""
-        array = self._term.columns[side].read(batch)
-        self.settle([(side, batch)])
-        return array, integer_view(array)
-
-    def _origin(self, side: int) -> int:
-        """Return the number of ticks that is subtracted from the values of a side."""
-        return (self._minimum or 0) - self._offsets[side]
-
-    def _limits(self, side: int) -> tuple[int, int]:
-        """Return the least and the greatest value of a side within the field's range."""
-        origin, factor = self._origin(side), self._factors[side]
-        return -(-origin // factor), (origin + self._room) // factor
-
-    def _all_within(self, side: int, array: pa.Array) -> bool:
-        """Return whether all values that are not null are within the field's range."""
-        values = present(array)
-        least, most = self._limits(side)
-        return not len(values) or (least <= int(values.min()) and int(values.max()) <= most)
-
-
-def present(array: pa.Array) -> Array:
-    """Return the values that are not null, as a view if no value is null."""
-    valid, view = validity(array), integer_view(array)
-    return view if valid is None else view[valid]
-
-
 # Check terms that the accelerator compares only roughly on the values of the pairs it finds.
 
+Array = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]
 
 _MOST = (1 << 63) - 1

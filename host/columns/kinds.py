@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Arrow types that can be compared, their columns as 64-bit integers, and their ranges."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property
 from math import gcd
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,7 +18,6 @@ from host.query.tables import require_column
 from host.reference.arrivals import Float64s
 
 __all__ = [
-    "Column",
     "ColumnRange",
     "ColumnType",
     "DECIMAL_DIGITS",
@@ -37,8 +35,8 @@ __all__ = [
     "doubles",
     "integer_view",
     "outside",
-    "read_column",
     "row_at",
+    "seen_ranges",
     "shown",
     "span_of",
     "unscaled",
@@ -263,61 +261,6 @@ class ColumnType:
         return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """A column of a table in the form in which it is compared.
-
-    Parameters
-    ----------
-    type : ColumnType
-        Type of the column.
-    data : ChunkedArray
-        Values, in the form in which they are compared.
-    """
-
-    type: ColumnType
-    data: pa.ChunkedArray
-
-    @property
-    def name(self) -> str:
-        """Table and column, for messages."""
-        return self.type.name
-
-    @property
-    def kind(self) -> Kind:
-        """What the column measures."""
-        return self.type.kind
-
-    @cached_property
-    def valid(self) -> npt.NDArray[np.bool_] | None:
-        """Whether each row is not null; None if no row is null."""
-        if self.data.null_count == 0:
-            return None
-        mask: npt.NDArray[np.bool_] = self.data.is_valid().to_numpy()
-        return mask
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the column has no value, only nulls or no rows."""
-        return self.data.null_count == len(self.data)
-
-    @cached_property
-    def integers(self) -> npt.NDArray[Any]:
-        """Values as int64 or uint64; a null becomes the column's first value."""
-        if self.is_empty:
-            return np.zeros(len(self.data), np.int64)
-        data = self.data
-        if self.kind is Kind.BOOLEAN:
-            data = data.cast(pa.uint8())
-        elif self.kind.is_temporal:
-            data = data.cast(pa.int32() if data.type.bit_width == 32 else pa.int64())
-        if self.valid is not None:
-            data = data.fill_null(data[int(np.argmax(self.valid))])
-        unsigned = pa.types.is_unsigned_integer(data.type)
-        array: npt.NDArray[Any] = data.to_numpy()
-        return array.astype(np.uint64 if unsigned else np.int64, copy=False)
-
-
 def column_type(schema: pa.Schema, name: str, side: str) -> ColumnType:
     """Return the type of column ``name`` in a table that messages call ``side``.
 
@@ -337,14 +280,6 @@ def column_type(schema: pa.Schema, name: str, side: str) -> ColumnType:
     label = f"{side}.{name}"
     kind, tick = _kind(dtype, label)
     return ColumnType(label, name, dtype, kind, tick)
-
-
-def read_column(table: pa.Table, found: ColumnType) -> Column:
-    """Return a column of ``table`` by its type, which :func:`column_type` has returned."""
-    column = table.column(found.column)
-    chunks = [found.comparable(chunk) for chunk in column.chunks]
-    empty = found.comparable(pa.nulls(0, column.type))
-    return Column(found, pa.chunked_array(chunks, type=empty.type))
 
 
 def shown(value: pa.Scalar) -> object:
@@ -438,8 +373,9 @@ class ColumnRange(NamedTuple):
     ----------
     low, high : int, date, datetime, …
         Limits as integers in the column's unit, or as Python values of its type.
+        None if there is no value.
     step : int
-        Step in the column's unit.
+        Step in the column's unit; zero if there is one value at most.
     """
 
     low: Any
@@ -449,6 +385,9 @@ class ColumnRange(NamedTuple):
 
 #: Ranges of some columns of one table, as ``ColumnRange`` or as ``(low, high)``.
 Ranges: TypeAlias = Mapping[str, Sequence[Any]]
+
+#: Values that are looked at first for a common step.
+_SAMPLE = 256
 
 
 class SeenRange:
@@ -462,8 +401,9 @@ class SeenRange:
 
     def __init__(self, column: ColumnType) -> None:
         self._column = column
-        self._first: int | None = None
-        self._low = self._high = self._step = 0
+        self._low: int | None = None
+        self._high: int | None = None
+        self._step = 0
 
     def see(self, batch: pa.RecordBatch) -> None:
         """Look at the next values."""
@@ -473,38 +413,55 @@ class SeenRange:
         if not len(values):
             return
         low, high = int(values.min()), int(values.max())
-        if self._first is None:
-            self._first, self._low, self._high = int(values[0]), low, high
-        self._low, self._high = min(self._low, low), max(self._high, high)
-        if self._step != 1:
-            away = values.astype(np.uint64) - np.uint64(low % (1 << 64))
-            self._step = gcd(self._step, low - self._first, int(np.gcd.reduce(away)))
+        if self._low is None or self._high is None:
+            self._low, self._high = low, high
+        first, self._low, self._high = self._low, min(self._low, low), max(self._high, high)
+        for part in (values[:_SAMPLE], values):  # few values often tell that there is no step
+            if self._step != 1:
+                away = part.astype(np.uint64) - np.uint64(low % (1 << 64))
+                self._step = gcd(self._step, low - first, int(np.gcd.reduce(away)))
 
     @property
-    def range(self) -> ColumnRange | None:
-        """The range of all values; None without a value."""
-        if self._first is None:
-            return None
-        return ColumnRange(self._low, self._high, max(1, self._step))
+    def range(self) -> ColumnRange:
+        """The range of all values."""
+        return ColumnRange(self._low, self._high, self._step)
+
+
+def seen_ranges(
+    columns: Iterable[ColumnType], batches: Callable[[list[str]], Iterable[pa.RecordBatch]]
+) -> dict[str, ColumnRange]:
+    """Return the ranges of those columns whose values are numbers or times, by reading these.
+
+    Parameters
+    ----------
+    columns : iterable of ColumnType
+        The columns.
+    batches : callable
+        Returns the rows with the given columns.
+    """
+    seen = {
+        each.column: SeenRange(each) for each in columns if not (each.kind.is_coded or each.is_wide)
+    }
+    for batch in batches(list(seen)) if seen else ():
+        for each in seen.values():
+            each.see(batch)
+    return {name: each.range for name, each in seen.items()}
 
 
 class Span(NamedTuple):
-    """Range of the values of a pair of columns, in ticks.
+    """Range of the values of a pair of columns, or that of their types, in ticks.
 
     Attributes
     ----------
     low, high : int
         Smallest and largest value.
     step : int
-        A divisor of the difference of any two values.
-    known : bool
-        Whether a range was given for both columns. If not, it is the range of their types.
+        A divisor of the difference of any two values; 1 if 64 bits do not hold the differences.
     """
 
     low: int
     high: int
     step: int
-    known: bool
 
 
 def span_of(
@@ -513,23 +470,21 @@ def span_of(
     ranges: tuple[Ranges, Ranges],
 ) -> Span:
     """Return the range of the values of both columns together."""
-    parts = []
+    lows, highs, step, known = [], [], 0, True
     for column, factor, given in zip(columns, factors, ranges, strict=True):
         entry = given.get(column.column)
-        if entry is None:
-            low, high = column.limits
-            step = 1
-        else:
-            low, high, step = ColumnRange(*entry)
-            low, high = _ticks(low, column), _ticks(high, column)
-        parts.append(Span(low * factor, high * factor, step * factor, entry is not None))
-    step = gcd(parts[0].step, parts[1].step, parts[0].low - parts[1].low)
-    return Span(
-        min(part.low for part in parts),
-        max(part.high for part in parts),
-        step if all(part.known for part in parts) else 1,
-        all(part.known for part in parts),
-    )
+        known &= entry is not None
+        low, high, unit = (*column.limits, 1) if entry is None else ColumnRange(*entry)
+        if low is not None:
+            lows.append(_ticks(low, column) * factor)
+            highs.append(_ticks(high, column) * factor)
+            step = gcd(step, unit * factor, lows[-1] - lows[0])
+    if not lows:
+        return Span(0, 0, 1)
+    low, high = min(lows), max(highs)
+    # Distances are divided by the step where 64 bits hold them.
+    divides = known and high - low < 1 << 64
+    return Span(low, high, max(1, step) if divides else 1)
 
 
 def outside(values: Array, low: int, high: int) -> npt.NDArray[np.bool_]:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from host.columns.kinds import (
     ORDERED,
-    Column,
     ColumnType,
     Ranges,
     integer_view,
@@ -21,7 +20,7 @@ from host.columns.kinds import (
     shown,
     span_of,
 )
-from host.columns.scale import Scale, bound_in_ticks, common_tick, scale_of
+from host.columns.scale import bound_in_ticks, common_tick
 from host.errors import (
     AcceleratorLimitError,
     DisorderError,
@@ -39,9 +38,7 @@ __all__ = [
     "OrderCheck",
     "TimeEncoder",
     "TimePlan",
-    "plan_stream_times",
-    "plan_table_times",
-    "require_order",
+    "plan_times",
     "require_temporal",
 ]
 
@@ -193,27 +190,6 @@ def require_temporal(column: ColumnType) -> None:
         raise UnsupportedTypeError(column.name, column.dtype, ORDERED)
 
 
-def require_order(column: Column, declared_sorted: bool, table: pa.Table) -> None:
-    """Raise unless every row of a ``table`` has a time, and the times ascend if declared sorted.
-
-    Raises
-    ------
-    NullOrderError, DisorderError
-        The errors name the row.
-    """
-    require_temporal(column.type)
-    if column.valid is not None:
-        at = int(np.argmin(column.valid))
-        raise NullOrderError(column.name, at, row_at(table, at))
-    if declared_sorted:
-        falls = column.integers[1:] < column.integers[:-1]
-        if falls.any():
-            at = int(np.argmax(falls))
-            raise DisorderError(
-                column.name, at + 1, shown(column.data[at]), shown(column.data[at + 1])
-            )
-
-
 class OrderCheck:
     """Checks that the times of batches are there, and never decrease.
 
@@ -223,10 +199,12 @@ class OrderCheck:
         The column of time.
     first : int
         Number of the first row.
+    is_sorted : bool
+        Whether times must not decrease; otherwise they must only be there.
     """
 
-    def __init__(self, column: ColumnType, first: int = 0) -> None:
-        self._column = column
+    def __init__(self, column: ColumnType, first: int = 0, *, is_sorted: bool = True) -> None:
+        self._column, self._is_sorted = column, is_sorted
         self._rows = first
         self._last: tuple[int, object] | None = None  # last time: integer, Python value
 
@@ -243,7 +221,8 @@ class OrderCheck:
             at = int(np.argmin(array.is_valid().to_numpy(zero_copy_only=False)))
             raise NullOrderError(name, rows + at, row_at(batch, at))
         values = integer_view(array)
-        if not len(values):
+        if not len(values) or not self._is_sorted:
+            self._rows += len(values)
             return
         if self._last is not None and int(values[0]) < self._last[0]:
             raise DisorderError(name, rows, self._last[1], shown(array[0]))
@@ -255,48 +234,53 @@ class OrderCheck:
         self._rows += len(values)
 
 
-def plan_table_times(
-    order: tuple[Column, Column], query: Query, manifest: Manifest
-) -> tuple[TimePlan, Window]:
-    """Plan the timestamps of whole tables, and the window.
-
-    Raises
-    ------
-    KeyRangeError
-        If the timestamps do not fit.
-    AcceleratorLimitError
-        If the window is one of time, and the accelerator has no timestamps.
-    """
-    scale = scale_of(order)
-    bits = _timestamp_bits(query, manifest)
-    top = (1 << bits) - 1
-    if scale is not None and scale.top > top:
-        scale = scale.reduced(order)
-    if scale is None or scale.top > top:
-        raise _time_range(order, scale, bits)
-    types = (order[0].type, order[1].type)
-    plan = TimePlan(types, scale.factors, scale.divisor, bits, scale.minimum)
-    return plan, _window(query, types[0], scale.tick, scale.divisor, top)
-
-
-def plan_stream_times(
+def plan_times(
     columns: tuple[ColumnType, ColumnType],
     query: Query,
     manifest: Manifest,
     ranges: tuple[Ranges, Ranges],
+    *,
+    seen: bool = False,
 ) -> tuple[TimePlan, Window]:
-    """Plan the timestamps of streams, whose origin is the first row, and the window.
+    """Plan the timestamps, and the window.
+
+    Parameters
+    ----------
+    columns : tuple of ColumnType
+        Types of the left and of the right order column.
+    query : Query
+        The join.
+    manifest : Manifest
+        Of the accelerator.
+    ranges : tuple of mapping
+        Ranges of columns.
+    seen : bool
+        Whether the ranges are those of all values. Otherwise the first row is the origin.
 
     Raises
     ------
+    KeyRangeError
+        If the times are seen, and do not fit.
     AcceleratorLimitError
         If the window is one of time, and the accelerator has no timestamps.
     """
     tick, factors = common_tick(*columns)
     bits = _timestamp_bits(query, manifest)
-    divisor = span_of(columns, factors, ranges).step
-    plan = TimePlan(columns, factors, divisor, bits, None)
-    return plan, _window(query, columns[0], tick, divisor, (1 << bits) - 1)
+    top, span = (1 << bits) - 1, span_of(columns, factors, ranges)
+    divisor = span.step if span.high - span.low > top else 1
+    needed = ((span.high - span.low) // divisor).bit_length()
+    if seen and needed > bits:
+        highs = [of[column.column][1] for column, of in zip(columns, ranges, strict=True)]
+        latest = highs[0] is not None and highs[0] * factors[0] == span.high
+        raise KeyRangeError(
+            columns[0 if latest else 1].name,
+            span.high,
+            span.low,
+            span.low + top * divisor,
+            remedy=_remedy(needed),
+        )
+    plan = TimePlan(columns, factors, divisor, bits, span.low if seen else None)
+    return plan, _window(query, columns[0], tick, divisor, top)
 
 
 def _timestamp_bits(query: Query, manifest: Manifest) -> int:
@@ -317,23 +301,6 @@ def _window(query: Query, column: ColumnType, tick: int, divisor: int, top: int)
         return CountWindow(query.rows)
     ticks = bound_in_ticks(query.width, column, tick, "The window")
     return TimeWindow(min(int(Fraction(ticks or 0) // divisor), top))
-
-
-def _time_range(order: tuple[Column, Column], scale: Scale | None, bits: int) -> KeyRangeError:
-    columns = [column for column in order if not column.is_empty]
-    tick = min(column.type.tick for column in columns)
-    least = min(int(column.integers.min()) * (column.type.tick // tick) for column in columns)
-    widest = max(columns, key=lambda column: int(column.integers.max()) * column.type.tick)
-    greatest = int(widest.integers.max()) * (widest.type.tick // tick)
-    divisor = 1 if scale is None else scale.divisor
-    needed = ((greatest - least) // divisor).bit_length()
-    return KeyRangeError(
-        widest.name,
-        greatest,
-        least,
-        least + ((1 << bits) - 1) * divisor,
-        remedy=_remedy(needed),
-    )
 
 
 def _remedy(bits: int) -> str:

@@ -7,8 +7,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from host.columns.kinds import DAY, Kind, column_type, read_column, row_at
-from host.columns.scale import require_same_kind, scale_of
+from host.columns.codes import FieldValues
+from host.columns.kinds import (
+    DAY,
+    Kind,
+    column_type,
+    contiguous,
+    integer_view,
+    row_at,
+    seen_ranges,
+    span_of,
+    validity,
+)
+from host.columns.scale import common_tick, require_same_kind
 from host.columns.times import require_temporal
 from host.errors import UsageError
 from host.query.quantities import Duration
@@ -47,20 +58,28 @@ def longest_interval(table: pa.Table, interval: tuple[str, str], side: str) -> i
         If a column is missing, the two columns cannot be compared, or an interval ends before it
         starts.
     """
-    start, end = (read_column(table, column_type(table.schema, name, side)) for name in interval)
-    require_temporal(start.type)
-    require_same_kind(start.type, end.type)
-    scale = scale_of((start, end))
-    if scale is None:
+    types = [column_type(table.schema, name, side) for name in interval]
+    for column in types:
+        require_temporal(column)
+    start, end = types
+    require_same_kind(start, end)
+    tick, factors = common_tick(start, end)
+    seen = seen_ranges(types, lambda names: table.select(names).to_batches())
+    span = span_of((start, end), factors, (seen, seen))
+    if span.high - span.low >= 1 << 64:
         raise UsageError(
             f"The values of columns {start.name!r} and {end.name!r} lie 2**64 units or more apart; "
             f"cast both to a coarser unit."
         )
-    begins, ends = scale.distances(start, 0), scale.distances(end, 1)
+    columns = [column.comparable(contiguous(table.column(column.column))) for column in types]
+    begins, ends = (
+        FieldValues(integer_view(column), factor, span.low).block(slice(None))
+        for column, factor in zip(columns, factors, strict=True)
+    )
     known = np.ones(len(begins), np.bool_)
-    for column in (start, end):
-        if column.valid is not None:
-            known &= column.valid
+    for column in columns:
+        if (valid := validity(column)) is not None:
+            known &= valid
     inverted = known & (ends < begins)
     if inverted.any():
         at = int(np.argmax(inverted))
@@ -71,7 +90,7 @@ def longest_interval(table: pa.Table, interval: tuple[str, str], side: str) -> i
             f"leave the row out."
         )
     longest = int((ends - begins)[known].max(initial=0))
-    return Duration(longest * scale.tick) if start.kind.is_temporal else longest
+    return Duration(longest * tick) if start.kind.is_temporal else longest
 
 
 # Intervals that overlap, as the terms and the window of a join.

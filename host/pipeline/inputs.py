@@ -15,7 +15,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from host.columns.kinds import ColumnType, Ranges, SeenRange, column_type, integer_view, row_at
+from host.columns.kinds import (
+    ColumnType,
+    Ranges,
+    column_type,
+    integer_view,
+    row_at,
+    seen_ranges,
+)
 from host.columns.times import require_temporal
 from host.errors import NullOrderError
 from host.files.reading import Dataset
@@ -127,15 +134,7 @@ class OrderedInput:
     def ranges(self, columns: Sequence[str]) -> Ranges:
         """Return the ranges of columns whose values are numbers or times, by reading these."""
         types = [column_type(self.schema, name, self._side) for name in columns]
-        seen = {
-            each.column: SeenRange(each)
-            for each in types
-            if not (each.kind.is_coded or each.is_wide)
-        }
-        for batch in self.dataset.batches(list(seen)) if seen else ():
-            for each in seen.values():
-                each.see(batch)
-        return {name: found for name, each in seen.items() if (found := each.range) is not None}
+        return seen_ranges(types, self.dataset.batches)
 
     def reader(self) -> pa.RecordBatchReader:
         """Return a reader of :meth:`batches`."""

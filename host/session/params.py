@@ -371,7 +371,7 @@ def plan_join_of_tables(
         for side, (table, order) in enumerate(zip((left, right), orders, strict=True))
     ]
     params = JoinParams(
-        device, query, plan.arranged(orders), left.schema, right.schema, schema,
+        device, query, plan, left.schema, right.schema, schema,
         (TableRows(left, orders[0]), TableRows(right, orders[1])),
         options=_chosen(options, query),
     )  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key fields for bands: of integers that lie far apart, and of floating-point numbers."""
+"""Key fields of floating-point numbers whose difference is bounded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,16 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from host.columns.codes import FieldValues
-from host.columns.fields import (
-    FieldEncoder,
-    FieldPlan,
-    FloatingEncoder,
-    TermTypes,
-    bounds_of,
-    place_of,
-)
-from host.columns.kinds import ColumnType, canonical_bits, doubles, outside
-from host.columns.scale import bound_in_ticks, common_tick
+from host.columns.fields import FieldEncoder, FieldPlan, TermTypes, place_of
+from host.columns.kinds import ColumnType, canonical_bits, doubles
+from host.columns.scale import bound_in_ticks
 from host.protocol.manifest import KeyField
 from host.reference.arrivals import Float64s, UInt64s
 from host.reference.predicate import Bounds
@@ -27,110 +20,13 @@ from host.reference.predicate import Bounds
 __all__ = [
     "FloatBandField",
     "FloatLimitField",
-    "PlacedField",
     "plan_float_field",
-    "plan_placed_field",
 ]
-
-# A key field of integers for a band, wherever they lie and however far apart.
-#
-# The field holds distances from an origin near the first values, in steps, and values beyond
-# either end become that end. The accelerator then finds every matching pair and a few more;
-# :mod:`host.columns.fields` removes the others. So nobody has to know the range of a column.
-#
-# Values of the right side are moved by the middle of the band, so that equal field values stand
-# for the middle. Two values within the band are therefore within it in the field too, even at its
-# ends.
-
-STEPS = 7
-"""A band is at least 2 ** (STEPS - 1) steps wide, or its steps are single ticks."""
-
-_MOST_STEP = 62
-"""A step has at most this power of two, so that 64 bits hold more than one, however wide a band."""
-
-_FARTHEST = 1 << 64
-"""Beyond every value of a column."""
-
-
-@dataclass(frozen=True)
-class PlacedField(FieldPlan):
-    """A field of integers in steps from an origin that the first values determine.
-
-    Parameters
-    ----------
-    field : KeyField
-        The key field.
-    factors : tuple of int
-        Number of ticks in a unit of the left and of the right column.
-    step : int
-        Size of a step, in ticks.
-    middle : int
-        Middle of the band, in ticks.
-    """
-
-    field: KeyField
-    factors: tuple[int, int]
-    step: int
-    middle: int
-
-    @property
-    def is_exact(self) -> bool:
-        return False
-
-    @property
-    def top(self) -> int:
-        """Largest distance from the origin, in steps; 64 bits hold it in ticks."""
-        return min(1 << self.field.bits, (1 << 64) // self.step) - 1
-
-    def start(self) -> FieldEncoder:
-        return _PlacedEncoder(self)
-
-
-class _PlacedEncoder(FloatingEncoder):
-    def __init__(self, plan: PlacedField) -> None:
-        room = (plan.top + 1) * plan.step - 1
-        super().__init__(plan.terms[0], plan.factors, room, offsets=(0, plan.middle))
-        self._plan = plan
-        self._place = place_of(plan.field)
-
-    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
-        del first  # every value can be encoded
-        plan = self._plan
-        array, view = self._read(side, batch)
-        near = FieldValues(view, plan.factors[side], self._origin(side), plan.step, self._place)
-        if self._all_within(side, array):
-            return near
-        least, most = self._limits(side)
-        values = near.block(slice(None)) + np.uint64(self._place)
-        values[outside(view, least, _FARTHEST)] = 0
-        values[outside(view, -_FARTHEST, most)] = plan.top
-        return FieldValues(values, place=self._place)
-
-
-def plan_placed_field(field: KeyField, term: TermTypes) -> PlacedField:
-    """Plan the field of a term on integers that is not an equality."""
-    tick, factors = common_tick(*term.columns)
-    low, high = (getattr(bounds_of(term, tick, 1), name) for name in ("low", "high"))
-    step, middle, bounds = 1, 0, Bounds()
-    if low is not None and high is not None:
-        step = 1 << min(max(0, max(high - low, 0).bit_length() - STEPS), _MOST_STEP)
-        middle = (low + high) // 2
-        bounds = Bounds((low - middle) // step, -((middle - high) // step))
-        if low > high:
-            bounds = Bounds(1, 0)
-    elif low is not None:
-        middle, bounds = low, Bounds(0, None)
-    elif high is not None:
-        middle, bounds = high, Bounds(None, 0)
-    steps = "" if step == 1 else f" in steps of {step}"
-    note = f"the values{steps}, the first ones in the middle; pairs are checked exactly afterwards"
-    return PlacedField(field.name, (term,), bounds, note, field, factors, step, middle)
-
 
 # Key fields of floating-point numbers whose difference is bounded.
 #
 # A key field holds integers, so the accelerator finds all matching pairs and a few more;
-# :mod:`host.columns.fields` removes the others.
+# :class:`host.columns.fields.Recheck` removes the others.
 
 Batches = Sequence[tuple[int, pa.RecordBatch]]
 
@@ -242,7 +138,7 @@ class _BandEncoder(FieldEncoder):
 
 
 @dataclass(frozen=True)
-class FloatLimitField(FieldPlan):
+class FloatLimitField(FieldPlan, FieldEncoder):
     """A field of the first bits of ordered numbers; the bound is added to those of the right side.
 
     NaN is above all numbers, and its difference from any number is above every bound, as in Spark.
@@ -264,27 +160,19 @@ class FloatLimitField(FieldPlan):
         return False
 
     def start(self) -> FieldEncoder:
-        return _LimitEncoder(self)
-
-
-class _LimitEncoder(FieldEncoder):
-    def __init__(self, plan: FloatLimitField) -> None:
-        self._plan = plan
-        self._columns = plan.terms[0].columns
-        self._place = place_of(plan.field)
+        return self
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
         del first  # every value can be encoded
-        values = _values(self._columns[side], batch)
-        if side == 1 and self._plan.sign:
-            away = -math.inf * self._plan.sign
+        values = _values(self.terms[0].columns[side], batch)
+        if side == 1 and self.sign:
+            away = -math.inf * self.sign
             with np.errstate(over="ignore"):  # beyond the last double every number is within
-                limit = np.nextafter(values + np.nextafter(self._plan.shift, away), away)
+                limit = np.nextafter(values + np.nextafter(self.shift, away), away)
             # The difference from NaN is above the bound; no number is below minus infinity.
             values = np.where(np.isnan(values), -np.inf, limit)
-        return FieldValues(
-            _ranks(values) >> np.uint64(64 - self._plan.field.bits), place=self._place
-        )
+        ranks = _ranks(values) >> np.uint64(64 - self.field.bits)
+        return FieldValues(ranks, place=place_of(self.field))
 
 
 def _values(column: ColumnType, batch: pa.RecordBatch) -> Float64s:

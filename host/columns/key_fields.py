@@ -1,0 +1,495 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Key fields: distances of integers and times, near an origin or far from it, and codes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from host.columns.codes import FieldValues, GrowingCodes
+from host.columns.fields import (
+    FieldEncoder,
+    FieldPlan,
+    TermTypes,
+    bounds_of,
+    place_of,
+    require_coded_equality,
+    wider,
+)
+from host.columns.float_fields import plan_float_field
+from host.columns.kinds import Ranges, integer_view, outside, span_of, validity
+from host.columns.scale import common_tick
+from host.errors import KeyRangeError
+from host.protocol.manifest import KeyField
+from host.protocol.spread import Spread
+from host.reference.predicate import Bounds
+
+__all__ = [
+    "CodedField",
+    "ExactField",
+    "MixedField",
+    "PlacedField",
+    "UNBOUNDED",
+    "plan_coded_field",
+    "plan_field",
+]
+
+Array = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
+
+_MASK = (1 << 64) - 1
+_CHECKED = "; pairs are checked exactly afterwards"
+
+
+def plan_field(
+    field: KeyField,
+    terms: tuple[TermTypes, ...],
+    ranges: tuple[Ranges, Ranges],
+    *,
+    seen: bool = False,
+    strict: bool = False,
+) -> FieldPlan:
+    """Plan one field from the types of its columns and the ranges of some of them.
+
+    Parameters
+    ----------
+    field : KeyField
+        The field.
+    terms : tuple of TermTypes
+        The terms that it stands for: one, or several equalities.
+    ranges : tuple of mapping
+        Ranges of columns of the left and of the right rows.
+    seen : bool
+        Whether the ranges are those of all values. Otherwise values are checked as they come.
+    strict : bool
+        Whether a field of an equality is exact; then it is an error if there are too many values.
+
+    Raises
+    ------
+    UsageError
+        If the values cannot be compared as the terms require.
+    """
+    if terms[0].is_float_difference:
+        return plan_float_field(field, terms[0])
+    if len(terms) > 1 or require_coded_equality(terms[0]):
+        return plan_coded_field(field, terms, strict=strict)
+    (term,) = terms
+    tick, factors = common_tick(*term.columns)
+    span, most = span_of(term.columns, factors, ranges), (1 << field.bits) - 1
+    divisor = span.step if span.high - span.low > most else 1
+    top = (span.high - span.low) // divisor
+    if top <= most:
+        given = any(column.column in of for column, of in zip(term.columns, ranges, strict=True))
+        note = "the least that their types have"
+        if given:
+            note = f"{span.low}" + (f" in steps of {divisor}" if divisor > 1 else "")
+        # Values that are compared for equality are hashed, so their common divisor is no matter.
+        step = 1 if term.term.is_equality else span.step // divisor
+        return ExactField(
+            field.name,
+            terms,
+            bounds_of(term, tick, divisor),
+            f"the values, from {note}",
+            field,
+            factors,
+            span.low,
+            divisor,
+            Spread(top, step),
+            given and not seen,
+        )
+    if not term.term.is_equality:
+        return _plan_placed_field(field, term)
+    if strict and field.bits <= UNBOUNDED:
+        return plan_coded_field(field, terms, strict=True)
+    note = "the values near the first ones, codes of all others"
+    note += _CHECKED if field.bits <= UNBOUNDED else ""
+    return MixedField(field.name, terms, Bounds(0, 0), note, field, factors)
+
+
+# A key field whose values all fit, as distances from the least one.
+
+
+@dataclass(frozen=True)
+class ExactField(FieldPlan, FieldEncoder):
+    """A field of distances from the least value, in units that divide all of them.
+
+    Parameters
+    ----------
+    field : KeyField
+        The field.
+    factors : tuple of int
+        Number of ticks in a unit of the left and of the right column.
+    minimum : int
+        Origin, in ticks.
+    divisor : int
+        Number of ticks in a unit of the field.
+    known : Spread
+        Largest distance, and a divisor of all distances, in units of the field.
+    is_checked : bool
+        Whether values are checked; otherwise they are known to fit.
+    """
+
+    field: KeyField
+    factors: tuple[int, int]
+    minimum: int
+    divisor: int
+    known: Spread
+    is_checked: bool
+
+    @property
+    def spread(self) -> Spread:
+        return self.known
+
+    def start(self) -> FieldEncoder:
+        return self
+
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        array = self.terms[0].columns[side].read(batch)
+        view, factor = integer_view(array), self.factors[side]
+        if self.is_checked:
+            self._require(side, array, view, first)
+        return FieldValues(view, factor, self.minimum, self.divisor, place_of(self.field))
+
+    def _require(self, side: int, array: pa.Array, view: Array, first: int) -> None:
+        beyond = _beyond(array, view, self._limits(side))
+        if beyond is not None:
+            self._refuse(side, view, first, int(np.argmax(beyond)))
+        unit = self.divisor * self.known.step
+        if unit != 1:
+            exact = FieldValues(view, self.factors[side], self.minimum)
+            odd = _valid(array, exact.block(slice(None)) % np.uint64(unit) != 0)
+            if odd.any():
+                self._refuse(side, view, first, int(np.argmax(odd)), "a range with the true step")
+
+    def _limits(self, side: int) -> tuple[int, int]:
+        room = ((1 << self.field.bits) - 1) * self.divisor
+        return _limits(self.minimum, room, self.factors[side])
+
+    def _refuse(
+        self, side: int, view: Array, first: int, at: int, remedy: str | None = None
+    ) -> NoReturn:
+        value, field = int(view[at]), self.field
+        needed = abs(value * self.factors[side] - self.minimum) // self.divisor
+        if remedy is None:
+            remedy = "the true range of the column, or " + wider(
+                field, max(needed, 2 << field.bits)
+            )
+        raise KeyRangeError(
+            self.terms[0].columns[side].name,
+            value,
+            *self._limits(side),
+            remedy=f"give {remedy}" if not remedy.startswith("the values") else remedy,
+            row=first + at,
+        )
+
+
+def _limits(origin: int, room: int, factor: int) -> tuple[int, int]:
+    """Return the least and the greatest value within ``room`` ticks from an origin."""
+    return -(-origin // factor), (origin + room) // factor
+
+
+def _beyond(array: pa.Array, view: Array, limits: tuple[int, int]) -> Bools | None:
+    """Return which values are outside of limits, and not null; None if there is none."""
+    values, (least, most) = _present(array), limits
+    if not len(values) or (least <= int(values.min()) and int(values.max()) <= most):
+        return None
+    return _valid(array, outside(view, least, most))
+
+
+def _present(array: pa.Array) -> Array:
+    """Return the values that are not null, as a view if no value is null."""
+    valid, view = validity(array), integer_view(array)
+    return view if valid is None else view[valid]
+
+
+def _valid(array: pa.Array, chosen: Bools) -> Bools:
+    """Return which of the chosen values are not null."""
+    valid = validity(array)
+    return chosen if valid is None else chosen & valid
+
+
+# Key fields whose origin the first values determine.
+
+
+class _FloatingEncoder(FieldEncoder):
+    """Encoder of integers as distances from an origin, with the first values in the middle.
+
+    Parameters
+    ----------
+    term : TermTypes
+        The term that the field stands for.
+    factors : tuple of int
+        Number of ticks in a unit of the left and of the right column.
+    room : int
+        Largest distance that the field holds, in ticks.
+    offsets : tuple of int
+        Ticks that are added to the values of the left and of the right column.
+    """
+
+    def __init__(
+        self,
+        term: TermTypes,
+        factors: tuple[int, int],
+        room: int,
+        *,
+        offsets: tuple[int, int] = (0, 0),
+    ) -> None:
+        self._term = term
+        self._factors = factors
+        self._room = room
+        self._minimum: int | None = None
+        self._offsets = offsets
+
+    def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
+        if self._minimum is not None:
+            return
+        first: int | None = None
+        extremes: list[int] = []
+        for side, batch in batches:
+            values = _present(self._term.columns[side].read(batch))
+            if len(values):
+                factor, offset = self._factors[side], self._offsets[side]
+                extremes += [int(end) * factor + offset for end in (values.min(), values.max())]
+                first = int(values[0]) * factor + offset if first is None else first
+        if first is not None:
+            low, high = min(extremes), max(extremes)
+            fits = high - low <= self._room
+            self._minimum = (low + high if fits else 2 * first) // 2 - self._room // 2
+
+    def _read(self, side: int, batch: pa.RecordBatch) -> tuple[pa.Array, Array]:
+        """Return a column and its values; if the origin is not known, they determine it."""
+        array = self._term.columns[side].read(batch)
+        self.settle([(side, batch)])
+        return array, integer_view(array)
+
+    def _origin(self, side: int) -> int:
+        """Return the number of ticks that is subtracted from the values of a side."""
+        return (self._minimum or 0) - self._offsets[side]
+
+    def _limits(self, side: int) -> tuple[int, int]:
+        """Return the least and the greatest value of a side within the field's range."""
+        return _limits(self._origin(side), self._room, self._factors[side])
+
+
+@dataclass(frozen=True)
+class MixedField(FieldPlan):
+    """An equality whose field holds values near the first ones in one half, codes in the other.
+
+    A field of few bits runs out of codes, as :class:`CodedField` does.
+    """
+
+    field: KeyField
+    factors: tuple[int, int]
+
+    @property
+    def is_exact(self) -> bool:
+        return self.field.bits > UNBOUNDED
+
+    def start(self) -> FieldEncoder:
+        return _MixedEncoder(self)
+
+
+class _MixedEncoder(_FloatingEncoder):
+    def __init__(self, plan: MixedField) -> None:
+        self._half = 1 << (plan.field.bits - 1)
+        super().__init__(plan.terms[0], plan.factors, self._half - 1)
+        self._plan = plan
+        self._place = place_of(plan.field)
+        self._codes = GrowingCodes()
+
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        del first  # every value can be encoded
+        array, view = self._read(side, batch)
+        factor = self._plan.factors[side]
+        near = FieldValues(view, factor, self._origin(side), 1, self._place)
+        beyond = _beyond(array, view, self._limits(side))
+        if beyond is None:
+            return near
+        values, at = near.block(slice(None)), np.flatnonzero(beyond)
+        codes = self._codes.of_integers(pa.array(view[at]), factor)
+        codes &= np.uint64(self._half - 1)
+        values[at] = codes + np.uint64((self._half - self._place) & _MASK)
+        return FieldValues(values)
+
+
+# A key field of integers for a band, wherever they lie and however far apart.
+#
+# The field holds distances from an origin near the first values, in steps, and values beyond
+# either end become that end. The accelerator then finds every matching pair and a few more;
+# :class:`host.columns.fields.Recheck` removes the others. So nobody has to know the range of a
+# column.
+#
+# Values of the right side are moved by the middle of the band, so that equal field values stand
+# for the middle. Two values within the band are therefore within it in the field too, even at its
+# ends.
+
+STEPS = 7
+"""A band is at least 2 ** (STEPS - 1) steps wide, or its steps are single ticks."""
+
+_MOST_STEP = 62
+"""A step has at most this power of two, so that 64 bits hold more than one, however wide a band."""
+
+_FARTHEST = 1 << 64
+"""Beyond every value of a column."""
+
+
+@dataclass(frozen=True)
+class PlacedField(FieldPlan):
+    """A field of integers in steps from an origin that the first values determine.
+
+    Parameters
+    ----------
+    field : KeyField
+        The key field.
+    factors : tuple of int
+        Number of ticks in a unit of the left and of the right column.
+    step : int
+        Size of a step, in ticks.
+    middle : int
+        Middle of the band, in ticks.
+    """
+
+    field: KeyField
+    factors: tuple[int, int]
+    step: int
+    middle: int
+
+    @property
+    def is_exact(self) -> bool:
+        return False
+
+    @property
+    def top(self) -> int:
+        """Largest distance from the origin, in steps; 64 bits hold it in ticks."""
+        return min(1 << self.field.bits, (1 << 64) // self.step) - 1
+
+    def start(self) -> FieldEncoder:
+        return _PlacedEncoder(self)
+
+
+class _PlacedEncoder(_FloatingEncoder):
+    def __init__(self, plan: PlacedField) -> None:
+        room = (plan.top + 1) * plan.step - 1
+        super().__init__(plan.terms[0], plan.factors, room, offsets=(0, plan.middle))
+        self._plan = plan
+        self._place = place_of(plan.field)
+
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        del first  # every value can be encoded
+        plan = self._plan
+        array, view = self._read(side, batch)
+        near = FieldValues(view, plan.factors[side], self._origin(side), plan.step, self._place)
+        least, most = self._limits(side)
+        if _beyond(array, view, (least, most)) is None:
+            return near
+        values = near.block(slice(None)) + np.uint64(self._place)
+        values[outside(view, least, _FARTHEST)] = 0
+        values[outside(view, -_FARTHEST, most)] = plan.top
+        return FieldValues(values, place=self._place)
+
+
+def _plan_placed_field(field: KeyField, term: TermTypes) -> PlacedField:
+    """Plan the field of a term on integers that is not an equality."""
+    tick, factors = common_tick(*term.columns)
+    low, high = (getattr(bounds_of(term, tick, 1), name) for name in ("low", "high"))
+    step, middle, bounds = 1, 0, Bounds()
+    if low is not None and high is not None:
+        step = 1 << min(max(0, max(high - low, 0).bit_length() - STEPS), _MOST_STEP)
+        middle = (low + high) // 2
+        bounds = Bounds((low - middle) // step, -((middle - high) // step))
+        if low > high:
+            bounds = Bounds(1, 0)
+    elif low is not None:
+        middle, bounds = low, Bounds(0, None)
+    elif high is not None:
+        middle, bounds = high, Bounds(None, 0)
+    steps = "" if step == 1 else f" in steps of {step}"
+    note = f"the values{steps}, the first ones in the middle{_CHECKED}"
+    return PlacedField(field.name, (term,), bounds, note, field, factors, step, middle)
+
+
+# A key field of codes that are assigned to new values.
+#
+# A field of few bits runs out of codes. Then they begin anew, so that different values can have
+# one code; :class:`host.columns.fields.Recheck` removes the pairs of these.
+
+UNBOUNDED = 31
+"""Bits of codes that no dictionary in memory runs out of."""
+
+
+@dataclass(frozen=True)
+class CodedField(FieldPlan):
+    """A field of codes for one or more equalities; every new value gets the next code.
+
+    Parameters
+    ----------
+    field : KeyField
+        The field.
+    strict : bool
+        Whether it is an error that codes run out. Otherwise they begin anew.
+    """
+
+    field: KeyField
+    strict: bool = False
+
+    @property
+    def is_exact(self) -> bool:
+        return self.strict or self.field.bits >= UNBOUNDED
+
+    def start(self) -> FieldEncoder:
+        return _CodedEncoder(self)
+
+
+class _CodedEncoder(FieldEncoder):
+    """Has a dictionary per term, and one per further term to combine it with earlier ones."""
+
+    def __init__(self, plan: CodedField) -> None:
+        self._plan = plan
+        self._factors = [common_tick(*term.columns)[1] for term in plan.terms]
+        self._values = [GrowingCodes() for _ in plan.terms]
+        self._pairs = [GrowingCodes() for _ in plan.terms[1:]]
+        self._top = (1 << plan.field.bits) - 1
+        self._place = place_of(plan.field)
+
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        codes, keep = None, None
+        for index, term in enumerate(self._plan.terms):
+            array = term.columns[side].read(batch)
+            known = self._values[index]
+            if term.left.kind.is_coded:
+                own = known.of_values(array)
+            else:
+                own = known.of_integers(array, self._factors[index][side])
+            valid = validity(array)
+            if valid is not None:
+                keep = valid if keep is None else keep & valid
+            if codes is None:
+                codes = own
+            else:
+                # Codes are counted from zero, so each of the two fits in 32 bits.
+                both = (codes << np.uint64(32)) | own
+                codes = self._pairs[index - 1].of_integers(pa.array(both), keep=keep)
+        assert codes is not None
+        if self._plan.strict and len(codes) and int(codes.max()) > self._top:
+            term = self._plan.terms[0]
+            raise KeyRangeError(
+                term.columns[side].name,
+                f"more than {self._top + 1} distinct values",
+                0,
+                self._top,
+                remedy=wider(self._plan.field, 2 * self._top + 1),
+            )
+        return FieldValues(codes & np.uint64(self._top), place=self._place)
+
+
+def plan_coded_field(
+    field: KeyField, terms: tuple[TermTypes, ...], *, strict: bool = False
+) -> CodedField:
+    """Plan the field of one or more equalities; see :class:`CodedField` for ``strict``."""
+    note = "codes of the values, shared by both sides"
+    if field.bits < UNBOUNDED and not strict:
+        note += _CHECKED
+    return CodedField(field.name, terms, Bounds(0, 0), note, field, strict)
