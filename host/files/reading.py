@@ -37,6 +37,7 @@ __all__ = [
     "Dataset",
     "ENDINGS",
     "FORMATS",
+    "ParquetFile",
     "Split",
     "common_schema",
     "conformed",
@@ -45,12 +46,10 @@ __all__ = [
     "format_of",
     "input_format",
     "int96_unit",
-    "open_parquet",
     "partition_of",
     "plain_schema",
     "read_table",
     "require_text",
-    "statistics",
 ]
 
 #: Endings of files that are written.
@@ -409,20 +408,44 @@ class _Part(Protocol):
         ...
 
 
-class _ParquetFile:
-    """A Parquet file; its times that are INT96 are read in ``unit``."""
+class ParquetFile:
+    """A Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    unit : str
+        Of its times that are INT96; see :func:`int96_unit`.
+
+    Attributes
+    ----------
+    path, schema, rows
+        The file, its columns, and the number of its rows.
+    groups : list of mapping
+        Ranges of the columns of each row group that has rows, as far as they are told.
+    """
 
     def __init__(self, path: Path, unit: str) -> None:
-        self._path, self._unit = path, unit
+        self.path, self._unit = path, unit
         with open_parquet(path, unit) as file:
             self.schema: pa.Schema = file.schema_arrow
             self.rows: int | None = file.metadata.num_rows
             groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
-            self.groups = [statistics(group) for group in groups if group.num_rows]
+            self._places = [at for at, group in enumerate(groups) if group.num_rows]
+            self.groups = [statistics(groups[at]) for at in self._places]
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        with open_parquet(self._path, self._unit) as file, reading_file(self._path, ".parquet"):
-            yield from file.iter_batches(BATCH_ROWS, columns=columns)
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        group: int | None = None,
+        rows: int = BATCH_ROWS,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, those of one of the groups or of all, or some of their columns."""
+        groups = None if group is None else [self._places[group]]
+        with open_parquet(self.path, self._unit) as file, reading_file(self.path, ".parquet"):
+            yield from file.iter_batches(rows, row_groups=groups, columns=columns)
 
 
 class _ArrowFile:
@@ -501,7 +524,7 @@ class Dataset:
     def _opened(self, options: CsvOptions) -> list[_Part]:
         unit = int96_unit(self.files) if self.kind == ".parquet" else ""
         opens: dict[str, Callable[[Path], _Part]] = {
-            ".parquet": lambda file: _ParquetFile(file, unit),
+            ".parquet": lambda file: ParquetFile(file, unit),
             ".csv": lambda file: CsvFile(file, options),
             ".json": JsonFile,
             ".arrow": _ArrowFile,
@@ -524,7 +547,7 @@ class Dataset:
     @property
     def groups(self) -> list[dict[str, tuple[Any, Any]]]:
         """Ranges of the columns of each part of a Parquet file, as far as they are told."""
-        parts = [part for part in self._parts if isinstance(part, _ParquetFile)]
+        parts = [part for part in self._parts if isinstance(part, ParquetFile)]
         return [group for part in parts for group in part.groups]
 
     def parts(self, columns: Sequence[str] | None = None) -> list[Split]:

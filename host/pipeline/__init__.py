@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from host.pipeline.execution import Execution, Settings
-    from host.pipeline.flags import Effect, Flag, Traits
-    from host.pipeline.operations import (
+    from host.pipeline.flags import (
         Chained,
         Decision,
-        Lazy,
+        Effect,
+        Flag,
         Operation,
         Place,
         Stateful,
-        Stateless,
+        Traits,
     )
     from host.pipeline.pipeline import Pipeline
+    from host.pipeline.row_operators import Stateless
     from host.pipeline.source import BatchSource, Bound, ParquetSource, Source, TableSource
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "Effect",
     "Execution",
     "Flag",
-    "Lazy",
     "Operation",
     "ParquetSource",
     "Pipeline",
@@ -46,7 +46,7 @@ __all__ = [
     "Traits",
 ]
 
-_HOLDERS = ("flags", "source", "operations", "execution", "pipeline")
+_HOLDERS = ("flags", "source", "row_operators", "execution", "pipeline")
 
 
 def __getattr__(name: str) -> Any:

@@ -13,15 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.errors import FailureError, UnsupportedTypeError, UsageError
+from host.pipeline.flags import Operation, Stateful
 from host.pipeline.operations import (
-    Lazy,
     Limit,
     Limited,
     LimitParams,
-    Operation,
     Sorted,
-    Stateful,
-    Stateless,
     Step,
     fused_runs,
     plan_steps,
@@ -29,7 +26,7 @@ from host.pipeline.operations import (
     stops_early,
 )
 from host.pipeline.parallel import Parallel, ParallelParams, Spools
-from host.pipeline.row_operators import CopyCounters, FusedStage, FusedStageParams
+from host.pipeline.row_operators import CopyCounters, FusedStage, FusedStageParams, Stateless
 from host.pipeline.sorting import Sort, SortedMerge, SortedMergeParams, SortParams
 from host.pipeline.source import Bound, Source, Split
 from host.runtime import (
@@ -145,9 +142,7 @@ class Graphs:
             if isinstance(operation, Stateful):
                 producer = operation.build(graph, producer, run[0].place)
                 continue
-            operators = [
-                step.operation.operator for step in run if isinstance(step.operation, Stateless)
-            ]
+            operators = [step.operation for step in run if isinstance(step.operation, Stateless)]
             later = [step for each in runs[number:] for step in each]
             for fused in [operators] if self.settings.fuse else [[each] for each in operators]:
                 stage = FusedStage(" ".join(map(str, fused)))
@@ -332,7 +327,7 @@ class Execution:
     ----------
     source : Source
         Source of the rows, which the constructor binds.
-    operations : sequence of Lazy
+    operations : sequence of Operation
         Operations of the pipeline.
     settings : Settings
         Settings of the run.
@@ -345,7 +340,7 @@ class Execution:
     def __init__(
         self,
         source: Source,
-        operations: Sequence[Lazy],
+        operations: Sequence[Operation],
         settings: Settings,
         *,
         ordered: bool = True,

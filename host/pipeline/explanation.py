@@ -7,8 +7,8 @@ from itertools import groupby
 import json
 
 from host.pipeline.execution import Execution
-from host.pipeline.operations import Stateless, Step, fused_runs
-from host.pipeline.row_operators import FusedStage
+from host.pipeline.operations import Step, fused_runs
+from host.pipeline.row_operators import FusedStage, Stateless
 from host.pipeline.source import Source
 from host.runtime import ExecStreamGraph, Passing
 

@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known properties of a stream of rows, and the effect of an operation on them."""
+"""Known properties of a stream of rows, and what an operation is: its effect on them."""
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
-from typing import Any
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from host.runtime import ExecStreamGraph, Stream, StreamParams
 
 __all__ = [
+    "Chained",
+    "Decision",
     "Effect",
     "Flag",
+    "Operation",
+    "Place",
+    "Stateful",
     "Traits",
 ]
+
+# Properties of rows.
 
 
 class Flag(IntFlag):
@@ -139,3 +151,121 @@ class Traits:
             }.get(flag, "")
             words.append(f"{flag}({detail})" if detail else str(flag))
         return " ".join(words) or "none"
+
+
+# Base classes of intermediate operations, with their effects on flags and columns.
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a stateful operation in a pipeline.
+
+    Parameters
+    ----------
+    traits : Traits
+        Known properties of the operation's input.
+    schema : Schema
+        Schema of the operation's input.
+    order_matters : bool
+        Whether the order of the operation's output is observed.
+    """
+
+    traits: Traits
+    schema: pa.Schema
+    order_matters: bool = True
+
+
+class Operation(ABC):
+    """A step of a pipeline.
+
+    Attributes
+    ----------
+    checks_order : bool
+        Whether the step itself raises an error if it relies on an order that its input has not.
+    needs_order : bool
+        Whether the output depends on the order of the input.
+    """
+
+    checks_order = False
+    needs_order = False
+
+    def bound(self) -> "Operation":
+        """Return the step for one execution; a step with inputs of its own binds them now."""
+        return self
+
+    @abstractmethod
+    def effect(self, traits: Traits) -> Effect:
+        """Return the operation's effect on the flags of an input with these ``traits``."""
+
+    def traits(self, traits: Traits) -> Traits:
+        """Return the traits of the operation's output."""
+        return traits.after(self.effect(traits))
+
+    @abstractmethod
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the operation's output."""
+
+
+class Stateful(Operation):
+    """An operation that must see other rows; it ends a segment."""
+
+    needs_order = True
+
+    @abstractmethod
+    def reason(self, place: Place) -> str:
+        """Return how the operation is carried out, and why."""
+
+    @abstractmethod
+    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
+        """Add the streams behind ``producer``; return the last one."""
+
+    def vanishes(self, place: Place) -> bool:
+        """Return whether the operation would change nothing."""
+        del place  # by default, an operation changes something everywhere
+        return False
+
+
+# Operations that become a chain of streams.
+
+#: Streams with their parameters, in the order of the chain.
+Chain: TypeAlias = Sequence[tuple[Stream, StreamParams]]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The chain that an operation becomes, given the known properties of its input.
+
+    Parameters
+    ----------
+    chain : sequence of (Stream, StreamParams)
+        Streams of the chain; empty if the operation would change nothing.
+    reason : str
+        Reason for the choice, for the plan.
+    """
+
+    chain: Chain
+    reason: str
+
+
+class Chained(Stateful):
+    """A stateful operation that becomes a chain of streams, or none."""
+
+    @abstractmethod
+    def decide(self, place: Place) -> Decision:
+        """Choose the chain of streams."""
+
+    def reason(self, place: Place) -> str:
+        return self.decide(place).reason
+
+    def vanishes(self, place: Place) -> bool:
+        return not self.decide(place).chain
+
+    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
+        for stream, params in self.decide(place).chain:
+            graph.add(stream, params)
+            graph.connect(producer, stream)
+            producer = stream
+        return producer
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        return schema

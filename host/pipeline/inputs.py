@@ -10,9 +10,8 @@ from temporary files; see :class:`host.pipeline.sorting.Sort`.
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from host.columns.kinds import (
@@ -20,15 +19,14 @@ from host.columns.kinds import (
     Ranges,
     column_type,
     integer_view,
-    row_at,
     seen_ranges,
 )
-from host.columns.times import require_temporal
-from host.errors import NullOrderError
+from host.columns.times import OrderCheck, require_temporal
 from host.files.reading import Dataset
-from host.pipeline.merging import merge_sorted
-from host.pipeline.pipeline import Pipeline
 from host.runtime import BUFFER_BYTES, Governor, Quantity
+
+if TYPE_CHECKING:
+    from host.pipeline.pipeline import Pipeline
 
 __all__ = [
     "MEMORY",
@@ -140,36 +138,36 @@ class OrderedInput:
         """Return a reader of :meth:`batches`."""
         return pa.RecordBatchReader.from_batches(self.schema, self.batches())
 
-    def pipeline(self) -> Pipeline:
+    def pipeline(self) -> "Pipeline":
         """Return the rows for what takes them in any order; sorted by time if they lie so."""
+        from host.pipeline.pipeline import Pipeline
+
         if self.order in (Order.PROMISED, Order.FOUND):
             return Pipeline.of_batches(self.batches, self.schema, sorted_by=[self.by])
         return Pipeline.of_batches(self.dataset.batches, self.schema)
 
     def _in_order(self) -> Iterator[pa.RecordBatch]:
+        # Rows that lie in order need no pipeline, which takes its time to load.
         dataset, order = self.dataset, self.order
         if order is Order.NONE:
+            from host.pipeline.pipeline import Pipeline
+
             buffers = max((self._memory - _BESIDES) // 2, _LEAST_RUN) // BUFFER_BYTES
             rows = Pipeline.of_batches(self._with_times, self.schema).sorted(self.by)
             return rows.governed_by(Governor(Quantity(buffers=buffers))).batches()
         if len(dataset.files) == 1 or order is Order.FOUND:
             return dataset.batches()
+        from host.pipeline.merging import merge_sorted
+
         names = [f"file {str(file)!r}" for file in dataset.files]
         return merge_sorted(dataset.parts(), self.by, names)
 
     def _with_times(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as they lie in the files; raise at one without a time."""
-        row = 0
+        check = OrderCheck(self.column, is_sorted=False)
         for batch in self.dataset.batches():
-            self._require_times(batch, row)
-            row += batch.num_rows
+            check.see(batch)
             yield batch
-
-    def _require_times(self, batch: pa.RecordBatch, row: int) -> None:
-        column = batch.column(self.by)
-        if column.null_count:
-            at = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            raise NullOrderError(self.column.name, row + at, row_at(batch, at))
 
     def _falls_by_statistics(self) -> bool:
         """Return whether the parts of one Parquet file tell that it is not sorted."""

@@ -10,8 +10,8 @@ import pyarrow as pa
 from host.devices import Device
 from host.errors import UsageError
 from host.pipeline.execution import Execution
-from host.pipeline.flags import Effect, Flag, Traits
-from host.pipeline.operations import Lazy, Place, Sorted, Stateful
+from host.pipeline.flags import Effect, Flag, Place, Stateful, Traits
+from host.pipeline.operations import Sorted
 from host.pipeline.sorting import SortedMerge, SortedMergeParams, key_columns
 from host.query.ordering import Ordering
 from host.query.queries import Query
@@ -21,8 +21,6 @@ from host.session.join import JoinStream, add_join
 from host.session.params import JoinOptions, plan_join
 
 __all__ = [
-    "BoundJoin",
-    "BoundMerge",
     "Joined",
     "Merged",
 ]
@@ -52,13 +50,13 @@ def _sorting(side: str, by: tuple[str, ...], traits: Traits) -> str:
 
 
 @dataclass(frozen=True)
-class Joined(Lazy):
+class Joined(Stateful):
     """Join with the rows of another pipeline over a sliding window, on a device.
 
     Parameters
     ----------
-    right : Pipeline
-        Pipeline of the right rows.
+    right : Pipeline, or Execution of one
+        Pipeline of the right rows; its execution, once it has been bound.
     query : Query
         The join. Inputs that are not known to be SORTED by their order columns are sorted.
     device : Device
@@ -71,37 +69,25 @@ class Joined(Lazy):
 
     checks_order = True
 
-    right: Feed
+    right: Feed | Execution
     query: Query
     device: Device
     options: JoinOptions = field(default_factory=JoinOptions)
     started: Callable[[JoinStream], None] | None = None
 
-    def bound(self) -> "BoundJoin":
-        return BoundJoin(self, self.right.execution(is_checked=True))
+    def bound(self) -> "Joined":
+        assert not isinstance(self.right, Execution)
+        return replace(self, right=self.right.execution(is_checked=True))
 
-    def __str__(self) -> str:
-        return f"join({self.query}; {self.device.uri})"
-
-
-@dataclass(frozen=True)
-class BoundJoin(Stateful):
-    """A join whose right input has been bound.
-
-    Parameters
-    ----------
-    join : Joined
-        The join before it was bound.
-    right : Execution
-        Execution of the right input.
-    """
-
-    join: Joined
-    right: Execution
+    @property
+    def _other(self) -> Execution:
+        """The right pipeline, once it has been bound."""
+        assert isinstance(self.right, Execution)
+        return self.right
 
     def effect(self, traits: Traits) -> Effect:
         lost = Flag.SIZED | Flag.SORTED | Flag.DISTINCT
-        if self.join.query.ordering.period == 1:
+        if self.query.ordering.period == 1:
             return Effect(inject=Flag.ORDERED, clear=lost)
         return Effect(clear=lost | Flag.ORDERED)
 
@@ -109,10 +95,10 @@ class BoundJoin(Stateful):
         return replace(traits.after(self.effect(traits)), ranges={})
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        for column, of_side in zip(self.join.query.time, (schema, self.right.schema), strict=True):
+        for column, of_side in zip(self.query.time, (schema, self._other.schema), strict=True):
             key_columns(of_side, [column])
-        query = self.join.query
-        return output_schema(schema, self.right.schema, query.suffix, query.how)
+        query = self.query
+        return output_schema(schema, self._other.schema, query.suffix, query.how)
 
     def reason(self, place: Place) -> str:
         left, right = self._orders
@@ -120,7 +106,7 @@ class BoundJoin(Stateful):
         return "; ".join(
             [
                 _sorting("left", left, place.traits),
-                _sorting("right", right, self.right.traits),
+                _sorting("right", right, self._other.traits),
                 f"ordering {ordering}"
                 + ("" if place.order_matters else ", as nothing observes it"),
                 *(
@@ -133,27 +119,27 @@ class BoundJoin(Stateful):
 
     def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
         left, right = self._orders
-        other = self.right
+        other = self._other
         params = plan_join(
             place.schema,
             other.schema,
-            replace(self.join.query, sorted=True, ordering=self._ordering(place)),
-            self.join.device,
+            replace(self.query, sorted=True, ordering=self._ordering(place)),
+            self.device,
             ranges=(place.traits.ranges, other.traits.ranges),
-            options=replace(self.join.options, distinct=self._distinct(place)),
+            options=replace(self.options, distinct=self._distinct(place)),
         )
         inputs = [
             _sorted_stream(graph, producer, left, place.traits, place.schema),
             _sorted_stream(graph, other.build(graph), right, other.traits, other.schema),
         ]
         stream, outlet = add_join(graph, inputs, params)
-        if self.join.started is not None:
-            self.join.started(stream)
+        if self.started is not None:
+            self.started(stream)
         return outlet
 
     @property
     def _orders(self) -> tuple[tuple[str], tuple[str]]:
-        left, right = self.join.query.time
+        left, right = self.query.time
         return (left,), (right,)
 
     def _distinct(self, place: Place) -> tuple[bool, bool]:
@@ -162,55 +148,43 @@ class BoundJoin(Stateful):
         Never true for a count-based window: there, a row with a null keeps its place in the window
         with some other value as its key.
         """
-        query = self.join.query
+        query = self.query
         equal = [term for term in query.terms if term.is_equality]
         left = place.traits.is_distinct_by(tuple(term.left for term in equal))
-        right = self.right.traits.is_distinct_by(tuple(term.right for term in equal))
+        right = self._other.traits.is_distinct_by(tuple(term.right for term in equal))
         return (left, right) if query.is_timed else (False, False)
 
     def _ordering(self, place: Place) -> Ordering:
-        return self.join.query.ordering if place.order_matters else Ordering.none()
+        return self.query.ordering if place.order_matters else Ordering.none()
 
     def __str__(self) -> str:
-        return str(self.join)
+        return f"join({self.query}; {self.device.uri})"
 
 
 @dataclass(frozen=True)
-class Merged(Lazy):
+class Merged(Stateful):
     """Merge the rows of several pipelines of one schema into one order.
 
     Parameters
     ----------
-    others : sequence of Pipeline
-        The other pipelines. Rows that tie come in the order of the pipelines.
+    others : sequence of Pipeline, or of Execution
+        The other pipelines; executions, once they have been bound. Rows that tie come in the order
+        of the pipelines.
     by : tuple of str
         Columns to merge by. Inputs that are not known to be SORTED by them are sorted.
     """
 
-    others: Sequence[Feed]
+    others: Sequence[Feed | Execution]
     by: tuple[str, ...]
 
-    def bound(self) -> "BoundMerge":
-        return BoundMerge(self.by, [each.execution() for each in self.others])
+    def bound(self) -> "Merged":
+        unbound = [each for each in self.others if not isinstance(each, Execution)]
+        return replace(self, others=[each.execution() for each in unbound])
 
-    def __str__(self) -> str:
-        return f"merge({len(self.others) + 1} inputs by {', '.join(self.by)})"
-
-
-@dataclass(frozen=True)
-class BoundMerge(Stateful):
-    """A merge whose other inputs have been bound.
-
-    Parameters
-    ----------
-    by : tuple of str
-        Columns to merge by.
-    others : sequence of Execution
-        Executions of the inputs other than the first.
-    """
-
-    by: tuple[str, ...]
-    others: Sequence[Execution]
+    @property
+    def _bound(self) -> list[Execution]:
+        """The other pipelines, once they have been bound."""
+        return [each for each in self.others if isinstance(each, Execution)]
 
     def effect(self, traits: Traits) -> Effect:
         return Effect(inject=Flag.ORDERED | Flag.SORTED, clear=Flag.SIZED | Flag.DISTINCT)
@@ -220,7 +194,7 @@ class BoundMerge(Stateful):
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         key_columns(schema, self.by)
-        for number, other in enumerate(self.others, 2):
+        for number, other in enumerate(self._bound, 2):
             if not other.schema.equals(schema):
                 raise UsageError(
                     f"Pipelines are merged that differ in their columns: the first has "
@@ -229,7 +203,7 @@ class BoundMerge(Stateful):
         return schema
 
     def reason(self, place: Place) -> str:
-        inputs = [place.traits, *(other.traits for other in self.others)]
+        inputs = [place.traits, *(other.traits for other in self._bound)]
         return "; ".join(
             _sorting(f"input {number}", self.by, each) for number, each in enumerate(inputs, 1)
         )
@@ -237,7 +211,7 @@ class BoundMerge(Stateful):
     def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
         merge = graph.add(SortedMerge(), SortedMergeParams(by=self.by))
         inputs = [(producer, place.traits)]
-        inputs += [(other.build(graph), other.traits) for other in self.others]
+        inputs += [(other.build(graph), other.traits) for other in self._bound]
         for stream, known in inputs:
             graph.connect(_sorted_stream(graph, stream, self.by, known, place.schema), merge)
         return merge

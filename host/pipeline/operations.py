@@ -1,29 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intermediate operations: their effects on the flags, and the streams that they become."""
+"""Operations on more than a batch: their effects on flags, and the streams that they become."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from host.errors import UsageError
 from host.operators.aggregate import Aggregate, AggregateParams, WindowAggregation
-from host.pipeline.flags import Effect, Flag, Traits
-from host.pipeline.row_operators import (
-    Filter,
-    FlatMap,
-    FusedStage,
-    FusedStageParams,
-    Map,
-    MapBatches,
-    Operator,
-    Peek,
-    Project,
-    Update,
-)
+from host.pipeline.flags import Chained, Decision, Effect, Flag, Operation, Place, Stateful, Traits
+from host.pipeline.row_operators import FusedStage, FusedStageParams, Project, Stateless
 from host.pipeline.sorting import Sort, SortParams, Uniq, UniqParams, key_columns
 from host.query.queries import BOUNDARIES, AggregateQuery
 from host.runtime import (
@@ -38,33 +25,19 @@ from host.runtime import (
 
 __all__ = [
     "Aggregated",
-    "Chained",
-    "Decision",
     "Distinct",
-    "Lazy",
     "Limit",
     "LimitParams",
     "Limited",
     "Number",
     "NumberParams",
-    "Operation",
-    "Place",
     "Sorted",
-    "Stateful",
-    "Stateless",
     "Step",
     "Unordered",
-    "filtering",
-    "flat_mapping",
     "fused_runs",
-    "mapping",
-    "mapping_batches",
-    "peeking",
     "plan_steps",
     "runs_ahead",
-    "selecting",
     "stops_early",
-    "updating",
 ]
 
 # The first rows of a stream.
@@ -159,251 +132,6 @@ class Number(ConduitExecStream[NumberParams, pa.RecordBatch, pa.RecordBatch]):
             self.input.consume(count)
             done += count
         return StreamResult.QUANTUM_EXPIRED
-
-
-# Base classes of intermediate operations, with their effects on flags and columns.
-
-
-@dataclass(frozen=True)
-class Place:
-    """The place of a stateful operation in a pipeline.
-
-    Parameters
-    ----------
-    traits : Traits
-        Known properties of the operation's input.
-    schema : Schema
-        Schema of the operation's input.
-    order_matters : bool
-        Whether the order of the operation's output is observed.
-    """
-
-    traits: Traits
-    schema: pa.Schema
-    order_matters: bool = True
-
-
-class Lazy(ABC):
-    """A step of a pipeline before any input has been bound.
-
-    Attributes
-    ----------
-    checks_order : bool
-        Whether the step itself raises an error if it relies on an order that its input has not.
-    """
-
-    checks_order = False
-
-    @abstractmethod
-    def bound(self) -> "Operation":
-        """Return the step for one execution; a step with inputs of its own binds them now."""
-
-
-class Operation(Lazy):
-    """A step of a pipeline in an execution.
-
-    Attributes
-    ----------
-    needs_order : bool
-        Whether the output depends on the order of the input.
-    """
-
-    needs_order = False
-
-    def bound(self) -> "Operation":
-        return self
-
-    @abstractmethod
-    def effect(self, traits: Traits) -> Effect:
-        """Return the operation's effect on the flags of an input with these ``traits``."""
-
-    def traits(self, traits: Traits) -> Traits:
-        """Return the traits of the operation's output."""
-        return traits.after(self.effect(traits))
-
-    @abstractmethod
-    def schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of the operation's output."""
-
-
-class Stateful(Operation):
-    """An operation that must see other rows; it ends a segment."""
-
-    needs_order = True
-
-    @abstractmethod
-    def reason(self, place: Place) -> str:
-        """Return how the operation is carried out, and why."""
-
-    @abstractmethod
-    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
-        """Add the streams behind ``producer``; return the last one."""
-
-    def vanishes(self, place: Place) -> bool:
-        """Return whether the operation would change nothing."""
-        del place  # by default, an operation changes something everywhere
-        return False
-
-
-# Operations that become a chain of streams.
-
-#: Streams with their parameters, in the order of the chain.
-Chain: TypeAlias = Sequence[tuple[Stream, StreamParams]]
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The chain that an operation becomes, given the known properties of its input.
-
-    Parameters
-    ----------
-    chain : sequence of (Stream, StreamParams)
-        Streams of the chain; empty if the operation would change nothing.
-    reason : str
-        Reason for the choice, for the plan.
-    """
-
-    chain: Chain
-    reason: str
-
-
-class Chained(Stateful):
-    """A stateful operation that becomes a chain of streams, or none."""
-
-    @abstractmethod
-    def decide(self, place: Place) -> Decision:
-        """Choose the chain of streams."""
-
-    def reason(self, place: Place) -> str:
-        return self.decide(place).reason
-
-    def vanishes(self, place: Place) -> bool:
-        return not self.decide(place).chain
-
-    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
-        for stream, params in self.decide(place).chain:
-            graph.add(stream, params)
-            graph.connect(producer, stream)
-            producer = stream
-        return producer
-
-    def schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
-
-
-# Operations on each batch separately.
-
-
-class Stateless(Operation):
-    """An operation on each batch separately, which is fused with its neighbours.
-
-    Parameters
-    ----------
-    operator : Operator
-        The operator that is applied.
-    clear : Flag
-        Flags that the operation clears for any input.
-    columns : callable, optional
-        Maps an input column to its name in the output, or to None if the column changes or is left
-        out, so that known properties of it are lost. By default, no column changes.
-    """
-
-    def __init__(
-        self,
-        operator: Operator,
-        clear: Flag = Flag.NONE,
-        columns: Callable[[str], str | None] | None = None,
-    ) -> None:
-        self.operator = operator
-        self._clear = clear
-        self._column = (lambda name: name) if columns is None else columns
-
-    def effect(self, traits: Traits) -> Effect:
-        clear = self._clear
-        if not self._kept_order(traits):
-            clear |= Flag.SORTED
-        if any(self._column(name) is None for name in traits.distinct_by):
-            clear |= Flag.DISTINCT
-        return Effect(clear=clear)
-
-    def traits(self, traits: Traits) -> Traits:
-        after = traits.after(self.effect(traits))
-        kept = ((self._column(old), known) for old, known in after.ranges.items())
-        return replace(
-            after,
-            sorted_by=self._kept_order(traits) if after.sorted_by else (),
-            distinct_by=tuple(
-                name for old in after.distinct_by if (name := self._column(old)) is not None
-            ),
-            ranges={name: known for name, known in kept if name is not None},
-        )
-
-    def _kept_order(self, traits: Traits) -> tuple[str, ...]:
-        """Return the leading sort columns that remain, under their new names."""
-        kept: list[str] = []
-        for old in traits.sorted_by:
-            new = self._column(old)
-            if new is None:
-                break
-            kept.append(new)
-        return tuple(kept)
-
-    def schema(self, schema: pa.Schema) -> pa.Schema:
-        return self.operator.schema(schema)
-
-    def __str__(self) -> str:
-        return str(self.operator)
-
-
-def filtering(function: Callable[..., Any], columns: Sequence[str] | None) -> Stateless:
-    """Return the operation that filters rows: all properties but their number stay known."""
-    return Stateless(Filter(function, columns), Flag.SIZED)
-
-
-def mapping(name: str, function: Callable[..., Any], columns: Sequence[str] | None) -> Stateless:
-    """Return the operation that sets a column: properties of other columns stay known."""
-    return Stateless(Map(name, function, columns), columns=_except(name))
-
-
-def updating(name: str, function: Callable[[Any], Any]) -> Stateless:
-    """Return the operation that changes a column in place."""
-    return Stateless(Update(name, function), columns=_except(name))
-
-
-def selecting(columns: Mapping[str, str]) -> Stateless:
-    """Return the operation that keeps some columns, given as new names by old ones."""
-    renamed: dict[str, str] = {}
-    for new, old in columns.items():
-        renamed.setdefault(old, new)
-    return Stateless(Project(columns), columns=renamed.get)
-
-
-def mapping_batches(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Stateless:
-    """Return the operation that replaces batches; only the order of the rows stays known."""
-    return Stateless(MapBatches(function), _ALL, columns=_nothing)
-
-
-def flat_mapping(function: Callable[[pa.RecordBatch], Any], output: pa.Schema) -> Stateless:
-    """Return the operation that replaces each batch by several."""
-    return Stateless(FlatMap(function, output), _ALL, columns=_nothing)
-
-
-def peeking(function: Callable[[pa.RecordBatch], Any]) -> Stateless:
-    """Return the operation that shows batches to a function."""
-    return Stateless(Peek(function))
-
-
-#: Flags that are lost when batches are replaced by others.
-_ALL = Flag.SIZED | Flag.SORTED | Flag.DISTINCT
-
-
-def _nothing(column: str) -> str | None:
-    del column  # properties of every column are lost
-    return None
-
-
-def _except(name: str) -> Callable[[str], str | None]:
-    return lambda column: None if column == name else column
 
 
 # The operation that gives up the order of rows.

@@ -323,36 +323,21 @@ class Stack:
     """
 
     def __init__(self, bytes: int) -> None:
-        self._most = bytes
-        self._held = 0
-        self._kept: list[pa.RecordBatch | int] = []
-        self._folder: SpillFolder | None = None
+        self._spools = Spools(bytes)
+        self._kept: list[Callable[[], Iterator[pa.RecordBatch]]] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._kept.clear()
-        if self._folder is not None:
-            self._folder.close()
+        self._spools.close()
 
     def push(self, batch: pa.RecordBatch) -> None:
         """Keep a batch."""
-        if not batch.num_rows or self._held + batch.nbytes <= self._most:
-            self._held += batch.nbytes
-            self._kept.append(batch)
-            return
-        if self._folder is None:
-            self._folder = SpillFolder()
-        self._folder.write(pa.Table.from_batches([batch]), batch.num_rows)
-        self._kept.append(len(self._folder) - 1)
+        self._kept.append(self._spools.keep([batch]))
 
     def popped(self) -> Iterator[pa.RecordBatch]:
         """Yield the batches, the last one first, each once."""
         while self._kept:
-            kept = self._kept.pop()
-            if isinstance(kept, pa.RecordBatch):
-                self._held -= kept.nbytes
-                yield kept
-            elif self._folder is not None:
-                yield from self._folder.read(kept)
+            yield from self._kept.pop()()

@@ -17,24 +17,19 @@ from host.operators.aggregate import Aggregate
 from host.operators.matches import aggregate_matches
 from host.pipeline.execution import Execution, Settings, arrays_of
 from host.pipeline.explanation import dot, explain, svg
-from host.pipeline.flags import Flag
+from host.pipeline.flags import Flag, Operation
 from host.pipeline.joining import Joined, Merged
-from host.pipeline.operations import (
-    Aggregated,
-    Distinct,
-    Lazy,
-    Limited,
-    Sorted,
-    Unordered,
-    filtering,
-    flat_mapping,
-    mapping,
-    mapping_batches,
-    peeking,
-    selecting,
-    updating,
+from host.pipeline.operations import Aggregated, Distinct, Limited, Sorted, Unordered
+from host.pipeline.row_operators import (
+    CopyCounters,
+    Filter,
+    FlatMap,
+    Map,
+    MapBatches,
+    Peek,
+    Project,
+    Update,
 )
-from host.pipeline.row_operators import CopyCounters
 from host.pipeline.source import BatchSource, ParquetSource, Source, TableSource
 from host.query.queries import Aggregate as MatchAggregate
 from host.query.queries import AggregateQuery, Query
@@ -62,7 +57,7 @@ class Pipeline:
     ----------
     source : Source
         Source of the rows; see also :meth:`of_table`, :meth:`of_batches`, :meth:`of_parquet`.
-    operations : sequence of Lazy
+    operations : sequence of Operation
         Operations on the rows.
     settings : Settings, optional
         Settings of the run.
@@ -71,7 +66,7 @@ class Pipeline:
     def __init__(
         self,
         source: Source,
-        operations: Sequence[Lazy] = (),
+        operations: Sequence[Operation] = (),
         settings: Settings | None = None,
     ) -> None:
         self.source = source
@@ -128,7 +123,7 @@ class Pipeline:
         columns : sequence of str, optional
             Columns that the function takes; by default those named like its parameters.
         """
-        return self._with(filtering(function, columns))
+        return self._with(Filter(function, columns))
 
     def map(
         self, name: str, function: Callable[..., Any], columns: Sequence[str] | None = None
@@ -137,35 +132,35 @@ class Pipeline:
 
         The function is also called with empty arrays, to find the type of its result.
         """
-        return self._with(mapping(name, function, columns))
+        return self._with(Map(name, function, columns))
 
     def update(self, name: str, function: Callable[[Any], Any]) -> "Pipeline":
         """Change column ``name`` in place: ``function`` writes into a NumPy array.
 
         The column is copied first if anything else refers to it, and only then.
         """
-        return self._with(updating(name, function))
+        return self._with(Update(name, function))
 
     def select(self, *names: str, **renamed: str) -> "Pipeline":
         """Keep the columns ``names``, then columns given as ``new=old`` under their new names."""
         taken = {name: name for name in names} | renamed
         if len(taken) != len(names) + len(renamed):
             raise UsageError(f"Columns are selected twice under one name: {[*names, *renamed]}.")
-        return self._with(selecting(taken))
+        return self._with(Project(taken))
 
     def map_batches(self, function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> "Pipeline":
         """Replace each batch by another; the division into batches has no meaning."""
-        return self._with(mapping_batches(function))
+        return self._with(MapBatches(function))
 
     def flat_map(
         self, function: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]], schema: pa.Schema
     ) -> "Pipeline":
         """Replace each batch by any number of batches of ``schema``."""
-        return self._with(flat_mapping(function, schema))
+        return self._with(FlatMap(function, schema))
 
     def peek(self, function: Callable[[pa.RecordBatch], Any]) -> "Pipeline":
         """Call ``function`` with each batch."""
-        return self._with(peeking(function))
+        return self._with(Peek(function))
 
     def unordered(self) -> "Pipeline":
         """Declare that the order does not matter from here on."""
@@ -251,7 +246,7 @@ class Pipeline:
         """
         return self._with(Aggregated(query, device, started))
 
-    def then(self, operation: Lazy) -> "Pipeline":
+    def then(self, operation: Operation) -> "Pipeline":
         """Append any operation, including operations defined outside of the kit."""
         return self._with(operation)
 
@@ -379,7 +374,7 @@ class Pipeline:
         """Return the plan as an SVG picture."""
         return svg(self.source, self.execution())
 
-    def _with(self, operation: Lazy) -> "Pipeline":
+    def _with(self, operation: Operation) -> "Pipeline":
         return Pipeline(self.source, (*self.operations, operation), self.settings)
 
     def _set(self, **changes: Any) -> "Pipeline":

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stateless operators on rows, and their fusion into one pass over a batch."""
+"""Operations on each batch separately, and their fusion into one pass over it."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 import inspect
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from host.errors import FailureError, UnknownColumnError, UnsupportedTypeError, UsageError
+from host.pipeline.flags import Effect, Flag, Operation, Traits
 from host.runtime import (
     ConduitExecStream,
     ConduitParams,
@@ -34,11 +35,11 @@ __all__ = [
     "Map",
     "MapBatches",
     "Node",
-    "Operator",
     "Peek",
     "Project",
     "ReadOnlyError",
     "Rows",
+    "Stateless",
     "Submitted",
     "Update",
 ]
@@ -283,17 +284,19 @@ class Rows:
         self.counters.bytes += size
 
 
-# The base class of operators on rows.
+# The base class of operations on each batch.
 
 #: Output of an operator: rows, or None where it has worked without having rows yet.
 Submitted: TypeAlias = Generator[Rows | None, None, None]
 
 
-class Operator(ABC):
-    """A stateless step: it receives rows, and submits rows that depend on them alone.
+class Stateless(Operation):
+    """An operation on each batch separately: it submits rows that depend on received rows alone.
 
     Attributes
     ----------
+    clears : Flag
+        Flags that the operation clears for any input.
     mutates_input : bool
         Whether the input port is mutating: the operator may write into the rows that it receives.
     mutable_output : bool
@@ -304,10 +307,48 @@ class Operator(ABC):
         Whether received rows may be referred to after the call, other than by submitted rows.
     """
 
+    clears = Flag.NONE
     mutates_input = False
     mutable_output = True
     submits = True
     retains = False
+
+    def kept(self, column: str) -> str | None:
+        """Return what a column is called in the output; None if it changes, or is left out.
+
+        What is known of a column that changes is lost. By default, no column does.
+        """
+        return column
+
+    def effect(self, traits: Traits) -> Effect:
+        clear = self.clears
+        if not self._kept_order(traits):
+            clear |= Flag.SORTED
+        if any(self.kept(name) is None for name in traits.distinct_by):
+            clear |= Flag.DISTINCT
+        return Effect(clear=clear)
+
+    def traits(self, traits: Traits) -> Traits:
+        after = traits.after(self.effect(traits))
+        ranges = ((self.kept(old), known) for old, known in after.ranges.items())
+        return replace(
+            after,
+            sorted_by=self._kept_order(traits) if after.sorted_by else (),
+            distinct_by=tuple(
+                name for old in after.distinct_by if (name := self.kept(old)) is not None
+            ),
+            ranges={name: known for name, known in ranges if name is not None},
+        )
+
+    def _kept_order(self, traits: Traits) -> tuple[str, ...]:
+        """Return the leading sort columns that remain, under their new names."""
+        kept: list[str] = []
+        for old in traits.sorted_by:
+            new = self.kept(old)
+            if new is None:
+                break
+            kept.append(new)
+        return tuple(kept)
 
     @abstractmethod
     def apply(self, rows: Rows) -> Submitted:
@@ -354,7 +395,7 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-class Filter(Operator):
+class Filter(Stateless):
     """Submit the rows for which a function of columns is true.
 
     Parameters
@@ -364,6 +405,8 @@ class Filter(Operator):
     columns : sequence of str, optional
         Columns that the function takes; by default those named like its parameters.
     """
+
+    clears = Flag.SIZED
 
     def __init__(self, function: Callable[..., Any], columns: Sequence[str] | None = None) -> None:
         self._function = function
@@ -381,7 +424,7 @@ class Filter(Operator):
         return f"filter({', '.join(self._columns)})"
 
 
-class Map(Operator):
+class Map(Stateless):
     """Add or replace a column with the values of a function of columns.
 
     Parameters
@@ -402,6 +445,9 @@ class Map(Operator):
         self._function = function
         self._columns = _columns_of(function, columns)
 
+    def kept(self, column: str) -> str | None:
+        return None if column == self.name else column
+
     def apply(self, rows: Rows) -> Submitted:
         rows = rows.handed_on()
         rows.put(self.name, self._function(*(rows.column(name) for name in self._columns)))
@@ -411,7 +457,7 @@ class Map(Operator):
         return f"map({self.name} <- {', '.join(self._columns)})"
 
 
-class Project(Operator):
+class Project(Stateless):
     """Submit some of the columns, possibly under other names.
 
     Parameters
@@ -423,6 +469,9 @@ class Project(Operator):
     def __init__(self, columns: Mapping[str, str]) -> None:
         self.columns = dict(columns)
 
+    def kept(self, column: str) -> str | None:
+        return next((new for new, old in self.columns.items() if old == column), None)
+
     def apply(self, rows: Rows) -> Submitted:
         yield rows.project(self.columns)
 
@@ -431,7 +480,7 @@ class Project(Operator):
         return f"select({', '.join(names)})"
 
 
-class Update(Operator):
+class Update(Stateless):
     """Change a column in place.
 
     Parameters
@@ -447,6 +496,9 @@ class Update(Operator):
     def __init__(self, name: str, function: Callable[[Any], Any]) -> None:
         self.name = name
         self._function = function
+
+    def kept(self, column: str) -> str | None:
+        return None if column == self.name else column
 
     def apply(self, rows: Rows) -> Submitted:
         self._function(rows.writable(self.name))
@@ -464,7 +516,17 @@ class Update(Operator):
         return f"update({self.name})"
 
 
-class MapBatches(Operator):
+class _Replacing(Stateless):
+    """Replaces batches by others: nothing but the order of the rows stays known."""
+
+    clears = Flag.SIZED | Flag.SORTED | Flag.DISTINCT
+
+    def kept(self, column: str) -> str | None:
+        del column  # what is known of every column is lost
+        return None
+
+
+class MapBatches(_Replacing):
     """Replace each batch by another, with any number of rows.
 
     Parameters
@@ -484,7 +546,7 @@ class MapBatches(Operator):
         return f"map_batches({_name(self._function)})"
 
 
-class FlatMap(Operator):
+class FlatMap(_Replacing):
     """Replace each batch by any number of others.
 
     Parameters
@@ -530,7 +592,7 @@ class FlatMap(Operator):
         return f"flat_map({_name(self._function)})"
 
 
-class Peek(Operator):
+class Peek(Stateless):
     """Pass each batch to a function, which may keep it, and pass the rows on.
 
     Parameters
@@ -568,13 +630,13 @@ class Node:
 
     Parameters
     ----------
-    operator : Operator
+    operator : Stateless
         The operator.
     consumers : sequence of Node
         Consumers; if there are none, the output leaves the pass.
     """
 
-    operator: Operator
+    operator: Stateless
     consumers: Sequence["Node"] = field(default=())
 
     @property
@@ -615,7 +677,7 @@ class Fused:
         self.pull: _Pull = self._behind("input", mutable_input, [root])
 
     @classmethod
-    def chain(cls, operators: Sequence[Operator], *, mutable_input: bool) -> "Fused":
+    def chain(cls, operators: Sequence[Stateless], *, mutable_input: bool) -> "Fused":
         """Fuse operators that follow one another."""
         node: Node | None = None
         for operator in reversed(operators):
@@ -652,7 +714,7 @@ class Fused:
         return targets[0] if len(targets) == 1 else _one_by_one(targets)
 
 
-def _target(operator: Operator, passing: Passing) -> _Pull:
+def _target(operator: Stateless, passing: Passing) -> _Pull:
     """Return the function that calls ``operator`` with rows passed as decided."""
     apply = operator.apply
     if passing is Passing.COPY:
@@ -698,7 +760,7 @@ class FusedStageParams(ConduitParams):
 
     Parameters
     ----------
-    operators : sequence of Operator
+    operators : sequence of Stateless
         Operators, which are applied one after another.
     counters : CopyCounters
         Counters of batches and copies.
@@ -707,7 +769,7 @@ class FusedStageParams(ConduitParams):
         only when it is wanted.
     """
 
-    operators: Sequence[Operator]
+    operators: Sequence[Stateless]
     counters: CopyCounters = field(default_factory=CopyCounters)
     ahead: bool = True
 

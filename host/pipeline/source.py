@@ -4,9 +4,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 import threading
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +15,12 @@ from host.columns.kinds import canonical_float, integer_view
 from host.errors import FalseClaimError, UsageError
 from host.files.reading import (
     BATCH_ROWS,
+    ParquetFile,
     Split,
     common_schema,
     conformed,
     covering,
     int96_unit,
-    open_parquet,
-    statistics,
 )
 from host.pipeline.flags import Flag, Traits
 from host.pipeline.sorting import falls
@@ -423,36 +422,26 @@ class ParquetSource(Source):
         self.traits = _declared(Flag.SIZED | Flag.ORDERED, sorted_by, distinct_by)
 
     def bind(self) -> Bound:
-        schemas, rows = [], 0
-        groups: list[tuple[Path, int]] = []
-        ranges: list[dict[str, tuple[Any, Any]]] = []
         unit = int96_unit(self._paths)
-        for path in self._paths:
-            with open_parquet(path, unit) as file:
-                schema = file.schema_arrow
-                for group in range(file.num_row_groups):
-                    metadata = file.metadata.row_group(group)
-                    rows += metadata.num_rows
-                    ranges.append(statistics(metadata))
-                    groups.append((path, group))
-            schemas.append(schema if self._columns is None else _selected(schema, self._columns))
+        files = [ParquetFile(path, unit) for path in self._paths]
+        schemas = [
+            file.schema if self._columns is None else _selected(file.schema, self._columns)
+            for file in files
+        ]
         schema = common_schema(schemas, self._paths)
-        known = covering(ranges) if all(each.equals(schema) for each in schemas) else {}
-        traits = replace(self.traits, rows=rows, ranges=known)
-        splits = [self._reader(path, group, schema, unit) for path, group in groups]
+        alike = all(each.equals(schema) for each in schemas)
+        known = covering([group for file in files for group in file.groups]) if alike else {}
+        traits = replace(self.traits, rows=sum(file.rows or 0 for file in files), ranges=known)
+        splits = [
+            partial(self._read, file, group, schema)
+            for file in files
+            for group in range(len(file.groups))
+        ]
         return Bound(schema, traits, splits)
 
-    def _reader(self, path: Path, group: int | None, schema: pa.Schema, unit: str) -> Split:
-        def read() -> Iterator[pa.RecordBatch]:
-            with open_parquet(path, unit) as file:
-                for batch in file.iter_batches(
-                    batch_size=self._rows,
-                    row_groups=None if group is None else [group],
-                    columns=self._columns,
-                ):
-                    yield conformed(batch, schema, f"file {str(path)!r}")
-
-        return read
+    def _read(self, file: ParquetFile, group: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for batch in file.batches(self._columns, group=group, rows=self._rows):
+            yield conformed(batch, schema, f"file {str(file.path)!r}")
 
     def __str__(self) -> str:
         names = ", ".join(path.name for path in self._paths)

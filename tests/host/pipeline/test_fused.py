@@ -15,17 +15,17 @@ from host.pipeline.row_operators import (
     Map,
     MapBatches,
     Node,
-    Operator,
     Peek,
     Project,
     ReadOnlyError,
     Rows,
+    Stateless,
     Update,
     _columns_of,
 )
 
 
-class Act(Operator):
+class Act(Stateless):
     """An operator of the seed's figure: it notes what it sees, and perhaps adds one to it."""
 
     def __init__(self, name, log, *, mutates, lets_go=True, submits=True):
@@ -191,7 +191,7 @@ def test_what_was_shown_is_not_changed_afterwards():
 
 
 def test_writing_through_a_constant_reference_raises():
-    class Liar(Operator):
+    class Liar(Stateless):
         def apply(self, rows):
             rows.writable("y")[:] = 0
             yield rows
