@@ -5,9 +5,8 @@ from functools import reduce
 
 from amaranth import *
 
-from hdl.comparison import comparator as cell_comparator
-from hdl.comparison.comparator import CellComparator
-from hdl.words import cells
+from hdl.predicates import cells
+from hdl.predicates.cells import CellComparator
 
 from .bench import Bench
 from .proof import Proof
@@ -62,7 +61,7 @@ def comparator_bench():
         ~started | (dut.match == past),
     )
     grids = bench.inside(dut, "grids")
-    *luts, (_, _, _, exit_) = cell_comparator.chain(
+    *luts, (_, _, _, exit_) = cells.chain(
         doubles.even, doubles.odd, digest[len(WIDTHS) :], grids, Signal()
     )
     assert exit_ is not None
@@ -104,7 +103,7 @@ PROOFS = [
         build=comparator_bench,
         depth=3,
         induction=1,
-        mutate=(CellComparator, cell_comparator.chain, cells.probe_digest),
+        mutate=(CellComparator, cells.chain, cells.probe_digest),
     ),
     Proof(
         name="cell-ranges",

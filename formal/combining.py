@@ -5,8 +5,7 @@ from amaranth import *
 
 from hdl.trees import combiner as combiners
 from hdl.trees.combiner import Combiner, DualCombiner
-from hdl.trees.result_pairing import ResultPairing
-from hdl.trees.side_result import elaborate_side_result
+from hdl.trees.result_pairing import ResultPairing, elaborate_side_result
 from hdl.words.results import ResultKind
 
 from .bench import Bench

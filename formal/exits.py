@@ -3,9 +3,7 @@
 
 from amaranth import *
 
-from hdl.silence import longest_silence
-from hdl.trees.result_pairing import SideExit
-from hdl.trees.side_result import elaborate_side_result
+from hdl.trees.result_pairing import SideExit, elaborate_side_result
 from hdl.words.results import ResultKind
 
 from .bench import Bench
@@ -17,8 +15,8 @@ from .stream_rules import answers_within, keeps_order, offer, take
 __all__ = ["PROOFS"]
 
 #: Parameters whose stars and marks tell all that stars and marks can tell; and with two in a word.
-TELLING = SMALL.with_(rounds=True, failure_cycles=longest_silence(SMALL))
-TELLING_PAIRED = PAIRED.with_(failure_cycles=longest_silence(PAIRED))
+TELLING = SMALL.with_(rounds=True, failure_cycles=SMALL.longest_silence)
+TELLING_PAIRED = PAIRED.with_(failure_cycles=PAIRED.longest_silence)
 
 
 def inner_of(told):

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 from amaranth import *
 from amaranth.utils import ceil_log2
 
-from hdl.external.layouts import drive_address
-from hdl.external.reads import ReadMaster, RowQueue
+from hdl.external.reads import ReadMaster, RowQueue, drive_address
 
 from .bench import Bench
 from .proof import Proof

@@ -3,8 +3,7 @@
 
 from amaranth import *
 
-from hdl.external.layouts import COPIES
-from hdl.external.reads import PassSplitter, RowQueue, RowSelector
+from hdl.external.reads import COPIES, PassSplitter, RowQueue, RowSelector
 
 from .bench import Bench
 from .proof import Proof

@@ -5,7 +5,6 @@ from amaranth import *
 
 from hdl.ingress import word_facts as facts
 from hdl.words import operands
-from hdl.words.cells import has_cells
 from hdl.words.inputs import Control, InputKind, input_word, value_ranges
 
 from .bench import Bench
@@ -38,7 +37,7 @@ def legal_words(parameters, word):
         del known[Control.LIFESPAN]
     if parameters.engine != "index":
         del known[Control.DISTINCT], known[Control.COORDINATE]
-    if has_cells(parameters):
+    if parameters.bounded and parameters.digest_bits is not None:
         known[Control.CELL] = index < len(parameters.keys)
     executed = Cat((control.op == op) & legal for op, legal in known.items()).any()
     tuples = (word.kind == InputKind.R) | (word.kind == InputKind.S)
@@ -140,7 +139,7 @@ def word_facts(parameters):
                 known["limits"][bit : bit + 2]
                 == Cat(of_op & (control.value < low), of_op & (control.value > high)),
             )
-        if parameters.comparator == "band":
+        if parameters.bounded:
             bench.claim(
                 "a bound is set by its control word only",
                 known["bounds"]

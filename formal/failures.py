@@ -4,7 +4,6 @@
 from amaranth import *
 
 from hdl.failures.core_gate import DeadlineWatch, OwedStops
-from hdl.silence import longest_silence
 from hdl.words.results import ResultKind
 
 from .bench import Bench
@@ -23,7 +22,7 @@ class FewOwedStops(OwedStops):
 
 def gated(**changes):
     """Return the smallest parameters of a core with a gate."""
-    return SMALL.with_(failure_cycles=longest_silence(SMALL), **changes)
+    return SMALL.with_(failure_cycles=SMALL.longest_silence, **changes)
 
 
 def is_passage(result, parameters):

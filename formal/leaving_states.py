@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from amaranth import *
 
-from hdl.scalegate.late import is_late
+from hdl.scalegate.port import is_late
 from hdl.scalegate.words import GateKind
 
 from .register_words import register_words

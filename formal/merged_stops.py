@@ -3,7 +3,6 @@
 
 from amaranth import *
 
-from hdl.silence import longest_silence
 from hdl.trees.merger import Merger
 from hdl.words.results import ResultKind
 
@@ -105,7 +104,7 @@ PROOFS = [
         says="… and it names the first core whose results are missing, and why they are",
         component="Merger with gates and parity, 2 ports",
         build=lambda: merger_stops(
-            SMALL.with_(failure_cycles=longest_silence(SMALL), parity=True), 1
+            SMALL.with_(failure_cycles=SMALL.longest_silence, parity=True), 1
         ),
         depth=8,
         mutate=(Merger.elaborate_failed,),

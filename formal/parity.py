@@ -9,7 +9,6 @@ from amaranth.lib import wiring
 
 from hdl.failures.core_gate import CoreGate, ParityWatch
 from hdl.memory.columns import KeyColumn, ParityColumn, parity_of, parity_width
-from hdl.silence import longest_silence
 from hdl.words.inputs import Control, InputKind
 from hdl.words.results import ResultKind
 
@@ -97,7 +96,7 @@ CLOSING = 3
 
 def parity_gate():
     """A core that shows anything and tells flips at any time; its results are always taken."""
-    parameters = SMALL.with_(failure_cycles=longest_silence(SMALL), parity=True)
+    parameters = SMALL.with_(failure_cycles=SMALL.longest_silence, parity=True)
     bench = Bench()
     dut = bench.add(CoreGate(parameters))
     bench.set(dut.position, bench.constant(1, "position"))

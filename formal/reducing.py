@@ -3,12 +3,11 @@
 
 from amaranth import *
 
-from hdl.matches.match_reducer import GroupValues, MatchReducer
-from hdl.matches.reducing_merger import ReducingMerger
 from hdl.memory.columns import KeyColumn
 from hdl.parameters import JoinParameters, KeyField
-from hdl.words import cells as match_values
-from hdl.words.cells import MatchKind, neutral_values
+from hdl.reducing import GroupValues, MatchReducer, ReducingMerger
+from hdl.words import values as match_values
+from hdl.words.values import MatchKind, neutral_values
 
 from .bench import Bench
 from .proof import Proof
@@ -217,7 +216,7 @@ def match_reducer():
     return bench
 
 
-#: Mutants of :func:`hdl.words.cells.combination` that nobody can see.
+#: Mutants of :func:`hdl.words.values.combination` that nobody can see.
 EQUAL = dict.fromkeys(
     ("b['least'] -> a['least'] <= b['least']", "b['most'] -> a['most'] >= b['most']"),
     "of two equal values, either will do",

@@ -5,7 +5,7 @@ from amaranth import *
 
 from hdl.ingress.punctuation import RoundMode
 from hdl.scan.scanner import RoundEnds
-from hdl.words.cells import longest_round, rounds_shape
+from hdl.words.values import longest_round, rounds_shape
 
 from .bench import Bench
 from .proof import Proof

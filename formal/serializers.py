@@ -6,9 +6,9 @@ from amaranth import *
 from hdl.scan import serializers as lane_serializer
 from hdl.scan import serializers as pair_serializer
 from hdl.scan.serializers import LaneSerializer, MatchQueue, PairSerializer
-from hdl.words import cells as rounds
-from hdl.words.cells import longest_round
+from hdl.words import values as rounds
 from hdl.words.results import ResultKind
+from hdl.words.values import longest_round
 
 from .bench import Bench
 from .proof import Proof

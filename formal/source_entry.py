@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from amaranth import *
 
 from hdl.scalegate.gate import SourceEntry
-from hdl.scalegate.late import LateCheck
+from hdl.scalegate.port import LateCheck
 from hdl.scalegate.words import GateKind, gate_word, source_word
 
 from .bench import Bench

@@ -23,7 +23,7 @@ WORD = data.StructLayout({"times": data.ArrayLayout(BITS, 2), "both": 1, "leads"
 
 
 def timed_pairs():
-    """One core; words are accepted as :class:`hdl.paired_region.PairedRegion` accepts them."""
+    """One core; words are accepted as :class:`hdl.region.PairedRegion` accepts them."""
     parameters = window_parameters(cores=1, sub_window=KEYS, timestamp_bits=BITS).with_(
         engine="index", bucket_bits=1, tuples_per_word=2
     )

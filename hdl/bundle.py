@@ -11,9 +11,9 @@ import shutil
 import tempfile
 import time
 
-from .aggregate.aggregate_manifest import describe_aggregate
+from .aggregate.accelerator import describe_aggregate
 from .aggregate.aggregate_parameters import AggregateParameters
-from .architecture import make_accelerator
+from .families.choice import make_accelerator
 from .fpga.reports import routed_clock
 from .manifest import describe as describe_join
 from .shells.axi import AxiOptions

@@ -11,12 +11,12 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for, ceil_log2
 
 from .local_reset import reset_nearby
-from .result_ports import result_ports, results_per_cycle
 from .tree import tree_levels
-from .words.results import result_kinds
-from .words.spans import activity_layout
+from .words.prepared import activity_layout
+from .words.results import result_kinds, result_ports, results_of, results_per_cycle
 
 __all__ = [
+    "ADDRESSES",
     "COUNTERS",
     "COUNTER_BITS",
     "COUNTER_LATENCY",
@@ -87,31 +87,17 @@ PARITY_COUNTERS = tuple(
         start=ADDRESSES,
     )
 )
-#: What is counted besides if windows are in external memory, which excludes parity.
-MEMORY_COUNTERS = tuple(
-    Counter(name, address, description)
-    for address, (name, description) in enumerate(
-        [
-            ("memory_reads", "beats read from external memory, summed over all regions"),
-            ("memory_writes", "beats written to external memory, likewise"),
-            ("memory_waits", "cycles in which a region's pass waited for a row, likewise"),
-            ("memory_errors", "beats and bursts that a memory answered with an error, likewise"),
-        ],
-        start=ADDRESSES,
-    )
-)
 
 
 def counters_of(parameters):
     """Return the counters of an accelerator with these parameters."""
-    if parameters.is_external:
-        return COUNTERS + MEMORY_COUNTERS
     if parameters.is_aggregated:
         values = {"results": "values of tuples of R emitted"}
         return tuple(
             replace(one, description=values.get(one.name, one.description)) for one in COUNTERS
         )
-    return COUNTERS + PARITY_COUNTERS if parameters.parity else COUNTERS
+    more = PARITY_COUNTERS if parameters.parity else ()
+    return COUNTERS + parameters.search.counters + more
 
 
 def address_bits(parameters):
@@ -293,13 +279,8 @@ class CounterBank(wiring.Component):
                 "failures": sum(self.fails),
                 "parity_errors": self.activity.wrong,
             }
-        if self.parameters.is_external:
-            increments |= {
-                "memory_reads": self.activity.read,
-                "memory_writes": self.activity.written,
-                "memory_waits": self.activity.waiting,
-                "memory_errors": self.activity.refused,
-            }
+        events = self.parameters.search.events
+        increments |= {name: self.activity[activity] for name, activity in events.items()}
         counters = counters_of(self.parameters)
         elaborate_counters(m, self, counters, increments, shown={"disorder": self.disorder})
         return reset_nearby(m, platform)
@@ -360,7 +341,7 @@ def count_events(m, accelerator, activity):
 
     def emitted(kind, ports):
         """Return how many results of a kind leave by some ports in this cycle."""
-        results = [(leaving[n], result) for n in ports for result in results_of(outputs[n])]
+        results = [(leaving[n], result) for n in ports for result in results_of(outputs[n].payload)]
         return resized(reduce(add, (leaves & (one.kind == kind) for leaves, one in results)), bits)
 
     every = range(len(outputs))
@@ -386,12 +367,6 @@ def count_events(m, accelerator, activity):
     ]
     if parameters.parity:
         m.d.comb += counters.fails.eq(Cat(gate.fails for gate in accelerator.gates))
-
-
-def results_of(port):
-    """Return the results in the word at a port."""
-    word = port.payload
-    return [word.one, word.two] if "two" in word.shape().members else [word]
 
 
 def resized(value, bits):

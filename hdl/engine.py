@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interface between an engine and its region. The seed leaves the join algorithm of a core open."""
+"""What every engine is. The seed leaves the join algorithm of a core open."""
 
 from amaranth import *
-from amaranth.lib import data, stream
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .memory.axi4 import memory_members
 from .words.inputs import control_layout
-from .words.prepared import prepared_layout
+from .words.prepared import (
+    activity_layout,
+    ending_layout,
+    pointer_layout,
+    prepared_layout,
+    span_layout,
+)
 from .words.results import node_result
-from .words.spans import activity_layout, ending_layout, pointer_layout, span_layout
 
-__all__ = ["at_hand", "engine_members", "keep_from"]
+__all__ = ["Engine", "at_hand", "engine_members", "keep_from", "require", "require_values"]
 
 
 def engine_members(parameters):
@@ -100,3 +105,87 @@ def keep_from(m, engine, row, *, crowded=None):
         early.eq(oldest - 2),
         engine.occupied.eq(full if crowded is None else full | crowded),
     ]
+
+
+class Engine(wiring.Component):
+    """An engine of a region, and what an accelerator with such engines knows of it beforehand.
+
+    Nothing outside of an engine asks which one it is. Methods of the class take the parameters of
+    the accelerator. The defaults are those of an engine that reads the whole window.
+    """
+
+    #: Operations of the engine's own that empty both windows.
+    restarts = ()
+    #: Probes that can be under way besides those of three groups.
+    under_way = 0
+    #: Whether the key that is stored of a tuple can also be its criterion.
+    own_criterion = False
+    #: Whether results can come in rounds of stored tuples.
+    has_rounds = True
+    #: Whether comparators are many, so that they are made of carry chains.
+    chains = True
+    #: Counter that the rate of the engine follows from.
+    counted = "comparisons"
+    #: What that rate counts.
+    rate = "comparisons"
+    #: What is counted besides, and the activity of a region that each of these counters adds up.
+    counters, events = (), {}
+
+    @classmethod
+    def check(cls, parameters):
+        """Raise :exc:`ValueError` unless the engine can have these parameters."""
+
+    @classmethod
+    def operations(cls, parameters):
+        """Return the operations of the engine's own, with the number of legal indices of each."""
+        return {}
+
+    @classmethod
+    def operands(cls, parameters):
+        """Return the layouts of the values of these operations."""
+        return []
+
+    @classmethod
+    def prepared_members(cls, parameters):
+        """Return what the engine is told of a tuple besides its key and its criterion."""
+        return {}
+
+    @classmethod
+    def preparation(cls, parameters):
+        """Return the components that find that out, by name."""
+        return {}
+
+    @classmethod
+    def described(cls, parameters):
+        """Return the engine's own parts of a manifest; a layout stands for its description."""
+        return {}
+
+    @classmethod
+    def comparators(cls, parameters):
+        """Return the number of comparators of a region."""
+        return parameters.lanes * parameters.probes
+
+
+def require(condition, message):
+    """Raise :exc:`ValueError` with ``message`` unless ``condition`` holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+def require_values(parameters, what, rules):
+    """Raise :exc:`ValueError` unless parameters have the values that something needs.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+    what : str
+        What needs them.
+    rules : dict of str to (object, str)
+        The value of each of these parameters, and the reason.
+    """
+    for name, (value, reason) in rules.items():
+        found = getattr(parameters, name)
+        require(
+            found == value,
+            f"{what} needs parameter {name!r} to be {value!r}, not {found!r}: {reason}",
+        )

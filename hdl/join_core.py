@@ -4,18 +4,61 @@
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import ceil_log2
 
-from .clock_request import ClockRequest
 from .memory.axi4 import memory_members
-from .paired_region import PairedRegion
-from .region import Region
+from .region import PairedRegion, Region
 from .streams.registers import StreamFork
 from .words.inputs import Control, InputKind
-from .words.prepared import region_word
+from .words.prepared import activity_layout, region_word
 from .words.results import node_result
-from .words.spans import activity_layout
 
-__all__ = ["JoinCore", "mirrored"]
+__all__ = ["ClockRequest", "JoinCore", "mirrored"]
+
+
+class ClockRequest(wiring.Component):
+    """Ask for the clock while anything happens in a core, and for some cycles after that.
+
+    What happens is seen from outside: a word that waits, an engine at work, a result. Behind what
+    is seen, registers follow for as many cycles as the core has stages. When these have passed,
+    every register holds what it would be given again.
+
+    ``wanted`` rises in the cycle in which a word arrives, so a clock gate that samples it before
+    the edge passes the edge that takes the word. The component itself needs no clock while
+    ``wanted`` is low.
+
+    Latency: 0 cycles to rise, :attr:`linger` to fall. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    stages : int
+        Most registers that follow one another in the core.
+
+    Members
+    -------
+    active : In(1)
+        Something happens in this cycle.
+    wanted : Out(1)
+        The core needs the next clock edge.
+    """
+
+    def __init__(self, stages):
+        if stages < 1:
+            raise ValueError(f"A core has at least one stage, not {stages!r}")
+        self.latency = 0
+        self.linger = 1 << ceil_log2(stages + 1)
+        super().__init__({"active": In(1), "wanted": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        # It counts up to a power of two, whose only bit says that enough cycles have passed.
+        passed = Signal(range(self.linger + 1))
+        m.d.comb += self.wanted.eq(self.active | ~passed[-1])
+        with m.If(self.active):
+            m.d.sync += passed.eq(0)
+        with m.Elif(~passed[-1]):
+            m.d.sync += passed.eq(passed + 1)
+        return m
 
 
 def mirrored(m, word):
@@ -89,7 +132,7 @@ class JoinCore(wiring.Component):
     With ``clock_requests``, also:
 
     clock_request : Out(1)
-        The core needs the next clock edge (:class:`~hdl.clock_request.ClockRequest`). In a cycle in
+        The core needs the next clock edge (:class:`~hdl.join_core.ClockRequest`). In a cycle in
         which this is low, its clock may be stopped: nothing but a word or a reset, which make it
         high, would change a register.
     vacant : Out(1)
@@ -121,7 +164,7 @@ class JoinCore(wiring.Component):
         for side, (name, region) in enumerate(zip(("left", "right"), self.regions, strict=True)):
             m.submodules[name] = region
             connect(m, region.results, flipped(self.results[side]))
-            if self.parameters.is_external:
+            if hasattr(region, "m_axi"):
                 connect(m, region.m_axi, flipped(self.m_axi[side]))
             words = fork.o[side]
             m.d.comb += [

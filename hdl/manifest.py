@@ -14,12 +14,11 @@ from amaranth.utils import ceil_log2
 
 from .counters import counters_of
 from .installation import kit_version
-from .result_ports import result_ports
 from .tree import tree_levels
 from .verilog.conversion import yosys_version
-from .words.cells import MatchKind, cell_layout, digest_parts, has_cells
-from .words.inputs import Control, InputKind, coordinate_layout, input_word, operation_indices
-from .words.results import ResultKind, result_word
+from .words.inputs import Control, InputKind, input_word, operation_indices
+from .words.results import ResultKind, result_ports, result_word
+from .words.values import MatchKind
 
 __all__ = ["bundle_parts", "describe", "fingerprint", "members", "word"]
 
@@ -85,19 +84,6 @@ def chain(parameters, operations):
         "ordinal_bits": parameters.ordinal_bits,
         "order": "none",
         "emptied_by": list(emptying),
-    }
-
-
-def external_memory(parameters):
-    """Describe the external memories: one port per region, with addresses from zero on."""
-    beat_bytes = parameters.memory_width // 8
-    return {
-        "ports": [f"m_axi_{n}" for n in range(2 * parameters.cores)],
-        "bytes": parameters.ring_rows * beat_bytes,
-        "beat_bytes": beat_bytes,
-        "key_bytes": parameters.lanes * parameters.key_bits / 8,
-        "burst_beats": parameters.memory_burst,
-        "latency": parameters.memory_latency,
     }
 
 
@@ -180,20 +166,14 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
         },
         **bundle_parts(counters_of(parameters), verilog_file=verilog_file, others=others),
     }
-    if parameters.engine == "index":
-        manifest["index"] = {
-            "bucket_bits": parameters.bucket_width,
-            "coordinate": word(coordinate_layout(parameters)),
-        }
-    if has_cells(parameters):
-        manifest["digests"] = {
-            "parts": digest_parts(parameters),
-            "cell": word(cell_layout(parameters)),
+    own = (part.described(parameters) for part in (parameters.search, parameters.rule))
+    for part, values in (item for described in own for item in described.items()):
+        manifest[part] = {
+            name: word(value) if isinstance(value, data.Layout) else value
+            for name, value in values.items()
         }
     if len(ports) > 1:
         manifest["result_ports"] = list(ports)
-    if parameters.is_external:
-        manifest["memory"] = external_memory(parameters)
     if parameters.is_chain:
         manifest["chain"] = chain(parameters, manifest["operations"])
     if clock is not None:

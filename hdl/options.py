@@ -4,8 +4,8 @@
 import argparse
 
 from .aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
-from .parameter_checks import ARCHITECTURES, COMPARATORS, ENGINES, STORES
-from .parameters import JoinParameters, KeyField
+from .parameters import ARCHITECTURES, JoinParameters, KeyField
+from .parts import COMPARATORS, ENGINES, STORES
 from .presets import PRESETS
 from .windowed.description import OperatorDescription, load_circuit
 

@@ -8,13 +8,38 @@ whole object.
 
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
+import re
 
 from amaranth.utils import ceil_log2
 
-from .parameter_checks import MEMORY, check_key_field, check_parameters, require
+from .engine import require
+from .parts import COMPARATORS, ENGINES, STORES, engines_named, rule_of
 from .predicates.own import own_predicate
 
-__all__ = ["JoinParameters", "KeyField", "low_latency_slack"]
+__all__ = ["ARCHITECTURES", "JoinParameters", "KeyField", "low_latency_slack"]
+
+ARCHITECTURES = ("splitjoin", "handshake", "low-latency-handshake")
+#: Parameters that a manifest leaves out at their defaults.
+OPTIONAL = (
+    "rounds", "failure_cycles", "result_streams", "parity", "clock_requests", "value_bits", "where",
+)  # fmt: skip
+#: Parameters of windows in external memory.
+MEMORY = ("store", "memory_width", "memory_burst", "memory_latency")
+#: Least values of parameters that are integers.
+LEAST = {
+    "cores": 1,
+    "sub_window": 1,
+    "lanes": 1,
+    "probes": 1,
+    "fan_out": 2,
+    "fan_in": 2,
+    "probe_bits": 0,
+    "failure_cycles": 0,
+    "memory_width": 8,
+    "memory_burst": 1,
+    "memory_latency": 0,
+    "value_bits": 0,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +61,22 @@ class KeyField:
     signed: bool = True
 
     def __post_init__(self):
-        check_key_field(self)
+        require(
+            re.fullmatch(r"[a-z][a-z0-9_]*", self.name),
+            f"Key field name must be a lower-case identifier, not {self.name!r}",
+        )
+        require(
+            1 <= self.bits <= 64,
+            f"Key field {self.name!r} must have 1 to 64 bits, not {self.bits}",
+        )
 
 
 #: Default of ``tag_bits``: a host may send 16 million tuples before it looks at a result.
 TAG_BITS = 24
 #: Rows of a handshake join's ring beyond the sub-window. Tests and the soak found it to be enough.
 HANDSHAKE_SLACK = 14
+#: Cycles on the way through the registers of a core.
+WAY = 32
 #: Rows of those on the chip that do not count for the bursts to external memory.
 RECENT_MARGIN = 24
 
@@ -106,8 +140,8 @@ class JoinParameters:
         Width of the digest of a key. A pass compares digests, and then compares the whole keys
         whose digests agree. That takes fewer cells and wires. By default, a pass compares whole
         keys. Only for a scan. The digest of an equality is a remainder
-        (:func:`hdl.comparison.comparator.split_key`), that of a band consists of cell numbers
-        (:mod:`hdl.words.cells`).
+        (:func:`hdl.predicates.equality.split_key`), that of a band consists of cell numbers
+        (:mod:`hdl.predicates.cells`).
     bucket_bits : int
         An index has ``2 ** bucket_bits`` buckets. By default, it has as many buckets as a core's
         window has tuples, rounded up to a power of two.
@@ -132,13 +166,13 @@ class JoinParameters:
         Width of these numbers, for a chain only; by default :data:`TAG_BITS`.
     failure_cycles : int
         Cycles without a sign of life after which a core counts as failed
-        (:class:`hdl.failures.core_gate.CoreGate`), at least :func:`hdl.silence.longest_silence`.
+        (:class:`hdl.failures.core_gate.CoreGate`), at least :attr:`longest_silence`.
         Zero, the default, leaves out the gates of cores: then the accelerator notices no failure,
         and no core can be masked.
     result_streams : int
         Number of ports that results leave by: 1, or 2 for a port of each side's probes. With 2,
         each port takes a result word per cycle, and nothing is fixed of the order between them but
-        their marks (:mod:`hdl.result_ports`). Not for a chain.
+        their marks (:mod:`hdl.words.results`). Not for a chain.
     store : str
         Where the keys of a scan are: ``"chip"``, or ``"external"`` for a memory that each region
         reaches through an AXI4 port (:mod:`hdl.external`). Timestamps stay on the chip.
@@ -156,11 +190,11 @@ class JoinParameters:
         counts as failed. It needs ``failure_cycles``.
     clock_requests : bool
         Whether ports tell of every core whether its clock may be stopped, and whether it holds no
-        tuple (:class:`hdl.clock_request.ClockRequest`).
+        tuple (:class:`hdl.join_core.ClockRequest`).
     value_bits : int
         Width of the signed value that a join aggregate stores beside each key of S. Tuples of R
         only probe, and in place of its pairs, each leaves count, sum, least and greatest of the
-        values that it matches (:mod:`hdl.join_aggregate`). Zero, the default, is a join. Only for a
+        values that it matches (:mod:`hdl.accelerator`). Zero, the default, is a join. Only for a
         scan of whole keys.
     """
 
@@ -204,6 +238,21 @@ class JoinParameters:
         check_parameters(self)
 
     @property
+    def rule(self):
+        """The predicate: everything that differs with the comparator, and with digests."""
+        return rule_of(self)
+
+    @property
+    def search(self):
+        """The engine of a region, a class: everything that differs with engine and store."""
+        return engines_named(self)[0]
+
+    @property
+    def bounded(self):
+        """Key fields that have bounds, which are set at run time."""
+        return self.rule.bounded(self)
+
+    @property
     def is_chain(self):
         """Whether the cores are a chain through which tuples flow, as in a handshake join."""
         return self.architecture != "splitjoin"
@@ -243,7 +292,7 @@ class JoinParameters:
         """The same accelerator as a pass sees it.
 
         If there are digests, they are the keys, and they are compared for equality. Those of a band
-        are prepared for that (:mod:`hdl.words.cells`).
+        are prepared for that (:mod:`hdl.predicates.cells`).
         """
         if self.digest_bits is None:
             return self
@@ -294,8 +343,17 @@ class JoinParameters:
             return low_latency_slack(self.cores)
         if self.is_chain:
             return HANDSHAKE_SLACK
-        under_way = 32 if self.engine == "index" else 0
-        return -(-(3 * self.probes + under_way) // self.cores) + 1
+        return -(-(3 * self.probes + self.search.under_way) // self.cores) + 1
+
+    @property
+    def longest_silence(self):
+        """Cycles after which a working core has shown a result or taken a word.
+
+        It is for a core that owes a star, or that is offered a word, while its results are taken. A
+        tuple after a long pause expires a whole time-based window, one key per cycle.
+        """
+        expired = self.ring_rows * self.lanes if self.timestamp_bits else 0
+        return self.search.most_work(self) + expired + WAY
 
     @property
     def ring_rows(self):
@@ -322,36 +380,19 @@ class JoinParameters:
     def to_dict(self):
         """Return the parameters as JSON-compatible values.
 
-        Those of chains are there for a chain only, ``rounds`` only if there are any,
-        ``failure_cycles`` if cores have gates, ``parity`` if there is any, ``store`` and those of
-        the memory if it is external, ``clock_requests`` if there are such ports,
-        ``result_streams`` if there are two, ``value_bits`` for a join aggregate, and ``where`` if
-        a predicate says in a text what it means.
+        Those of :data:`OPTIONAL` are left out at their defaults, those of the memory if windows are
+        on the chip, and those of chains unless there is one. ``where`` is there if a predicate says
+        in a text what it means.
         """
         values = asdict(self)
-        if not self.rounds:
-            del values["rounds"]
-        if not self.has_gates:
-            del values["failure_cycles"]
-        if self.result_streams == 1:
-            del values["result_streams"]
-        if not self.parity:
-            del values["parity"]
-        if not self.clock_requests:
-            del values["clock_requests"]
-        if not self.is_aggregated:
-            del values["value_bits"]
-        if not self.is_external:
-            for name in MEMORY:
-                del values[name]
-        if not self.is_chain:
-            del values["architecture"], values["tag_bits"]
         if self.predicate is not None:
             with suppress(ValueError):  # its module is not here
                 values["where"] = own_predicate(self).where
-        if values["where"] is None:
-            del values["where"]
-        return values
+        defaults = {field.name: field.default for field in fields(self)}
+        absent = [name for name in OPTIONAL if values[name] == defaults[name]]
+        absent += () if self.is_external else MEMORY
+        absent += () if self.is_chain else ("architecture", "tag_bits")
+        return {name: value for name, value in values.items() if name not in absent}
 
     @classmethod
     def from_dict(cls, values):
@@ -370,3 +411,189 @@ class JoinParameters:
     def with_(self, **changes):
         """Return a copy with ``changes``, validated again."""
         return replace(self, **changes)
+
+
+def check_parameters(parameters):
+    """Raise :exc:`ValueError` unless an accelerator can have these parameters.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+    """
+    check_numbers(parameters)
+    check_keys(parameters.keys)
+    check_choices(parameters)
+    for engine in engines_named(parameters):
+        engine.check(parameters)
+    check_architecture(parameters)
+    check_rounds(parameters)
+    if parameters.failure_cycles:
+        check_failures(parameters)
+    check_parity(parameters)
+    check_clocks(parameters)
+    require(
+        parameters.probes <= 1 << parameters.probe_bits,
+        f"A group of {parameters.probes} probes needs a probe index of"
+        f" {ceil_log2(parameters.probes)} bits, not {parameters.probe_bits}",
+    )
+
+
+def check_numbers(parameters):
+    """Check the parameters that are numbers, each by itself."""
+    for name, least in LEAST.items():
+        value = getattr(parameters, name)
+        require(
+            isinstance(value, int) and value >= least,
+            f"Parameter {name!r} must be an integer of at least {least}, not {value!r}",
+        )
+    require(
+        0 <= parameters.timestamp_bits <= 64,
+        f"Parameter 'timestamp_bits' must be 0 to 64, not {parameters.timestamp_bits!r}",
+    )
+    require(
+        parameters.tuples_per_word in (1, 2),
+        f"Parameter 'tuples_per_word' must be 1 or 2, not {parameters.tuples_per_word!r}",
+    )
+    require(
+        parameters.result_streams in (1, 2),
+        f"Parameter 'result_streams' must be 1, or 2 for a port of each side's probes, not"
+        f" {parameters.result_streams!r}",
+    )
+
+
+def check_keys(keys):
+    """Check that there are key fields, and that no two fields of a tuple have the same name."""
+    require(len(keys) >= 1, "Parameter 'keys' must name at least one field")
+    names = [key.name for key in keys]
+    require(len(set(names)) == len(names), f"Key field names must differ, not {names!r}")
+    require(not {"timestamp"} & set(names), "Key field name 'timestamp' is taken by the timestamp")
+
+
+def check_choices(parameters):
+    """Check comparator, predicate, engine and store."""
+    require(
+        parameters.comparator in COMPARATORS,
+        f"Parameter 'comparator' must be one of {COMPARATORS!r}, not {parameters.comparator!r}",
+    )
+    require(
+        (parameters.comparator == "custom")
+        == ((parameters.predicate or parameters.where) is not None),
+        "Parameter 'predicate' goes with comparator 'custom', and only with it; 'where' likewise",
+    )
+    if parameters.where is not None:
+        own_predicate(parameters).check(parameters)
+    require(
+        parameters.engine in ENGINES,
+        f"Parameter 'engine' must be one of {ENGINES!r}, not {parameters.engine!r}",
+    )
+    require(
+        parameters.store in STORES,
+        f"Parameter 'store' must be one of {STORES!r}, not {parameters.store!r}",
+    )
+    for name in MEMORY[1:] if parameters.store == "chip" else ():
+        default = type(parameters).__dataclass_fields__[name].default
+        require(
+            getattr(parameters, name) == default,
+            f"Parameter {name!r} is for windows in external memory, not for store 'chip'; set"
+            " store='external'",
+        )
+
+
+def check_architecture(parameters):
+    """Check the architecture, and the parameters of a chain.
+
+    The cores of a chain compare numbers of tuples modulo ``2 ** tag_bits``, so the numbers of all
+    tuples that are under way at once must lie within half of that range.
+    """
+    require(
+        parameters.architecture in ARCHITECTURES,
+        f"Parameter 'architecture' must be one of {ARCHITECTURES!r}, not"
+        f" {parameters.architecture!r}",
+    )
+    if not parameters.is_chain:
+        require(parameters.tag_bits is None, "Parameter 'tag_bits' is for a chain of cores only")
+        return
+    plain = {
+        "engine": "scan", "lanes": 1, "probes": 1, "digest_bits": None, "tuples_per_word": 1,
+        "result_streams": 1,
+    }  # fmt: skip
+    for name, value in plain.items():
+        require(
+            getattr(parameters, name) == value,
+            f"Architecture {parameters.architecture!r} needs parameter {name!r} to be {value!r},"
+            f" not {getattr(parameters, name)!r}",
+        )
+    least = ceil_log2(4 * parameters.cores * parameters.ring_rows)
+    require(
+        least <= parameters.ordinal_bits <= 32,
+        f"Parameter 'tag_bits' must be {least} to 32 for such windows, not {parameters.tag_bits!r}",
+    )
+
+
+def check_rounds(parameters):
+    """Check that the engine can send results in rounds, if it has to."""
+    require(
+        isinstance(parameters.rounds, bool),
+        f"Parameter 'rounds' must be True or False, not {parameters.rounds!r}",
+    )
+    if not parameters.rounds:
+        return
+    require(
+        parameters.search.has_rounds and not parameters.is_chain,
+        "Parameter 'rounds' is for a scan: an index meets stored tuples in another order, and a"
+        " chain of cores has no stars",
+    )
+    require(
+        not parameters.lanes & (parameters.lanes - 1),
+        f"Parameter 'rounds' needs 'lanes' to be a power of two, not {parameters.lanes}",
+    )
+
+
+def check_failures(parameters):
+    """Check that a core which works is never taken for one that has failed."""
+    require(
+        not parameters.is_chain,
+        f"Parameter 'failure_cycles' must be 0 for architecture {parameters.architecture!r}, not"
+        f" {parameters.failure_cycles}: only the cores of 'splitjoin' have gates",
+    )
+    least = parameters.longest_silence
+    require(
+        parameters.failure_cycles >= least,
+        f"Parameter 'failure_cycles' must be at least {least}, for so long a core of this shape may"
+        f" show nothing while it works, not {parameters.failure_cycles}",
+    )
+
+
+def check_parity(parameters):
+    """Check that cores whose memories have parity bits also have gates."""
+    require(
+        isinstance(parameters.parity, bool),
+        f"Parameter 'parity' must be True or False, not {parameters.parity!r}",
+    )
+    if not parameters.parity:
+        return
+    require(
+        not parameters.is_chain,
+        f"Parameter 'parity' must be False for architecture {parameters.architecture!r}, not True:"
+        " only the cores of 'splitjoin' have gates that close when a bit has flipped",
+    )
+    require(
+        parameters.failure_cycles,
+        "Parameter 'parity' needs 'failure_cycles', not 0: a core that reads a flipped bit counts"
+        " as failed, and only a core with a gate can fail; set 'failure_cycles' to at least"
+        f" {parameters.longest_silence}",
+    )
+
+
+def check_clocks(parameters):
+    """Check that the cores of an accelerator can tell whether they need a clock."""
+    requests = parameters.clock_requests
+    require(
+        isinstance(requests, bool),
+        f"Parameter 'clock_requests' must be True or False, not {requests!r}",
+    )
+    require(
+        not (requests and parameters.is_chain),
+        "Parameter 'clock_requests' must be False for architecture"
+        f" {parameters.architecture!r}, not True: tuples flow through all cores of a chain",
+    )

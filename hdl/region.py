@@ -1,38 +1,159 @@
 # SPDX-License-Identifier: Apache-2.0
 """Half a join core: stores tuples of one side and probes them with the other side's (Figure 5)."""
 
+from typing import NamedTuple
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .control_steps import elaborate_execution, elaborate_steps, rounds_after
-from .external.engine import ExternalEngine
-from .index.engine import IndexEngine
 from .local_reset import reset_nearby
-from .matches.engine import ReducingEngine
 from .memory.axi4 import memory_members
-from .scan.digests import DigestEngine
-from .scan.engine import ScanEngine
 from .streams.registers import StreamRegister, flagged_register
 from .window.time_expiry import times_layout
 from .window.tracker import WindowTracker
-from .words.inputs import InputKind
-from .words.prepared import region_word
+from .words.inputs import Control, InputKind
+from .words.operands import answers_mark, begins_window, empties_window
+from .words.prepared import activity_layout, region_word
 from .words.results import node_result
-from .words.spans import activity_layout
 
-__all__ = ["Region"]
+__all__ = [
+    "ControlSteps",
+    "PairedRegion",
+    "Region",
+    "elaborate_execution",
+    "elaborate_steps",
+    "rounds_after",
+]
 
 
-def engine_class(parameters):
-    """Return the class of engine that the parameters call for."""
-    if parameters.engine == "index":
-        return IndexEngine
-    if parameters.is_external:
-        return ExternalEngine
-    if parameters.is_aggregated:
-        return ReducingEngine
-    return ScanEngine if parameters.digest_bits is None else DigestEngine
+class ControlSteps(NamedTuple):
+    """The steps in which a region executes the control word at hand.
+
+    Parameters
+    ----------
+    control : View
+        Operation and operands of the word, from a register.
+    passed : Value
+        The word is executed in this cycle, and leaves.
+    ends : Value
+        The group before the word ends in this cycle.
+    marked : Value
+        A mark follows that group.
+    executing : Signal
+        The word empties the window in this cycle, while the engine is idle.
+    """
+
+    control: object
+    passed: object
+    ends: object
+    marked: object
+    executing: object
+
+
+def elaborate_steps(m, parameters, words, takes, engine):
+    """Examine a control word in one cycle, execute it in the next, or when the engine is idle.
+
+    Parameters
+    ----------
+    m : Module
+        Module of the region.
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    words : stream
+        Region words with the flags ``control`` and ``closes``.
+    takes : Signal
+        The engine can take the end of a group.
+    engine : Component
+        See :func:`hdl.engine.engine_members`.
+
+    Returns
+    -------
+    ControlSteps
+    """
+    control, closes = words.payload.word.body.control, words.payload.closes
+    # Every word is examined, whether it is a control word or not, so this needs no enable.
+    looked = Signal(control.shape(), reset_less=True)
+    empties = empties_window(control, parameters)
+    waits = words.valid & words.payload.control & ~words.ready
+    # A control word is at hand: one that empties no window, one that empties a window.
+    passing, emptying = Signal(), Signal()
+    closed = Signal()  # the group before the control word has already ended
+    executing = Signal()  # the engine is idle: the window is emptied in this cycle
+    marks = Signal(reset_less=True)
+    m.d.sync += [
+        looked.eq(control),
+        marks.eq(answers_mark(control)),
+        passing.eq(waits & ~empties),
+        emptying.eq(waits & empties),
+    ]
+    ends = Signal()
+    m.d.comb += ends.eq((passing | (emptying & ~closed)) & closes & takes)
+    with m.If(executing):
+        m.d.sync += [closed.eq(0), executing.eq(0)]
+    with m.Elif(emptying & closes & ~closed):
+        m.d.sync += closed.eq(takes)
+    with m.Elif(emptying):
+        m.d.sync += executing.eq(engine.idle & ~engine.close)
+    return ControlSteps(
+        control=looked,
+        passed=(passing & (~closes | takes)) | executing,
+        ends=ends,
+        marked=(passing | emptying) & marks,
+        executing=executing,
+    )
+
+
+def elaborate_execution(m, steps, tracker, engine):
+    """Empty the window, and begin another one if the control word says so.
+
+    The engine receives the control word as well, and may have more to do.
+    """
+    control, executing = steps.control, steps.executing
+    empties, forgets, begin_count, begin_time = (
+        Signal(reset_less=True, name=name)
+        for name in ("empties", "forgets", "begin_count", "begin_time")
+    )
+    own = control.index == 1
+    m.d.sync += [  # these may come a cycle late, as the engine is asked first whether it is idle
+        empties.eq(~begins_window(control)),
+        forgets.eq(control.op == Control.CLEAR),
+        begin_count.eq((control.op == Control.WINDOW) & own),
+        begin_time.eq((control.op == Control.LIFESPAN) & own),
+    ]
+    m.d.comb += [
+        tracker.size.eq(control.value),
+        tracker.empty.eq(executing & empties),
+        tracker.forget.eq(executing & forgets),
+        tracker.begin_count.eq(executing & begin_count),
+        tracker.begin_time.eq(executing & begin_time),
+        engine.configure.eq(executing),
+        engine.control.eq(control),
+    ]
+
+
+def rounds_after(parameters, word, ending):
+    """Return what a word says, to the ``ending`` of its group, about rounds.
+
+    A control word closes groups of several probes, which are not sent in rounds. What it says about
+    rounds is of the groups that follow, and the mark tells.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    word : View
+        Region word with the flag ``control``.
+    ending : View
+        The :func:`~hdl.words.prepared.ending_layout` to assign.
+    """
+    if not parameters.rounds:
+        return []
+    rounds = word.word.rounds
+    return [
+        ending.rounds.eq(Mux(word.control, 0, rounds)),
+        ending.punctuation.inner.eq(word.control & rounds.any()),
+    ]
 
 
 class Region(wiring.Component):
@@ -82,7 +203,7 @@ class Region(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self._engine = engine_class(parameters)(parameters, probe_side=probe_side)
+        self._engine = parameters.search(parameters, probe_side=probe_side)
         # An input register (two with timestamps), and a cycle to accept the word.
         self.latency = 2 + (parameters.timestamp_bits > 0) + self._engine.latency
         super().__init__(
@@ -109,7 +230,7 @@ class Region(wiring.Component):
         m.submodules.tracker = tracker = WindowTracker(self.parameters)
         m.submodules.engine = engine = self._engine
         connect(m, engine.results, flipped(self.results))
-        if self.parameters.is_external:
+        if hasattr(engine, "m_axi"):
             connect(m, engine.m_axi, flipped(self.m_axi))
 
         m.d.comb += tracker.coming.eq(Cat(times))
@@ -269,3 +390,122 @@ class Region(wiring.Component):
             engine.ending.eq(follows),
             engine.ending.punctuation.overflow.eq(self.overflow(tracker)),
         ]
+
+
+class PairedRegion(Region):
+    """A :class:`Region` whose words may hold a tuple of each side.
+
+    Both tuples are accepted in one cycle and take effect in the next. The probe sees the window
+    before or after the stored tuple, by the order in which the two came.
+
+    With a time-based window, a key may leave on behalf of the later tuple, and the earlier tuple
+    must still see it. The two tuples are accepted one after the other if more than one key leaves
+    for the two of them, or if the tuple that is stored first may leave before the second tuple.
+
+    Latency: that of the engine, and 2 cycles; 3 with timestamps. Throughput: 1 word per cycle, even
+    where one group follows another. A word whose tuples are accepted one after the other takes one
+    cycle more.
+
+    Parameters and members are those of a :class:`Region`.
+    """
+
+    def word_flags(self, words):
+        """Return the flags of a region word, which are those of a :class:`Region` and four more.
+
+        ``tuple``: the word is valid and holds a tuple.
+        ``both``: the word holds two tuples.
+        ``between``: the word holds two tuples, and the first one is stored.
+        ``store_first``: the first tuple of the word, or its only one, is to be stored.
+        """
+        word = words.payload
+        both = word.kind == InputKind.BOTH
+        probe, store = (word.kind == InputKind.R) | both, (word.kind == InputKind.S) | both
+        return {
+            **super().word_flags(words),
+            "probe": probe,
+            "store": store,
+            "grouped": probe | (store & word.close[0]),
+            "tuple": words.valid & (probe | store),
+            "both": both,
+            "between": both & word.first,
+            "store_first": store & (~both | word.first),
+        }
+
+    def takes_next(self, engine, closing):
+        """Return whether the engine can take a probe in the next cycle."""
+        return engine.soon
+
+    def elaborate_tuples(self, m, words, takes, tracker, engine):
+        """Accept tuples in one cycle, store and probe in the next; return whether all are accepted.
+
+        If the tuples of a word are accepted one after the other, the group ends with the second
+        one.
+        """
+        is_, tuples = words.payload, words.payload.word.body.both
+        go = Signal()  # the engine can take the tuples at hand
+        accepted = Signal()
+        alone = Signal()  # only the first of two tuples is accepted
+        second = Signal()  # the first of two tuples was accepted alone, and the second is left
+        # A tuple to store, and a tuple to probe with, is among those accepted.
+        stores, probes = Signal(), Signal()
+        all_settled = self.elaborate_order(m, is_, second, accepted, tracker)
+        m.d.comb += [
+            tracker.present.eq(is_.tuple),
+            go.eq(tracker.present & (~is_.grouped | takes) & (~is_.store | ~engine.occupied)),
+            accepted.eq(go & tracker.settled & all_settled),
+            alone.eq(go & tracker.settled & ~all_settled & is_.both & ~second),
+            # Leave out the second tuple while the first is accepted alone, and the first one after
+            # that.
+            stores.eq(is_.store & Mux(alone, is_.store_first, ~(second & is_.store_first))),
+            probes.eq(is_.probe & Mux(alone, ~is_.store_first, ~second | is_.store_first)),
+        ]
+        m.d.sync += [
+            Cat(tracker.mine, tracker.displaces).eq(Cat(is_.mine, is_.displaces)),
+            tracker.store.eq((accepted | alone) & stores),
+            tracker.after.eq(is_.both & is_.store_first & ~second),
+            engine.probe.eq((accepted | alone) & probes),
+        ]
+        with m.If(accepted | alone):
+            m.d.sync += second.eq(alone)
+        self.elaborate_prepared(m, words, tuples, tracker, engine)
+        return accepted
+
+    def elaborate_order(self, m, is_, second, accepted, tracker):
+        """Tell the tracker which tuples are at hand.
+
+        Return whether expiry on behalf of the last one will be complete when that takes effect.
+        """
+        if not self.parameters.timestamp_bits:
+            return Const(1)
+        m.d.comb += [
+            tracker.rest.eq(second),
+            tracker.between.eq(is_.between & ~second),
+            tracker.accepted.eq(accepted),
+        ]
+        return tracker.all_settled
+
+    def times(self, word):
+        """Return the timestamps of a region word, in the order of its tuples."""
+        both = word.kind == InputKind.BOTH
+        s_only = word.kind == InputKind.S
+        r, s = (word.body.both[side].timestamp for side in "rs")
+        return [Mux(s_only | (both & word.first), s, r), Mux(s_only | (both & ~word.first), s, r)]
+
+    def elaborate_prepared(self, m, words, tuples, tracker, engine):
+        """Pass the tuples of the word to tracker and engine, a cycle later."""
+        probe, store = (Signal(tuples.r.shape(), reset_less=True, name=name) for name in "rs")
+        with m.If(words.valid):
+            m.d.sync += [probe.eq(tuples.r), store.eq(tuples.s)]
+        m.d.comb += [
+            tracker.arrival.eq(store.timestamp),
+            engine.prepared.probe.eq(probe),
+            engine.prepared.store.eq(store),
+            engine.seen.eq(tracker.seen),
+        ]
+
+    def overflow(self, tracker):
+        """Return the overflow that a star reports.
+
+        It includes the overflow by a tuple that is stored in this cycle and comes before the probe.
+        """
+        return tracker.overflow | (tracker.after & tracker.store & tracker.mine & ~tracker.stored)

@@ -8,7 +8,6 @@ timestamps reaches.
 
 from functools import partial
 
-from hdl.fpga.reports import rate_name
 from hdl.presets import PRESETS
 
 from .registry import Result, figure
@@ -28,7 +27,7 @@ SCANS = {
 
 def scan_rate(preset, groups, report):
     """Return the pairs per second that a routed preset decides, or compares by whole keys."""
-    return rate(preset, rate_name(PRESETS[preset]), groups, report)
+    return rate(preset, PRESETS[preset].search.rate, groups, report)
 
 
 def timed_over_plain(preset, report):

@@ -1,33 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accelerator of aggregates: its cores, ports and counters."""
 
+import re
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
+from hdl.accelerator import Top
 from hdl.counters import COUNTER_BITS, COUNTER_LATENCY, Counter, elaborate_counters
-from hdl.local_reset import reset_nearby, reset_tree_within
+from hdl.installation import kit_version
+from hdl.local_reset import reset_nearby
+from hdl.manifest import bundle_parts, fingerprint, members, word
 from hdl.streams.registers import StreamRegister
-from hdl.trees.distribution import DistributionTree
-from hdl.verilog.conversion import literal
 
 from .accumulator import PaneAccumulator
+from .aggregate_parameters import is_additive
 from .ingress import AggregateIngress
 from .trees import ValueTree
 from .window_scan import NAMING, WindowScan
-from .words import CoreKind, ValueKind, aggregate_word, core_word, target_layout, value_result
+from .words import (
+    AggregateControl,
+    AggregateKind,
+    CoreKind,
+    ValueKind,
+    aggregate_word,
+    core_word,
+    target_layout,
+    value_result,
+)
 
 __all__ = [
     "ADDRESS_BITS",
     "AGGREGATE_COUNTERS",
+    "AGGREGATE_FORMAT",
     "AggregateAccelerator",
     "AggregateCore",
     "AggregateCounters",
     "TargetChoice",
     "aggregate_ports",
+    "describe_aggregate",
 ]
-
 
 #: The counter map. All counters count from reset on; readers take differences.
 AGGREGATE_COUNTERS = tuple(
@@ -284,7 +298,7 @@ class AggregateCore(wiring.Component):
         m.d.comb += [scan.faulty.eq(faulty), scan.faulty_key.eq(key)]
 
 
-class AggregateAccelerator(wiring.Component):
+class AggregateAccelerator(Top):
     """Windowed aggregates by key: tuples in, the reductions of every window out.
 
     The input is sorted by time, up to the length of a pane. Every tuple is sent once, to all cores.
@@ -313,47 +327,29 @@ class AggregateAccelerator(wiring.Component):
     """
 
     def __init__(self, parameters):
-        self.parameters = parameters
-        self.ingress = AggregateIngress(parameters)
-        self.distribution = DistributionTree(
-            core_word(parameters),
-            leaves=parameters.cores,
-            fan_out=parameters.fan_out,
+        super().__init__(
+            parameters,
+            aggregate_ports(parameters),
+            ingress=AggregateIngress(parameters),
+            cores=[AggregateCore(parameters) for _ in range(parameters.cores)],
             early=["kind"],
+            gathering=[ValueTree(parameters)],
+            leaving=1,
         )
-        self.cores = [AggregateCore(parameters) for _ in range(parameters.cores)]
-        self.gathering = ValueTree(parameters)
-        self.resets = reset_tree_within(self.ingress.latency, cores=parameters.cores)
-        self.latency = (
-            self.ingress.latency
-            + self.distribution.latency
-            + self.cores[0].latency
-            + self.gathering.latency
-            + 1
-        )
-        super().__init__(aggregate_ports(parameters))
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.ingress = ingress = self.ingress
-        m.submodules.distribution = distribution = self.distribution
-        m.submodules.gathering = gathering = self.gathering
-        m.submodules.resets = resets = self.resets
+        self.elaborate_root(m)
+        (gathering,) = self.gathering
+        m.submodules.gathering, m.submodules.resets = gathering, self.resets
         m.submodules.exit = leaving = StreamRegister(value_result(self.parameters), early=["kind"])
-        connect(m, flipped(self.i), ingress.i)
-        connect(m, ingress.o, distribution.i)
         connect(m, gathering.o, leaving.i)
         connect(m, leaving.o, flipped(self.o))
         for n, core in enumerate(self.cores):
-            m.submodules[f"core_{n}"] = core
-            connect(m, distribution.o[n], core.words)
+            self.elaborate_core(m, n)
+            connect(m, self.distribution.o[n], core.words)
             connect(m, core.results, gathering.i[n])
-            m.d.comb += [
-                core.position.eq(literal(n, core.position.shape())),
-                core.reset.eq(resets.o[n]),
-                distribution.resets[n].eq(resets.o[n]),
-                gathering.resets[n].eq(resets.o[n]),
-            ]
+            self.elaborate_resets(m, n)
         self.elaborate_counters(m)
         return m
 
@@ -379,3 +375,49 @@ class AggregateAccelerator(wiring.Component):
             counters.address.eq(self.counter_addr),
             self.counter_data.eq(counters.data),
         ]
+
+
+#: Version of the format, which no host that knows only joins reads.
+AGGREGATE_FORMAT = 6
+
+#: Parts that the names of nested fields lose. Names that a user has chosen keep a part before them.
+SILENT = re.compile(r"\bbody\.(?:value\.)?")
+
+
+def describe_aggregate(parameters, verilog, *, verilog_file, others=(), clock=None):
+    """Return the manifest of an aggregate accelerator as JSON-compatible values.
+
+    A field of a tuple has the name ``tuple.NAME`` in the input word, a value of a window has the
+    name ``window.NAME`` in the result word, where NAME is that of the operator's field or
+    reduction.
+
+    Parameters
+    ----------
+    parameters : AggregateParameters
+        Parameters of the accelerator.
+    verilog, verilog_file, others, clock
+        As of :func:`hdl.manifest.describe`.
+    """
+    rules = parameters.operator.reductions
+    manifest = {
+        "format": AGGREGATE_FORMAT,
+        "kit": kit_version(),
+        "hash": "",
+        "parameters": parameters.to_dict(),
+        "input_word": word(aggregate_word(parameters), silent=SILENT),
+        "result_word": word(value_result(parameters), silent=SILENT),
+        "input_kinds": members(AggregateKind),
+        "result_kinds": members(ValueKind),
+        "operations": members(AggregateControl),
+        "aggregate": {
+            "cores": parameters.cores,
+            "keys": parameters.keys,
+            "panes": parameters.panes,
+            "slides_by": {rule.name: "delta" if is_additive(rule) else "panes" for rule in rules},
+        },
+        **bundle_parts(AGGREGATE_COUNTERS, verilog_file=verilog_file, others=list(others)),
+    }
+    if clock is not None:
+        manifest["clock"] = clock
+    manifest["hash"] = fingerprint(manifest, verilog)
+    return manifest

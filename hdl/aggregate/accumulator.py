@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.memory.columns import KeyColumn
 
-from .reductions import combined, exceeds, partial_shape
+from .aggregate_parameters import combined, exceeds, partial_shape
 from .words import entry_layout, lifted_layout
 
 __all__ = ["PaneAccumulator", "SerialDivider"]

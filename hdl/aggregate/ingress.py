@@ -11,7 +11,7 @@ from hdl.local_reset import LEAST_CYCLES, reset_nearby
 from hdl.streams.registers import StreamRegister
 
 from .accumulator import SerialDivider
-from .reductions import lifted_value
+from .aggregate_parameters import lifted_value
 from .words import (
     AggregateControl,
     AggregateKind,

@@ -9,7 +9,7 @@ from amaranth.utils import ceil_log2
 from hdl.streams.registers import delayed
 from hdl.trees.merger import OrderedMerger, OrderedMergerTree
 
-from .reductions import combined, exceeds, pane_reductions, partial_shape
+from .aggregate_parameters import combined, exceeds, pane_reductions, partial_shape
 from .words import ValueKind, value_result
 
 __all__ = ["PaneTree", "ValueMerger", "ValueTree", "cell_layout"]

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.memory.columns import ColumnBank, DeepColumn, KeyColumn
 from hdl.streams.registers import SteadyQueue, delayed
 
-from .reductions import (
+from .aggregate_parameters import (
     delta_reductions,
     exceeds,
     pane_reductions,

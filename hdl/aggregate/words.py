@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.streams.registers import delayed
 
-from .reductions import lifted_value, partial_shape, window_shape
+from .aggregate_parameters import lifted_value, partial_shape, window_shape
 
 __all__ = [
     "AggregateControl",

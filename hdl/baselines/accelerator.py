@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.accelerator_ports import accelerator_ports
+from hdl.accelerator import accelerator_ports
 from hdl.counters import ActivityTree, count_events
 from hdl.ingress.ingress import Ingress
 from hdl.local_reset import reset_nearby, reset_tree_within
@@ -226,10 +226,10 @@ class Coordinator(wiring.Component):
                 m.next = "EXECUTE"
                 with m.If(is_.clear & ~second):
                     m.next = "FENCE"
-                if self.is_handshake and self.parameters.comparator == "band":
+                if self.is_handshake and self.parameters.bounded:
                     with m.Elif(is_.bound):
                         m.next = "BOUND"
-        if self.is_handshake and self.parameters.comparator == "band":
+        if self.is_handshake and self.parameters.bounded:
             with m.State("BOUND"):
                 m.d.comb += [kind.eq(LaneKind.BOUND), sends[0].eq(ready[0])]
                 with m.If(ready[0]):

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.local_reset import reset_nearby
 from hdl.streams.registers import delayed
 from hdl.verilog.conversion import literal
-from hdl.words.spans import activity_layout
+from hdl.words.prepared import activity_layout
 
 from .entries import InFlight
 from .exits import Outlet
@@ -169,7 +169,7 @@ class HandshakeCore(wiring.Component):
             segment.pass_.eq(preparation.prepared),
             segment.criterion.eq(preparation.criterion),
         ]
-        if self.parameters.comparator == "band":  # bounds come with R, and are those of both sides
+        if self.parameters.bounded:  # bounds come with R, and are those of both sides
             r = lanes[0].payload
             bound = r.word.body.bound
             m.d.comb += [

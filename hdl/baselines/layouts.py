@@ -12,9 +12,8 @@ from amaranth.utils import ceil_log2
 
 from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.words.inputs import bounds_layout, control_layout
-from hdl.words.prepared import criterion_layout, stored_layout
+from hdl.words.prepared import activity_layout, criterion_layout, stored_layout
 from hdl.words.results import ordinals_layout
-from hdl.words.spans import activity_layout
 
 __all__ = [
     "RING_RESERVE",
@@ -54,7 +53,7 @@ def with_criterion(parameters):
     Only where that is another thing, in a band. In the handshake join tuples wait in memories on
     their way, which would have to be three times as wide: so there a core prepares it.
     """
-    return parameters.comparator == "band" and parameters.architecture != "handshake"
+    return bool(parameters.bounded) and parameters.architecture != "handshake"
 
 
 def lane_word(parameters):
@@ -70,7 +69,7 @@ def lane_word(parameters):
     own = {"homeless": unsigned(1), "before": unsigned(parameters.ordinal_bits)}
     if parameters.architecture == "handshake":
         own = {}
-        if parameters.comparator == "band":
+        if parameters.bounded:
             control = control_layout(parameters)
             bodies["bound"] = data.StructLayout(
                 {"bounds": bounds_layout(parameters), "value": control["value"].shape}

@@ -5,8 +5,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparison.comparator import Comparator
 from hdl.ingress.preparation import ProbePreparation, unsigned_key
+from hdl.predicates.rule import Comparator
 from hdl.streams.registers import delayed
 from hdl.words.inputs import InputKind, bounds_layout, control_layout
 from hdl.words.prepared import criterion_layout, stored_layout
@@ -45,7 +45,7 @@ class PassPreparation(wiring.Component):
     def __init__(self, parameters, *, side):
         self.parameters = parameters
         self.side = side
-        self._is_band = parameters.comparator == "band"
+        self._is_band = bool(parameters.bounded)
         self._preparation = ProbePreparation(parameters) if self._is_band else None
         self.latency = self._preparation.latency if self._is_band else 1
         super().__init__(

@@ -8,8 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.memory.columns import KeyColumn
 from hdl.streams.queues import PointerQueue
 from hdl.streams.registers import delayed
-from hdl.words.prepared import criterion_layout, stored_layout
-from hdl.words.spans import activity_layout
+from hdl.words.prepared import activity_layout, criterion_layout, stored_layout
 
 from .layouts import match_layout, pass_layout, place_shape
 from .passes import PassRows, compare_row

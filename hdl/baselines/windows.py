@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.comparison.carry_chain import is_below
+from hdl.ecp5 import is_below
 from hdl.window.time_expiry import DeadlineQueue
 from hdl.window.tracker import Turn
 from hdl.words.inputs import control_layout

@@ -3,7 +3,10 @@
 
 from amaranth import *
 from amaranth.lib.wiring import connect, flipped
+from amaranth.utils import ceil_log2
 
+from hdl.counters import ADDRESSES, Counter
+from hdl.engine import require, require_values
 from hdl.scan.engine import ScanEngine
 from hdl.streams.registers import StreamFork
 from hdl.words.operands import empties_own_window
@@ -11,6 +14,19 @@ from hdl.words.operands import empties_own_window
 from .rows import RowStore
 
 __all__ = ["ExternalEngine"]
+
+#: Bytes that a burst of AXI may have at most, and its beats.
+MOST_BURST_BYTES, MOST_BURST_BEATS = 4096, 256
+#: Longest latency of a memory, in cycles, that the chip has a queue for.
+MOST_LATENCY = 1 << 14
+#: What is counted besides, and which activity of a region that is.
+COUNTED = (
+    ("memory_reads", "read", "beats read from external memory, summed over all regions"),
+    ("memory_writes", "written", "beats written to external memory, likewise"),
+    ("memory_waits", "waiting", "cycles in which a region's pass waited for a row, likewise"),
+    ("memory_errors", "refused",
+     "beats and bursts that a memory answered with an error, likewise"),
+)  # fmt: skip
 
 
 class ExternalEngine(ScanEngine):
@@ -38,6 +54,41 @@ class ExternalEngine(ScanEngine):
     -------
     See :func:`hdl.engine.engine_members`.
     """
+
+    counters = tuple(
+        Counter(name, address, text) for address, (name, _, text) in enumerate(COUNTED, ADDRESSES)
+    )
+    events = {name: activity for name, activity, _ in COUNTED}
+
+    @classmethod
+    def check(cls, parameters):
+        rules = {
+            "engine": ("scan", "an index reads its memory at random, which no burst can serve"),
+            "architecture": ("splitjoin", "the cores of a chain keep their windows on the chip"),
+            "digest_bits": (None, "whole keys that belong to a digest are read at random"),
+            "failure_cycles": (
+                0, "a core that is reset would forget transactions that are under way"
+            ),
+            "parity": (False, "external memory has its own check bits"),
+            "clock_requests": (False, "a core must answer its memory at any time"),
+        }  # fmt: skip
+        require_values(parameters, "Store 'external'", rules)
+        check_memory(parameters)
+        super().check(parameters)
+
+    @classmethod
+    def described(cls, parameters):
+        """Describe the external memories: one port per region, with addresses from zero on."""
+        beat_bytes = parameters.memory_width // 8
+        memory = {
+            "ports": [f"m_axi_{n}" for n in range(2 * parameters.cores)],
+            "bytes": parameters.ring_rows * beat_bytes,
+            "beat_bytes": beat_bytes,
+            "key_bytes": parameters.lanes * parameters.key_bits / 8,
+            "burst_beats": parameters.memory_burst,
+            "latency": parameters.memory_latency,
+        }
+        return {"memory": memory}
 
     def __init__(self, parameters, *, probe_side):
         super().__init__(parameters, probe_side=probe_side)
@@ -92,3 +143,34 @@ class ExternalEngine(ScanEngine):
             known.ready.eq(rows.ready),
         ]
         return self._scanner.running, self._scanner.oldest
+
+
+def check_memory(parameters):
+    """Check that an AXI4 port can have these beats and bursts, and that a beat holds a row."""
+    width, burst = parameters.memory_width, parameters.memory_burst
+    require(
+        8 <= width <= 1024 and not width & (width - 1),
+        f"Parameter 'memory_width' must be a power of two from 8 to 1024, not {width}",
+    )
+    row = parameters.lanes * parameters.key_bits
+    require(
+        row <= width,
+        f"A beat of {width} bits has no room for a row of {parameters.lanes} keys of"
+        f" {parameters.key_bits} bits; set 'lanes' to at most {width // parameters.key_bits}, or"
+        f" 'memory_width' to at least {1 << ceil_log2(row)}",
+    )
+    require(
+        burst <= MOST_BURST_BEATS and not burst & (burst - 1),
+        f"Parameter 'memory_burst' must be a power of two of at most {MOST_BURST_BEATS} beats, not"
+        f" {burst}",
+    )
+    require(
+        burst * width // 8 <= MOST_BURST_BYTES,
+        f"A burst of {burst} beats of {width} bits crosses a boundary of {MOST_BURST_BYTES} bytes;"
+        f" set 'memory_burst' to at most {MOST_BURST_BYTES * 8 // width}",
+    )
+    require(
+        parameters.memory_latency <= MOST_LATENCY,
+        f"Parameter 'memory_latency' must be at most {MOST_LATENCY} cycles, not"
+        f" {parameters.memory_latency}",
+    )

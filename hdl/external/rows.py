@@ -11,11 +11,22 @@ from hdl.memory.columns import KeyColumn
 from hdl.memory.read_ahead import ReadAhead
 from hdl.scan.ring import KeyRing
 from hdl.streams.registers import StreamRegister
-from hdl.words.prepared import stored_layout
-from hdl.words.spans import pointer_layout
+from hdl.words.prepared import pointer_layout, stored_layout
 
-from .layouts import COPIES, burst_layout, drive_address, pass_layout, row_bits, row_pointer
-from .reads import PassSplitter, ReadMaster, RowQueue, RowSelector, read_members, row_source
+from .reads import (
+    COPIES,
+    PassSplitter,
+    ReadMaster,
+    RowQueue,
+    RowSelector,
+    burst_layout,
+    drive_address,
+    pass_layout,
+    read_members,
+    row_bits,
+    row_pointer,
+    row_source,
+)
 
 __all__ = ["RowStore", "WriteBatcher", "write_members"]
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The family that an accelerator belongs to."""
+"""The accelerator that parameters describe, and the family that it belongs to."""
 
+from hdl.accelerator import Accelerator, JoinAggregateAccelerator
+from hdl.aggregate.accelerator import AggregateAccelerator
 from hdl.aggregate.aggregate_parameters import AggregateParameters
+from hdl.baselines.accelerator import ChainAccelerator
 
 from .aggregates import AggregateFamily
 from .joins import JoinFamily
 
-__all__ = ["family_of"]
+__all__ = ["family_of", "make_accelerator"]
 
 
 def family_of(parameters):
@@ -19,3 +22,18 @@ def family_of(parameters):
     if isinstance(parameters, AggregateParameters):
         return AggregateFamily(parameters)
     return JoinFamily(parameters)
+
+
+def make_accelerator(parameters):
+    """Return the accelerator with ``parameters``. All have ports of the same names.
+
+    Parameters
+    ----------
+    parameters : JoinParameters or AggregateParameters
+        Of the accelerator.
+    """
+    if isinstance(parameters, AggregateParameters):
+        return AggregateAccelerator(parameters)
+    if parameters.is_aggregated:
+        return JoinAggregateAccelerator(parameters)
+    return (ChainAccelerator if parameters.is_chain else Accelerator)(parameters)

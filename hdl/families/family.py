@@ -8,6 +8,7 @@ from typing import Any
 from amaranth import *
 
 from hdl.scalegate.gate import MOST_SOURCES
+from hdl.words.results import results_of
 
 __all__ = [
     "DIFFERENT",
@@ -20,7 +21,6 @@ __all__ = [
     "check_inputs",
     "input_names",
     "is_mark",
-    "results_of",
     "sides_of",
 ]
 
@@ -196,11 +196,6 @@ class Family(ABC):
     def say_watermark(self, word, time):
         """Return assignments that make a word say a watermark; only with takes_watermarks."""
         raise NotImplementedError
-
-
-def results_of(word):
-    """Return the results in a result word."""
-    return [word.one, word.two] if "two" in word.shape().members else [word]
 
 
 def is_mark(word):

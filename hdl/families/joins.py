@@ -6,14 +6,12 @@ from operator import or_
 
 from amaranth import *
 
-from hdl.accelerator_ports import accelerator_ports
+from hdl.accelerator import accelerator_ports
 from hdl.counters import address_bits, counters_of
 from hdl.memory.axi4 import memory_members
-from hdl.result_ports import result_ports
-from hdl.words.inputs import InputKind, input_word, operation_indices
+from hdl.words.inputs import SOURCE_OPERATION, InputKind, SourceOrder, input_word, operation_indices
 from hdl.words.operands import ANSWERED
-from hdl.words.results import ResultKind, result_word
-from hdl.words.source_orders import SOURCE_OPERATION, SourceOrder
+from hdl.words.results import ResultKind, result_ports, result_word
 
 from .family import (
     DIFFERENT,
@@ -67,7 +65,7 @@ class JoinFamily(Family):
     """What a shell asks of a join, which sends its matches or what they are reduced to.
 
     Inputs that are merged bring tuples of one side each. What is meant for the merge is a control
-    word of :data:`hdl.words.source_orders.SOURCE_OPERATION`.
+    word of :data:`hdl.words.inputs.SOURCE_OPERATION`.
     """
 
     def __init__(self, parameters):

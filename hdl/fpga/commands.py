@@ -94,6 +94,7 @@ def route(options):
     if options.jobs < 1:
         raise ValueError(f"Option --jobs must be at least 1, not {options.jobs}")
     from .reports import design_name, of_parameters, write_report
+    from .route import Target
     from .route import route as run
 
     design = design_name(parameters, options.preset) + merged_suffix(options.inputs)
@@ -105,12 +106,14 @@ def route(options):
     measured = options.measured and of_parameters(read(options.measured), parameters)
     report = run(
         parameters,
-        device,
-        speed=options.speed,
+        Target(
+            device=device,
+            speed=options.speed,
+            frequency=options.frequency,
+            deadline=60 * options.deadline,
+        ),
         seeds=range(options.seed, options.seed + options.seeds),
         folder=Path("build/route") / name,
-        frequency=options.frequency,
-        deadline=60 * options.deadline,
         jobs=options.jobs,
         inputs=options.inputs,
         preset=options.preset,

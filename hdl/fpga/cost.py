@@ -6,13 +6,13 @@ from dataclasses import asdict
 import json
 from pathlib import Path
 
-from hdl.architecture import make_accelerator
+from hdl.families.choice import make_accelerator
 from hdl.verilog.conversion import TOP, to_verilog
 
 from .critical_path import Hierarchy, class_of
 from .depth import CELLS, CONSTANT_SITES, Cost, carry_feeds
 from .provenance import design_hash, identify, routed_verilog
-from .reports import comparators, rate_name
+from .reports import comparators
 from .route import placed_netlist
 from .shell import SHELL
 from .synthesis import run_yosys
@@ -255,6 +255,7 @@ def estimate(parameters, device, *, folder, mhz, usable):
             f"give a core fewer lanes, or a smaller sub-window"
         )
     largest = parameters.with_(cores=cores)
+    decides = parameters.search.counted == "comparisons"
     return {
         "estimate": True,
         "device": asdict(device),
@@ -267,8 +268,8 @@ def estimate(parameters, device, *, folder, mhz, usable):
         "used": {name: round(fixed[name] + cores * each[name]) for name in RESOURCES},
         "comparators": comparators(largest),
         "window": largest.capacity,
-        "pairs_per_s": comparators(largest) * mhz * 1e6 if parameters.engine == "scan" else None,
-        "rate": rate_name(parameters),
+        "pairs_per_s": comparators(largest) * mhz * 1e6 if decides else None,
+        "rate": parameters.search.rate,
         "synthesis": identify(YOSYS).to_dict(),
     }
 

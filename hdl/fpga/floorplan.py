@@ -6,7 +6,7 @@ import json
 import re
 from statistics import mean
 
-from hdl.comparison.carry_chain import OPEN_TABLES
+from hdl.ecp5 import OPEN_TABLES
 
 from .depth import CARRY, cost_of
 from .devices import ram_site

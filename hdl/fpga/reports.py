@@ -29,7 +29,6 @@ __all__ = [
     "outcome",
     "per_second",
     "published",
-    "rate_name",
     "reports_root",
     "require_same",
     "routed_clock",
@@ -45,8 +44,6 @@ __all__ = [
 
 #: Default odds of a match: about one pair in so many matches, as in the paper's benchmark.
 ONE_IN = 250_000
-#: Counter from which the rate of an engine is computed.
-COUNTED = {"scan": "comparisons", "index": "tuples"}
 
 
 def comparators(parameters):
@@ -54,8 +51,7 @@ def comparators(parameters):
 
     A scan has one per lane and probe in each region; an index has one in each region.
     """
-    shared = parameters.probes if parameters.engine == "scan" else 1
-    return parameters.regions * parameters.lanes * shared
+    return parameters.regions * parameters.search.comparators(parameters)
 
 
 def what_it_computes(parameters):
@@ -63,17 +59,6 @@ def what_it_computes(parameters):
     if parameters.engine == "aggregate":
         return {"aggregate": f"{parameters.operator.name}, {parameters.keys} keys"}
     return {"predicate": parameters.comparator, "comparators": comparators(parameters)}
-
-
-def rate_name(parameters):
-    """Return what the rate of an accelerator counts: pairs for a scan, tuples for an index.
-
-    A comparator of digests compares some bits of two keys. That decides the pair unless these bits
-    agree, but it is no comparison of two keys.
-    """
-    if parameters.engine == "index":
-        return "tuples"
-    return "pairs decided" if parameters.digest_bits else "comparisons"
 
 
 def counted(parameters, counts, *, precision, window, one_in):
@@ -104,7 +89,7 @@ def counted(parameters, counts, *, precision, window, one_in):
         "timestamp_bits": parameters.timestamp_bits,
         "counters": {"tuples": tuples, **{name: counts[name] for name in names}},
     }
-    if parameters.engine == "scan":
+    if parameters.search.counted == "comparisons":
         share = counts["comparisons"] / (comparators(parameters) * counts["cycles"])
         record["cycle_efficiency"] = round(share, 4)
     return record
@@ -113,8 +98,8 @@ def counted(parameters, counts, *, precision, window, one_in):
 def per_second(parameters, record, mhz):
     """Return the number of pairs and of tuples per second at a clock of ``mhz``."""
     counters = record["counters"]
-    main = counters[COUNTED[parameters.engine]]
-    counts = {rate_name(parameters): main, "tuples": counters["tuples"]}
+    main = counters[parameters.search.counted]
+    counts = {parameters.search.rate: main, "tuples": counters["tuples"]}
     return {name: round(count / counters["cycles"] * mhz * 1e6) for name, count in counts.items()}
 
 

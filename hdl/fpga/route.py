@@ -2,10 +2,12 @@
 """``python -m hdl route``: synthesis, placement and routing of an accelerator."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 import json
 from pathlib import Path
 
 from .critical_path import Hierarchy, critical_path, fmax_mhz, slow_registers, utilization
+from .devices import Device
 from .floorplan import lay_out, require_room
 from .provenance import commit, design_hash, identify, routed_verilog
 from .reports import design_name, merge_reports, outcome, require_same, what_it_computes
@@ -13,7 +15,7 @@ from .shell import SHELL
 from .synthesis import synthesize_netlist
 from .tools import NEXTPNR, YOSYS, find_tool, run_tool
 
-__all__ = ["nextpnr_command", "placed_netlist", "route"]
+__all__ = ["Target", "nextpnr_command", "placed_netlist", "route"]
 
 #: How an accelerator is routed, in words for the reader of a report.
 METHOD = (
@@ -67,15 +69,38 @@ def placed_netlist(verilog, parameters, device, *, folder):
     return netlist, lay_out(netlist, top=SHELL, device=device, cores=parameters.cores)
 
 
-def run_seed(device, hierarchy, folder, router, *, speed, seed, frequency, deadline):
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What an accelerator is routed for.
+
+    Parameters
+    ----------
+    device : Device
+    speed : int
+        Speed grade.
+    frequency : float
+        Target frequency of nextpnr in MHz.
+    deadline : float
+        Time limit of one nextpnr run in seconds.
+    """
+
+    device: Device
+    speed: int
+    frequency: float
+    deadline: float
+
+
+def run_seed(target, hierarchy, folder, router, seed):
     """Place and route with one seed and the program ``router``; return the seed's results."""
-    _, *arguments = nextpnr_command(device, speed=speed, seed=seed, frequency=frequency)
+    _, *arguments = nextpnr_command(
+        target.device, speed=target.speed, seed=seed, frequency=target.frequency
+    )
     seconds = run_tool(
         [find_tool(NEXTPNR), *arguments],
         folder=folder,
         log=f"seed{seed}.log",
         step=f"nextpnr, seed {seed}",
-        deadline=deadline,
+        deadline=target.deadline,
     )
     timing = json.loads((folder / f"seed{seed}.json").read_text(encoding="utf-8"))
     return {
@@ -91,8 +116,8 @@ def run_seed(device, hierarchy, folder, router, *, speed, seed, frequency, deadl
 
 
 def route(
-    parameters, device, *, speed, seeds, folder, frequency, deadline, jobs=1, inputs=1,
-    preset=None, measured=None, command=None, earlier=None,
+    parameters, target, *, seeds, folder, jobs=1, inputs=1, preset=None, measured=None,
+    command=None, earlier=None,
 ):  # fmt: skip
     """Synthesize an accelerator once, route it with every seed, and return the report.
 
@@ -100,17 +125,11 @@ def route(
     ----------
     parameters : JoinParameters
         Parameters of the accelerator.
-    device : Device
-    speed : int
-        Speed grade.
+    target : Target
     seeds : sequence of int
         Seeds for nextpnr, which runs once per seed; the slowest result is the one reported.
     folder : path-like
         Folder for netlist, scripts and logs.
-    frequency : float
-        Target frequency of nextpnr in MHz.
-    deadline : float
-        Time limit of one nextpnr run in seconds.
     jobs : int
         Number of seeds that run in parallel.
     inputs : int
@@ -139,12 +158,12 @@ def route(
     synthesis, router = identify(YOSYS), identify(NEXTPNR)
     for tool in (YOSYS, NEXTPNR):  # fails before the work begins
         find_tool(tool)
-    folder = Path(folder)
+    folder, device = Path(folder), target.device
     verilog = routed_verilog(parameters, device, inputs)
     routed = {
         "device": device.name,
-        "speed": speed,
-        "target_mhz": frequency,
+        "speed": target.speed,
+        "target_mhz": target.frequency,
         "design": design_hash(verilog),
         "synthesis": synthesis.to_dict(),
         "nextpnr_release": router.release,
@@ -156,10 +175,7 @@ def route(
     require_room(netlist, device, top=SHELL)
 
     def run(seed):
-        return run_seed(
-            device, hierarchy, folder, router,
-            speed=speed, seed=seed, frequency=frequency, deadline=deadline,
-        )  # fmt: skip
+        return run_seed(target, hierarchy, folder, router, seed)
 
     with ThreadPoolExecutor(jobs) as pool:
         runs = list(pool.map(run, seeds))

@@ -5,12 +5,11 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from hdl.architecture import make_accelerator
 from hdl.counters import COUNTER_BITS, address_bits
-from hdl.result_ports import result_ports
+from hdl.families.choice import make_accelerator
 from hdl.shells.merged_inputs import MergedInputs
 from hdl.words.inputs import input_word
-from hdl.words.results import result_word
+from hdl.words.results import result_ports, result_word
 
 __all__ = ["SHELL", "RoutingShell", "open_shell", "port_widths"]
 

@@ -380,7 +380,7 @@ class CellSequencer(wiring.Component):
         which it has a bucket, and the fields of ``visit`` that name the buckets and the first
         visible row.
         """
-        if self.parameters.comparator != "band":
+        if not self.parameters.bounded:
             m.d.comb += self.visited.eq(step)
             visit = {"addresses": self.probe.bucket, "tail": self.probe.tail}
             return self.arrived, Const(1), Const(1), visit

@@ -8,21 +8,75 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.predicates.band import field_ranges
 from hdl.streams.registers import SteadyRegister, steady
 from hdl.words.inputs import SEED_BITS, Control, InputKind, coordinate_layout
-from hdl.words.prepared import field_ranges, region_word
-
-from .limb_multiplier import LimbMultiplier
+from hdl.words.prepared import region_word
 
 __all__ = [
-    "FIRST_SEEDS",
     "CellPreparation",
+    "FIRST_SEEDS",
     "FieldHash",
+    "LimbMultiplier",
     "elaborate_disjoint",
     "first_seed",
     "wanted_bits",
     "wanted_layout",
 ]
+
+
+class LimbMultiplier(wiring.Component):
+    """Multiply two limbs, each at most as wide as an operand of the device's multiplier.
+
+    A multiplication takes half a cycle, and multipliers have fixed places on the device. So the
+    registers next to a multiplier serve it alone and can be placed beside it. Synthesis must not
+    merge them (:data:`hdl.fpga.synthesis.KEEP`), although several multipliers share an operand.
+
+    Latency: 2 cycles. Throughput: 1 product per cycle.
+
+    Parameters
+    ----------
+    a_bits, b_bits : int
+        Widths of the limbs.
+    gated : bool
+        Whether the registers have clock enables, ``load`` and ``multiply``.
+
+    Members
+    -------
+    a, b : In
+    load : In(1)
+        If gated: take the operands.
+    multiply : In(1)
+        If gated: take the product of the registered operands.
+    product : Out(a_bits + b_bits)
+    """
+
+    def __init__(self, a_bits, b_bits, *, gated):
+        self.gated = gated
+        self.latency = 2
+        super().__init__(
+            {
+                "a": In(a_bits),
+                "b": In(b_bits),
+                "load": In(1),
+                "multiply": In(1),
+                "product": Out(a_bits + b_bits),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        a, b = (
+            Signal.like(operand, reset_less=True, name=f"own_{name}")
+            for name, operand in (("a", self.a), ("b", self.b))
+        )
+        product = Signal.like(self.product, reset_less=True, name="held")
+        with m.If(self.load | ~C(self.gated, 1)):
+            m.d.sync += [a.eq(self.a), b.eq(self.b)]
+        with m.If(self.multiply | ~C(self.gated, 1)):
+            m.d.sync += product.eq(a * b)
+        m.d.comb += self.product.eq(product)
+        return m
 
 
 #: Operand width of an ECP5 multiplier, in bits.
@@ -245,14 +299,14 @@ class CellPreparation(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.hashes = [FieldHash(parameters, n) for n, _ in enumerate(parameters.keys)]
-        self.latency = 4 if parameters.comparator == "band" else 3
+        self.latency = 4 if parameters.bounded else 3
         word = region_word(parameters)
         super().__init__({"i": In(steady(word)), "o": Out(steady(word))})
 
     def elaborate(self, platform):
         m = Module()
         word = region_word(self.parameters)
-        band = self.parameters.comparator == "band"
+        band = bool(self.parameters.bounded)
         m.submodules.output = output = SteadyRegister(word, gated=band)
         connect(m, output.o, flipped(self.o))
         m.submodules.near = near = SteadyRegister(word, gated=band)
@@ -369,7 +423,7 @@ class CellPreparation(wiring.Component):
         """Return the key of a tuple in one field and, for a band, the bounds of its range."""
         name, prepared = self.parameters.keys[n].name, word.body.tuple
         values = {"key": prepared.key[name]}
-        if self.parameters.comparator == "band":
+        if self.parameters.bounded:
             ranges = field_ranges(self.parameters, prepared.criterion)
             values["low"], values["high"] = ranges[name]
         return values

@@ -5,8 +5,8 @@ from amaranth import *
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparison.comparator import Comparator
 from hdl.memory.columns import KeyColumn
+from hdl.predicates.rule import Comparator
 from hdl.streams.queues import PointerQueue
 from hdl.words.prepared import criterion_layout, stored_layout
 

@@ -2,16 +2,16 @@
 """Index engine of a region: chain heads, a ring of entries, and walks along the chains."""
 
 from amaranth import *
-from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hdl.engine import at_hand, engine_members, keep_from
+from hdl.engine import Engine, at_hand, engine_members, keep_from, require
 from hdl.memory.columns import stored_column
 from hdl.streams.registers import delayed
-from hdl.words.inputs import Control
-from hdl.words.prepared import is_own_criterion, stored_layout
+from hdl.words.inputs import Control, coordinate_layout
+from hdl.words.prepared import cells_layout, is_own_criterion, stored_layout
 
 from .cell_counter import CellSequencer
+from .cells import CellPreparation
 from .chain_walker import ChainWalker
 from .heads import HeadLookup, HeadTable
 from .layouts import bank_count, link_layout, slot_shape
@@ -20,8 +20,11 @@ from .results import GroupResults
 
 __all__ = ["IndexEngine"]
 
+#: Probes that are under way besides two groups while a core shows nothing.
+UNDER_WAY = 64
 
-class IndexEngine(wiring.Component):
+
+class IndexEngine(Engine):
     """Compare a probe with the entries of the buckets that may match it.
 
     A store writes twice. It writes its place into the :class:`HeadTable`, which returns the place
@@ -64,10 +67,68 @@ class IndexEngine(wiring.Component):
     #: Counting the cells of a band probe (1).
     COUNTING = 1
 
+    name = "index"
+    restarts = (Control.COORDINATE, Control.DISTINCT)
+    under_way = 32
+    own_criterion = True
+    has_rounds = False
+    chains = False
+    counted = rate = "tuples"
+
+    @classmethod
+    def check(cls, parameters):
+        require(
+            parameters.lanes == 1,
+            f"An index reads one entry a cycle: 'lanes' is 1, not {parameters.lanes}",
+        )
+        require(
+            parameters.rule.is_indexed,
+            "An index needs the comparator 'band' or 'equality'; a custom predicate takes a scan",
+        )
+        require(
+            1 <= parameters.bucket_width <= 24,
+            f"Parameter 'bucket_bits' must be 1 to 24, not {parameters.bucket_width!r}",
+        )
+
+    @classmethod
+    def operations(cls, parameters):
+        return {Control.DISTINCT: 2, Control.COORDINATE: len(parameters.keys)}
+
+    @classmethod
+    def operands(cls, parameters):
+        return [coordinate_layout(parameters)]
+
+    @classmethod
+    def prepared_members(cls, parameters):
+        bucket = unsigned(parameters.bucket_width)
+        return {"bucket": bucket, "cells": cells_layout(parameters)}
+
+    @classmethod
+    def preparation(cls, parameters):
+        return {"cells": CellPreparation(parameters)}
+
+    @classmethod
+    def described(cls, parameters):
+        bits, coordinate = parameters.bucket_width, coordinate_layout(parameters)
+        return {"index": {"bucket_bits": bits, "coordinate": coordinate}}
+
+    @classmethod
+    def comparators(cls, parameters):
+        return parameters.lanes
+
+    @classmethod
+    def most_work(cls, parameters):
+        """Return the cycles until the star of a word.
+
+        Each probe reads the whole ring and visits every bucket at most, one after the other.
+        """
+        slots, buckets = parameters.ring_rows * parameters.lanes, 1 << parameters.bucket_width
+        return (2 * parameters.probes + UNDER_WAY) * (slots + buckets)
+
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        counting = self.COUNTING if parameters.comparator == "band" else 0
+        counting = self.COUNTING if parameters.bounded else 0
         self.latency = self.IDLE_LATENCY + counting
         super().__init__(engine_members(parameters))
 

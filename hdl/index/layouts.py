@@ -5,8 +5,7 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from hdl.words.prepared import cells_layout, criterion_layout
-from hdl.words.spans import ending_layout, pointer_layout
+from hdl.words.prepared import cells_layout, criterion_layout, ending_layout, pointer_layout
 
 __all__ = [
     "bank_bits",
@@ -59,7 +58,7 @@ def bank_count(parameters):
     Two for a band, whose probes visit neighbouring cells; one for an equality, whose probes visit
     one bucket.
     """
-    return 2 if parameters.comparator == "band" and parameters.bucket_width > 1 else 1
+    return 2 if parameters.bounded and parameters.bucket_width > 1 else 1
 
 
 def bank_bits(parameters):
@@ -111,7 +110,7 @@ def visiting_layout(parameters):
     ``tail`` is the first row that the probe sees, with wrap bit.
     """
     tail = {"tail": pointer_layout(parameters)["row"].shape}
-    if parameters.comparator == "band":
+    if parameters.bounded:
         return data.StructLayout({"cells": cells_layout(parameters), **tail})
     return data.StructLayout({"bucket": unsigned(parameters.bucket_width), **tail})
 

@@ -9,8 +9,7 @@ from hdl.memory.columns import KeyColumn
 from hdl.memory.read_ahead import ReadAhead
 from hdl.streams.queues import PointerQueue
 from hdl.streams.registers import delayed
-from hdl.words.prepared import criterion_layout
-from hdl.words.spans import ending_layout, pointer_layout
+from hdl.words.prepared import criterion_layout, ending_layout, pointer_layout
 
 from .layouts import closed_layout, probe_shape, slot_shape, visiting_layout, waiting_layout
 

@@ -9,8 +9,8 @@ from amaranth.utils import ceil_log2
 from hdl.memory.columns import KeyColumn
 from hdl.streams.queues import PointerQueue
 from hdl.streams.registers import delayed
+from hdl.words.prepared import pointer_layout
 from hdl.words.results import ResultKind, node_result
-from hdl.words.spans import pointer_layout
 
 from .layouts import (
     bank_count,

@@ -1,32 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuples prepared for comparison and lookup."""
 
-from functools import reduce
 from itertools import pairwise
-from operator import or_
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.comparison.comparator import packed, split_key
-from hdl.index.cells import CellPreparation
+from hdl.predicates.band import comparison_groups, packed, unsigned_key
 from hdl.streams.registers import SteadyQueue, SteadyRegister, delayed, steady
-from hdl.words.cells import cell_layout, digest_parts, has_cells, probe_digest
-from hdl.words.inputs import Control, InputKind, bound_shape
+from hdl.words.inputs import InputKind, bound_shape
 from hdl.words.operands import limit_value, saturated
 from hdl.words.prepared import (
-    comparison_groups,
     criterion_layout,
     decision_members,
-    field_ranges,
     is_own_criterion,
     region_word,
     scheduled_word,
     stored_layout,
 )
 
-__all__ = ["DigestPreparation", "ProbePreparation", "WordPreparation"]
+__all__ = ["ProbePreparation", "WordPreparation"]
 
 
 class ProbePreparation(wiring.Component):
@@ -35,14 +29,14 @@ class ProbePreparation(wiring.Component):
     For a band, ``low <= r - s <= high`` becomes a range of stored keys: ``r - high .. r - low`` for
     a probe of R, ``s + low .. s + high`` for a probe of S, clamped to the field. A range that lies
     outside the field becomes a range that contains no key. The range and the key as it is stored
-    are unsigned (see :func:`hdl.words.prepared.stored_layout`), so clamping depends on two bits
+    are unsigned (see :class:`hdl.predicates.band.Band`), so clamping depends on two bits
     only.
 
     The bounds are registers, open after reset and set by the control words that pass. The word
     itself says which bounds it sets (:func:`hdl.words.operands.bounds_set`).
 
     For other comparators, the criterion is the key as it is, or its digest and its rest. The
-    digests of a band are left to :class:`hdl.ingress.preparation.DigestPreparation`.
+    digests of a band are left to :class:`hdl.predicates.cells.DigestPreparation`.
 
     A value that is out of the range of its operation is clamped, so that no region has to check it.
     The word itself says which limit is exceeded (:func:`hdl.words.operands.value_limits`).
@@ -73,7 +67,7 @@ class ProbePreparation(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        bands = self.parameters.keys if self.parameters.comparator == "band" else ()
+        bands = self.parameters.bounded
         sums = data.StructLayout(
             {
                 field.name: data.StructLayout(
@@ -89,7 +83,7 @@ class ProbePreparation(wiring.Component):
             }
         )
         added = {"scheduled": scheduled_word(self.parameters), "sums": sums}
-        gated = bool(bands) and self.parameters.engine == "index"
+        gated = visits_cells(self.parameters)
         m.submodules.sums = first = SteadyRegister(data.StructLayout(added), gated=gated)
         m.submodules.places = second = SteadyRegister(
             data.StructLayout({**added, "places": places}), gated=gated
@@ -113,7 +107,8 @@ class ProbePreparation(wiring.Component):
         criterion = key = second.o.payload.scheduled.word.body.tuple.key
         stored = Signal(stored_layout(self.parameters))
         m.d.comb += [
-            stored[name].eq(part) for name, part in stored_parts(self.parameters, key).items()
+            stored[name].eq(part)
+            for name, part in self.parameters.rule.stored(self.parameters, key).items()
         ]
         if bands:
             criterion = self.elaborate_ranges(m, second.o.payload.sums, second.o.payload.places)
@@ -187,129 +182,6 @@ def place_range(m, field, sums, place):
         place.high.eq(~(sums.final < 0) & sums.final[field.bits]),
         place.nothing.eq(below | above),
     ]
-
-
-def stored_parts(parameters, key):
-    """Return the parts of a key as regions store it, by the names in their layout."""
-    if parameters.digest_bits is not None and not has_cells(parameters):
-        digest, rest = split_key(Value.cast(key), parameters.digest_bits)
-        return {"digest": digest, "rest": rest}
-    if parameters.comparator == "band":
-        return {field.name: unsigned_key(field, key[field.name]) for field in parameters.keys}
-    return {field.name: key[field.name] for field in parameters.keys}
-
-
-def unsigned_key(field, key):
-    """Return ``key`` without its sign: the least value of the field becomes zero."""
-    sign = 1 << field.bits - 1 if field.signed else 0
-    return (Value.cast(key) ^ sign)[: field.bits]
-
-
-#: What has a cell number: the key, and both ends of the probe's range.
-VALUES = ("key", "low", "high")
-
-
-class DigestPreparation(wiring.Component):
-    """Compute the digest of a tuple that is stored, and its digest as a probe.
-
-    CELL words say which field each part of the digest is made of, and how wide its cells are
-    (:func:`hdl.words.cells.cell_layout`). After reset, all parts have the first field in cells of
-    one value. The registers of a stage follow the words that pass it, so every tuple has the cells
-    of the last CELL word before it.
-
-    A range that meets more than two cells of any part sets ``every``: a pass cannot tell which keys
-    may match. An empty range may have any digest.
-
-    Latency: 3 cycles: to choose the fields, to shift them, and to combine the cells. Throughput: 1
-    word per cycle.
-
-    Parameters
-    ----------
-    parameters : JoinParameters
-        Parameters of the accelerator; a band with digests.
-
-    Members
-    -------
-    i : In(steady(region_word(parameters)))
-        Words without digests.
-    o : Out(steady(region_word(parameters)))
-        The same words with digests.
-    """
-
-    def __init__(self, parameters):
-        self.parameters = parameters
-        self.widths = digest_parts(parameters)
-        self.latency = 3
-        word = region_word(parameters)
-        super().__init__({"i": In(steady(word)), "o": Out(steady(word))})
-
-    def elaborate(self, platform):
-        m = Module()
-        word = region_word(self.parameters)
-        most = max(*self.widths, *(key.bits for key in self.parameters.keys))
-        values = data.StructLayout(dict.fromkeys(VALUES, most))
-        staged = data.StructLayout(
-            {"word": word, "parts": data.ArrayLayout(values, len(self.widths))}
-        )
-        m.submodules.chosen = chosen = SteadyRegister(staged)
-        m.submodules.shifted = shifted = SteadyRegister(staged)
-        m.submodules.output = output = SteadyRegister(word)
-        connect(m, output.o, flipped(self.o))
-        m.d.comb += [
-            chosen.i.valid.eq(self.i.valid),
-            chosen.i.payload.word.eq(self.i.payload),
-            shifted.i.valid.eq(chosen.o.valid),
-            shifted.i.payload.word.eq(chosen.o.payload.word),
-            output.i.valid.eq(shifted.o.valid),
-            output.i.payload.eq(shifted.o.payload.word),
-        ]
-        for n, _ in enumerate(self.widths):
-            field = self.elaborate_cell(m, n, self.i, self.i.payload, "field")
-            shift = self.elaborate_cell(m, n, chosen.o, chosen.o.payload.word, "shift")
-            self.choose_field(m, field, chosen.i.payload.parts[n])
-            for name in VALUES:
-                value = chosen.o.payload.parts[n][name]
-                m.d.comb += shifted.i.payload.parts[n][name].eq(value >> shift)
-        self.elaborate_digests(m, shifted.o.payload.parts, output.i.payload)
-        return m
-
-    def elaborate_cell(self, m, n, words, word, name):
-        """Return what CELL words said last of a part, in the pipeline stage of ``words``."""
-        layout = cell_layout(self.parameters)
-        setting = Signal(layout[name].shape, name=f"{name}_{n}")
-        control = word.body.control
-        transfer = words.valid & (word.kind == InputKind.CONTROL)
-        with m.If(transfer & (control.op == Control.CELL) & (control.index == n)):
-            m.d.sync += setting.eq(data.View(layout, control.value[: layout.size])[name])
-        return setting
-
-    def choose_field(self, m, field, values):
-        """Take key and range of the field with this number; zeros if there is none."""
-        prepared = self.i.payload.body.tuple
-        ranges = field_ranges(self.parameters, prepared.criterion)
-        for name in VALUES:
-            fields = []
-            for n, key in enumerate(self.parameters.keys):
-                low, high = ranges[key.name]
-                value = {"key": prepared.key[key.name], "low": low, "high": high}[name]
-                fields.append(Mux(field == n, value, 0))
-            m.d.comb += values[name].eq(reduce(or_, fields))
-
-    def elaborate_digests(self, m, parts, word):
-        """Combine the cells of all parts into digests, and find ranges that are too wide."""
-        stored, first, wide = [], [], []
-        for n, width in enumerate(self.widths):
-            cells = parts[n]
-            stored.append(cells.key[:width])
-            first.append(cells.low[:width])
-            wide.append(cells.high > cells.low + 1)
-        prepared = word.body.tuple
-        with m.If(word.kind != InputKind.CONTROL):
-            m.d.comb += [
-                prepared.key.digest.eq(Cat(stored)),
-                prepared.criterion.digest.eq(probe_digest(first)),
-                prepared.criterion.every.eq(Cat(wide).any()),
-            ]
 
 
 #: Sides of the two lanes, by their names in a word of two tuples.
@@ -427,14 +299,20 @@ class WordPreparation(wiring.Component):
 def lane_stages(parameters):
     """Return the components that prepare a tuple, in order, by name.
 
-    With a band and an index, the cells take most of the chip. A register at the entrance then
+    Where probes visit cells, these take most of the chip. A register at the entrance then
     separates them from the logic that decides about a word.
     """
-    stages = {"preparation": ProbePreparation(parameters)}
-    if has_cells(parameters):
-        return {**stages, "digests": DigestPreparation(parameters)}
-    if parameters.engine != "index":
-        return stages
-    if parameters.comparator == "band":
-        stages = {"arrival": SteadyRegister(scheduled_word(parameters), gated=True), **stages}
-    return {**stages, "cells": CellPreparation(parameters)}
+    stages = {
+        "preparation": ProbePreparation(parameters),
+        **parameters.rule.preparation(parameters),
+        **parameters.search.preparation(parameters),
+    }
+    if visits_cells(parameters):
+        return {"arrival": SteadyRegister(scheduled_word(parameters), gated=True), **stages}
+    return stages
+
+
+def visits_cells(parameters):
+    """Return whether a probe visits the cells that its ranges touch."""
+    found = parameters.search.prepared_members(parameters).get("cells")
+    return found is not None and found.size > 0

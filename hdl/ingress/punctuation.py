@@ -5,7 +5,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.words.cells import rounds_shape
+from hdl.words.values import rounds_shape
 
 __all__ = ["GroupSchedule", "Punctuation", "RoundMode"]
 
@@ -267,7 +267,7 @@ class Punctuation(wiring.Component):
 
 
 class RoundMode(wiring.Component):
-    """Keep the size of rounds that INNER has set (:mod:`hdl.words.cells`).
+    """Keep the size of rounds that INNER has set (:mod:`hdl.words.values`).
 
     Rounds of different cores belong together as long as the cores have stored in the same turns. A
     segment that begins when a window has received tuples gives them other turns. So SEGMENT ends

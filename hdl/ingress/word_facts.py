@@ -5,9 +5,8 @@ from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparison.carry_chain import is_below
+from hdl.ecp5 import is_below
 from hdl.streams.registers import StreamRegister
-from hdl.words.cells import rounds_code
 from hdl.words.inputs import Control, InputKind, input_word
 from hdl.words.operands import (
     begins_window,
@@ -22,6 +21,7 @@ from hdl.words.operands import (
     times,
     value_limits,
 )
+from hdl.words.values import rounds_code
 
 __all__ = ["TimeOrder", "WordHalves", "is_clear", "ordered_word", "word_facts"]
 

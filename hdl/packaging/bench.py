@@ -212,7 +212,7 @@ def bench_text(parameters, manifest, names, shell, ports, axi):
         f"    send(make_control({op}, INPUT_CONTROL_INDEX_BITS'({n}), '0), '1);\n"
         for n in range(len(keys))
         for op in ("OP_BOUND_LOW", "OP_BOUND_HIGH")
-        if parameters.comparator == "band"
+        if parameters.bounded
     ]
     stars = not parameters.is_chain
     texts = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Verilog of an accelerator in one file, with a header that says what it is."""
 
-from hdl.architecture import make_accelerator
+from hdl.families.choice import make_accelerator
 from hdl.shells.axi import AxiShell
 from hdl.shells.files import ports_of
 from hdl.verilog.conversion import to_verilog

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicates of one's own: what they are, and two examples of a file each."""
+"""Predicates: band, equality and one's own, what each stores and compares, and two examples."""

@@ -9,7 +9,16 @@ from amaranth import *
 
 from hdl.expressions import dotted, lower, names_of, parse
 
-__all__ = ["MOST_LATENCY", "FunctionPredicate", "Predicate", "TextPredicate", "own_predicate"]
+from .rule import Rule
+
+__all__ = [
+    "MOST_LATENCY",
+    "FunctionPredicate",
+    "Own",
+    "Predicate",
+    "TextPredicate",
+    "own_predicate",
+]
 
 #: Most cycles that a predicate may take: a scan has room for as many rows that are under way.
 MOST_LATENCY = 16
@@ -256,3 +265,20 @@ def own_predicate(parameters):
     if isinstance(found, type) and issubclass(found, Predicate):
         return found()
     return found if isinstance(found, Predicate) else FunctionPredicate(found)
+
+
+class Own(Rule):
+    """A predicate of one's own, found by its name or made from its text when it is needed."""
+
+    is_indexed = False
+
+    def latency(self, parameters):
+        predicate = own_predicate(parameters)
+        predicate.check(parameters)
+        return predicate.latency
+
+    def compare(self, m, platform, comparator):
+        r, s = comparator.criterion, comparator.key
+        if comparator.probe_side:
+            r, s = s, r
+        return own_predicate(comparator.parameters).match(m, r, s)

@@ -5,13 +5,12 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.comparison.carry_chain import is_below
+from hdl.ecp5 import is_below
 from hdl.streams.queues import PointerQueue
 from hdl.streams.registers import StreamRegister
 from hdl.tree import tree_levels
 
-from .late import LateCheck
-from .port import MergePort
+from .port import LateCheck, MergePort
 from .words import GateKind, gate_word, source_word
 
 __all__ = [
@@ -35,7 +34,7 @@ class SourceEntry(wiring.Component):
     A source that is excluded gets a LEAVE: it holds nobody back until its next word. Only a source
     that has no word here is excluded; otherwise ``exclude`` has no effect.
 
-    The words also learn here whether they are late (:class:`hdl.scalegate.late.LateCheck`). A
+    The words also learn here whether they are late (:class:`hdl.scalegate.port.LateCheck`). A
     register stands between the queue and this check, because what reads the queue is slow.
 
     Latency: 3 cycles. Throughput: 1 word per cycle.

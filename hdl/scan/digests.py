@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scan by digests: cells, slots and the engine that compares them."""
+"""The scan by digests: slots and the engine that compares them."""
 
 from functools import reduce
 from operator import or_
@@ -8,10 +8,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from hdl.comparison.comparator import CellComparator, Comparator
-from hdl.words.cells import digest_parts, double_cells, double_cells_layout, has_cells
-from hdl.words.prepared import criterion_layout, stored_layout
-from hdl.words.spans import span_layout
+from hdl.engine import require
+from hdl.words.prepared import criterion_layout, span_layout, stored_layout
 
 from .engine import ScanEngine
 from .layouts import row_layout
@@ -19,64 +17,7 @@ from .ring import KeyRing, PassTable, SpanCount
 from .scanner import RowScanner
 from .verifier import Verifier
 
-__all__ = ["DigestEngine", "DigestScanner", "DigestSlot", "DoubleCells"]
-
-
-class DoubleCells(wiring.Component):
-    """Turn the cells of every lane into the double cells that they lie in, in both grids.
-
-    The key ring stores cells, which are half as wide. Each lane adds one to its cells here, and all
-    comparators of the lane use the sum.
-
-    Latency: :attr:`LATENCY` cycle. Throughput: 1 row per cycle.
-
-    Parameters
-    ----------
-    parameters : JoinParameters
-        Parameters of the accelerator; a band with digests.
-
-    Members
-    -------
-    cells : In
-        Digests of a row, as read from a :class:`hdl.scan.ring.KeyRing`.
-    doubles : Out
-        Their double cells.
-    """
-
-    LATENCY = 1
-
-    def __init__(self, parameters):
-        self.parameters = parameters
-        self.widths = digest_parts(parameters)
-        self.latency = self.LATENCY
-        doubles = double_cells_layout(self.widths)
-        super().__init__(
-            {
-                "cells": In(row_layout(parameters, stored_layout(parameters.scanned))),
-                "doubles": Out(row_layout(parameters, doubles)),
-            }
-        )
-
-    def elaborate(self, platform):
-        m = Module()
-        for lane in range(self.parameters.lanes):
-            digest, first = self.cells[lane].digest, 0
-            parts = []
-            for width in self.widths:
-                parts.append(double_cells(digest[first : first + width]))
-                first += width
-            even, odd = zip(*parts, strict=True)
-            doubles = Signal(self.doubles[lane].shape(), name=f"doubles_{lane}", reset_less=True)
-            m.d.sync += [doubles.even.eq(Cat(even)), doubles.odd.eq(Cat(odd))]
-            m.d.comb += self.doubles[lane].eq(doubles)
-        return m
-
-
-def digest_comparator(parameters):
-    """Return a comparator of digests: of cells for a band, of remainders for an equality."""
-    if has_cells(parameters):
-        return CellComparator(digest_parts(parameters))
-    return Comparator(parameters.scanned, probe_side=0)
+__all__ = ["DigestEngine", "DigestScanner", "DigestSlot"]
 
 
 class DigestSlot(wiring.Component):
@@ -110,9 +51,9 @@ class DigestSlot(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self._comparators = [digest_comparator(parameters) for _ in range(parameters.lanes)]
-        prepares = DoubleCells.LATENCY if has_cells(parameters) else 0
-        self.latency = KeyRing.LATENCY + prepares + self._comparators[0].latency
+        rule = parameters.rule
+        self._comparators = [rule.digest_comparator(parameters) for _ in range(parameters.lanes)]
+        self.latency = KeyRing.LATENCY + rule.row_latency + self._comparators[0].latency
         super().__init__(
             {
                 "add": In(1),
@@ -171,7 +112,7 @@ class DigestScanner(RowScanner):
     def __init__(self, parameters):
         scanned = parameters.scanned
         self._slots = [DigestSlot(parameters) for _ in range(parameters.probes)]
-        self._cells = DoubleCells(parameters) if has_cells(parameters) else None
+        self._cells = parameters.rule.row_preparation(parameters)
         super().__init__(
             parameters,
             slot_latency=self._slots[0].latency + 1,
@@ -239,7 +180,7 @@ class DigestEngine(ScanEngine):
     verified, the :class:`PassTable` keeps its probes, and the ring keeps its keys.
 
     An equality and a band differ in what a digest is, in the comparator of digests and in that of
-    the verifier. The digests of a band are cells (:mod:`hdl.words.cells`), which take one more
+    the verifier. The digests of a band are cells (:mod:`hdl.predicates.cells`), which take one more
     cycle from the ring to the comparators.
 
     Latency: :attr:`latency` cycles, plus the rows of the span, from the probe that ends its group
@@ -258,6 +199,27 @@ class DigestEngine(ScanEngine):
     -------
     See :func:`hdl.engine.engine_members`.
     """
+
+    rate = "pairs decided"
+
+    @classmethod
+    def check(cls, parameters):
+        if parameters.engine != cls.name:
+            parameters.rule.refuse_digests(parameters)
+        least, most, reason = parameters.rule.digest_range(parameters)
+        bits = parameters.digest_bits
+        require(
+            isinstance(bits, int) and least <= bits <= most,
+            f"Parameter 'digest_bits' must be {least} to {most}, {reason}, not {bits!r}",
+        )
+        super().check(parameters)
+
+    @classmethod
+    def most_work(cls, parameters, candidates=0):
+        """Return the cycles until the star of a word: every key may agree with every probe."""
+        return super().most_work(
+            parameters, parameters.ring_rows * parameters.lanes * parameters.probes
+        )
 
     def __init__(self, parameters, *, probe_side):
         super().__init__(parameters, probe_side=probe_side)
@@ -278,7 +240,7 @@ class DigestEngine(ScanEngine):
 
     def verified(self, key, layout):
         """Return what the verifier compares of a key or a criterion, in this layout."""
-        if not has_cells(self.parameters):
+        if key.shape() == layout:
             return key
         return Cat(Value.cast(key[name]) for name, _ in layout)
 
@@ -304,7 +266,7 @@ class DigestEngine(ScanEngine):
             passes.first.eq(waiting.payload.first),
             passes.count.eq(waiting.payload.ending.count),
         ]
-        if has_cells(self.parameters):
+        if hasattr(self._scanner, "every"):
             m.d.comb += self._scanner.every.eq(self.prepared.criterion.every)
         return passes.pending, passes.oldest
 

@@ -2,10 +2,9 @@
 """Scan engine of a region: key ring, group collector, scanner and match queue."""
 
 from amaranth import *
-from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hdl.engine import engine_members, keep_from
+from hdl.engine import Engine, engine_members, keep_from, require
 from hdl.words.prepared import stored_layout
 
 from .ring import KeyRing
@@ -14,8 +13,14 @@ from .serializers import GroupCollector, MatchQueue
 
 __all__ = ["ScanEngine"]
 
+#: Passes that can lie between a word and its star: of the group that is scanned, of the group that
+#: waits, of the group that the word closes, and of one in each register before them.
+PASSES = 5
+#: Cycles on the way through the registers of a core.
+WAY = 32
 
-class ScanEngine(wiring.Component):
+
+class ScanEngine(Engine):
     """Compare every key of the window with every probe.
 
     Keys are stored in the :class:`KeyRing`. A probe, and the span of the window that it sees, go
@@ -38,6 +43,21 @@ class ScanEngine(wiring.Component):
     -------
     See :func:`hdl.engine.engine_members`.
     """
+
+    name = "scan"
+
+    @classmethod
+    def check(cls, parameters):
+        require(
+            parameters.tuples_per_word == 1,
+            "A scan takes one tuple after the other, as its passes take longer: 'tuples_per_word'"
+            f" is 1, not {parameters.tuples_per_word}; engine 'index' takes two side by side",
+        )
+
+    @classmethod
+    def most_work(cls, parameters, candidates=0):
+        """Return the cycles until the star of a word: passes read the whole ring at most."""
+        return PASSES * (parameters.ring_rows + candidates + parameters.probes + WAY)
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters

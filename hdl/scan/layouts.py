@@ -5,9 +5,8 @@ from amaranth import *
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from hdl.words.cells import rounds_shape
-from hdl.words.prepared import verified_layouts
-from hdl.words.spans import ending_layout, pointer_layout, span_layout
+from hdl.words.prepared import ending_layout, pointer_layout, span_layout
+from hdl.words.values import rounds_shape
 
 __all__ = [
     "group_layout",
@@ -83,5 +82,5 @@ def rounds_members(parameters, lanes):
 
 def verified_probe_layout(parameters):
     """Layout of what a candidate is compared with: the criterion and the span of a probe."""
-    _, criterion = verified_layouts(parameters)
+    _, criterion = parameters.rule.verified_layouts(parameters)
     return data.StructLayout({"key": criterion, "span": span_layout(parameters)})

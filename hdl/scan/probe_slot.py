@@ -5,9 +5,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.comparison.comparator import Comparator
-from hdl.words.prepared import criterion_layout, stored_layout
-from hdl.words.spans import pointer_layout, span_layout
+from hdl.predicates.rule import Comparator
+from hdl.words.prepared import criterion_layout, pointer_layout, span_layout, stored_layout
 
 from .layouts import row_layout
 from .ring import KeyRing

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hdl.memory.columns import KeyColumn, ParityColumn, parity_width, widest_word
-from hdl.words.spans import pointer_layout, ring_pointer, span_layout
+from hdl.words.prepared import pointer_layout, ring_pointer, span_layout
 
 from .layouts import verified_probe_layout
 
@@ -67,8 +67,8 @@ class KeyRing(wiring.Component):
     store : In(1)
         Store ``key`` at ``place``.
     place : In
-        Lane and row to store to, a :func:`~hdl.words.spans.ring_pointer`; the wrap bit of the row
-        is ignored.
+        Lane and row to store to, a :func:`~hdl.words.prepared.ring_pointer`; the wrap bit of
+        the row is ignored.
     key : In
     address : In
         Row to read, without wrap bit.

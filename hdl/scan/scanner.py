@@ -10,9 +10,14 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hdl.tree import tree_levels
-from hdl.words.cells import longest_round, rounds_shape
-from hdl.words.prepared import criterion_layout, stored_layout
-from hdl.words.spans import ending_layout, pointer_layout, span_layout
+from hdl.words.prepared import (
+    criterion_layout,
+    ending_layout,
+    pointer_layout,
+    span_layout,
+    stored_layout,
+)
+from hdl.words.values import longest_round, rounds_shape
 
 from .layouts import group_layout, match_layout, row_layout
 from .probe_slot import ProbeSlot
@@ -22,7 +27,7 @@ __all__ = ["PopulationCount", "RoundEnds", "RowScanner", "Scanner"]
 
 
 class RoundEnds(wiring.Component):
-    """Tell for each row of a pass in which lanes a round ends (:mod:`hdl.words.cells`).
+    """Tell for each row of a pass in which lanes a round ends (:mod:`hdl.words.values`).
 
     A round ends with its last key if that key is in the span of the pass. Rounds are sent for one
     probe at a time, so the span is that of the only probe. In a pass without rounds, or without

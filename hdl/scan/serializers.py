@@ -10,9 +10,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.streams.queues import PointerQueue
 from hdl.streams.registers import StreamRegister
-from hdl.words.cells import round_of
+from hdl.words.prepared import ending_layout, pointer_layout, span_layout
 from hdl.words.results import ResultKind, node_result
-from hdl.words.spans import ending_layout, pointer_layout, span_layout
+from hdl.words.values import round_of
 
 from .layouts import group_layout, lane_matches_layout, match_layout, rounds_members
 

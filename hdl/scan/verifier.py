@@ -9,12 +9,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.comparison.comparator import PART_BITS, Comparator
 from hdl.memory.columns import KeyColumn, fits
 from hdl.streams.queues import PointerQueue
-from hdl.words.cells import has_cells
-from hdl.words.prepared import verified_layouts
-from hdl.words.spans import pointer_layout
+from hdl.words.prepared import pointer_layout
 
 from .layouts import lane_matches_layout, rounds_members
 from .ring import KeyRing, pass_reading, ring_block_rams
@@ -33,7 +30,7 @@ def folded_rows(parameters, columns):
 
 def fewest_columns(parameters):
     """Return the columns of whole keys that take the fewest block RAMs, the most if several do."""
-    shape, _ = verified_layouts(parameters)
+    shape, _ = parameters.rule.verified_layouts(parameters)
     powers = [1 << n for n in reversed(range(ceil_log2(parameters.lanes)))]
     return min(
         [parameters.lanes, *(n for n in powers if fits(folded_rows(parameters, n)))],
@@ -100,7 +97,7 @@ class Verifier(wiring.Component):
             {
                 "store": In(1),
                 "place": In(pointer_layout(parameters)),
-                "key": In(verified_layouts(parameters)[0]),
+                "key": In(parameters.rule.verified_layouts(parameters)[0]),
                 "passes": In(pass_reading(parameters)),
                 "i": In(stream.Signature(lane_matches_layout(parameters, 1))),
                 "o": Out(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
@@ -212,27 +209,11 @@ class Verifier(wiring.Component):
         tail, head = ((place - Cat(end.lane, end.row))[: len(place)] for end in (
             probe.span.tail, probe.span.head,
         ))  # fmt: skip
-        outcomes = [step["candidate"], ~tail[-1], head[-1]]
-        later = []
-        if has_cells(self.parameters):
-            later.append(self.elaborate_band(m, key))
-        else:
-            other = Value.cast(probe.key)
-            outcomes += [
-                key[first : first + PART_BITS] == other[first : first + PART_BITS]
-                for first in range(0, len(key), PART_BITS)
-            ]
+        now, later = self.parameters.rule.verify(m, self.parameters, key, probe.key)
+        outcomes = [step["candidate"], ~tail[-1], head[-1], *now]
         holds = Signal(len(outcomes), reset_less=True)
         m.d.sync += holds.eq(Cat(outcomes))
         return reduce(and_, [holds.all(), *later])
-
-    def elaborate_band(self, m, key):
-        """Return, a cycle later, whether a key lies in the ranges of the probe."""
-        m.submodules.band = band = Comparator(self.parameters.whole, probe_side=0)
-        m.d.comb += Value.cast(band.key).eq(key)
-        for name, _ in self.passes.probe.key.shape():
-            m.d.comb += getattr(band.criterion, name).eq(self.passes.probe.key[name])
-        return band.match
 
     def elaborate_output(self, m, compared, match, room):
         """Collect the matches of a lane and queue the lane; report in time when room runs out."""

@@ -7,8 +7,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.architecture import make_accelerator
-from hdl.families.choice import family_of
+from hdl.families.choice import family_of, make_accelerator
 
 from .axi_streams import AxiLite, AxiLiteSlave, AxiStream, AxiStreamInput, AxiStreamOutput
 from .bus_crossing import BusCrossing, MemoryIsolator, ResetStretch

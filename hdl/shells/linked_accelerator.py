@@ -5,16 +5,15 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.architecture import make_accelerator
 from hdl.ethernet.frames import GmiiSignature
 from hdl.ethernet.port import EthernetPort
 from hdl.ethernet.settings import EthernetSettings
+from hdl.families.choice import make_accelerator
 from hdl.link.endpoint import BoardEndpoint
 from hdl.link.settings import SLOT_BYTES, LinkSettings
-from hdl.result_ports import result_ports
 from hdl.streams.queues import StreamCrossing
 from hdl.words.inputs import input_word
-from hdl.words.results import result_word
+from hdl.words.results import result_ports, result_word
 
 from .bus_crossing import ResetStretch, refuse_external_windows
 from .merged_inputs import WordWatch

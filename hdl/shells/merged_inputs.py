@@ -8,12 +8,13 @@ from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.comparison.carry_chain import is_below
+from hdl.ecp5 import is_below
 from hdl.families.choice import family_of
-from hdl.families.family import is_mark, results_of
+from hdl.families.family import is_mark
 from hdl.scalegate.gate import COUNTER_BITS, DEADLINE_BITS, ScaleGate
 from hdl.scalegate.words import GateKind, gate_word, source_word
 from hdl.words.operands import clamped_time
+from hdl.words.results import results_of
 
 __all__ = [
     "MARK_BITS",

@@ -56,7 +56,7 @@ class Combiner(wiring.Component):
     -------
     i : In(stream.Signature(node_result(parameters, levels))).array(2)
         Results of the probes of R and of S.
-    order : In(stream.Signature(2))
+    order : In(stream.Signature(turns_shape(parameters)))
         Sides whose groups closed (:func:`hdl.words.results.turns_shape`).
     o : Out(stream.Signature(result_word(parameters)))
     """
@@ -68,7 +68,7 @@ class Combiner(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(node_result(parameters, levels))).array(2),
-                "order": In(stream.Signature(2)),
+                "order": In(stream.Signature(turns_shape(parameters))),
                 "o": Out(stream.Signature(result_word(parameters))),
             }
         )
@@ -162,7 +162,7 @@ class Combiner(wiring.Component):
                     )
 
 
-class DualCombiner(wiring.Component):
+class DualCombiner(Combiner):
     """Merge the results of R's probes and of S's probes, up to two results per word.
 
     The sequence of results is that of :class:`hdl.trees.combiner.Combiner`.
@@ -195,23 +195,6 @@ class DualCombiner(wiring.Component):
         Sides whose groups closed.
     o : Out(stream.Signature(result_word(parameters)))
     """
-
-    def __init__(self, parameters):
-        self.parameters = parameters
-        self.latency = 2
-        levels = len(tree_levels(parameters.cores, parameters.fan_in))
-        super().__init__(
-            {
-                "i": In(stream.Signature(node_result(parameters, levels))).array(2),
-                "order": In(stream.Signature(turns_shape(parameters))),
-                "o": Out(stream.Signature(result_word(parameters))),
-            }
-        )
-
-    def elaborate(self, platform):
-        m = Module()
-        self.elaborate_sides(m)
-        return reset_nearby(m, platform)
 
     def elaborate_sides(self, m):
         """Serve the row of one side, one result of each side, or the marks of both sides."""

@@ -12,8 +12,8 @@ from amaranth.utils import ceil_log2
 from hdl.local_reset import reset_nearby
 from hdl.streams.registers import StreamRegister, flagged_register
 from hdl.tree import leaf_beside, tree_levels
-from hdl.words.cells import ROUND_BITS
 from hdl.words.results import ResultKind, node_result, pair_layout
+from hdl.words.values import ROUND_BITS
 
 __all__ = ["Merger", "MergerTree", "OrderedMerger", "OrderedMergerTree", "RoundAligner"]
 
@@ -226,7 +226,7 @@ def lowest(bits):
 class RoundAligner(wiring.Component):
     """Give every port the stars of the same rounds, in front of a merger.
 
-    The results of a probe come to each port round by round (:mod:`hdl.words.cells`), with a star
+    The results of a probe come to each port round by round (:mod:`hdl.words.values`), with a star
     after each round whose last tuple the port's cores hold, and a star of the probe at the end.
     Windows of different cores begin and end one round apart at most, so a port may begin a round
     later, or end a round earlier, than another one. Such a port gets a star for a round that it has

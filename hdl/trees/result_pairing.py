@@ -12,9 +12,44 @@ from hdl.streams.registers import StreamRegister
 from hdl.tree import tree_levels
 from hdl.words.results import ResultKind, node_result, result_layout, result_word
 
-from . import side_result
+__all__ = ["ResultPairing", "SideExit", "elaborate_side_result", "row_layout"]
 
-__all__ = ["ResultPairing", "SideExit", "row_layout"]
+
+def elaborate_side_result(m, parameters, word, result, side):
+    """Convert a word of a gathering tree to a result of its side.
+
+    Parameters
+    ----------
+    m : Module
+        Receives the statements.
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    word : View of node_result(parameters, levels)
+        Word at the root of the tree.
+    result : View of result_layout(parameters)
+        Result that is assigned.
+    side : int
+        Side of the probes: 0 for R, 1 for S.
+    """
+    m.d.comb += [
+        result.kind.eq(word.kind),
+        result.side.eq(side * (word.kind != ResultKind.MARK)),
+    ]
+    with m.If(word.kind == ResultKind.PAIR):
+        m.d.comb += result.body.pair.eq(word.body.pair)
+    with m.Else():
+        flags, own = word.body.punctuation, result.body.punctuation
+        m.d.comb += [
+            own.overflow[1 - side].eq(flags.overflow),  # of the side that is probed
+            own.disorder.eq(flags.disorder),
+            own.illegal.eq(flags.illegal),
+        ]
+        if parameters.rounds:
+            m.d.comb += own.inner.eq(flags.inner & (word.kind == ResultKind.STAR))
+        if parameters.has_gates:
+            m.d.comb += [own.failed.eq(flags.failed), own.failed_core.eq(flags.failed_core)]
+        if parameters.parity:
+            m.d.comb += own.failed_parity.eq(flags.failed_parity)
 
 
 #: Flags by which the combiner decides; all are zero while there is no row.
@@ -128,7 +163,7 @@ class ResultPairing(wiring.Component):
         """Convert a word of the gathering tree to a result of this side."""
         word = self.i.payload
         m.d.comb += arriving.free.eq(word.body.punctuation.free)
-        side_result.elaborate_side_result(m, self.parameters, word, arriving.result, self.side)
+        elaborate_side_result(m, self.parameters, word, arriving.result, self.side)
 
     def elaborate_row(self, m, row, first, second, double, valid):
         """Put one or two results into a row; its flags are zero unless it is ``valid``."""
@@ -209,9 +244,7 @@ class SideExit(wiring.Component):
             output.i.valid.eq(self.i.valid),
             self.i.ready.eq(output.i.ready),
         ]
-        side_result.elaborate_side_result(
-            m, self.parameters, self.i.payload, output.i.payload, self.side
-        )
+        elaborate_side_result(m, self.parameters, self.i.payload, output.i.payload, self.side)
 
     def elaborate_rows(self, m):
         """Emit the rows of the pairing, which come from its register, as words."""

@@ -6,7 +6,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hdl.comparison.carry_chain import is_below
+from hdl.ecp5 import is_below
 from hdl.memory.columns import KeyColumn, ParityColumn
 from hdl.memory.read_ahead import ReadAhead
 from hdl.streams.registers import StreamRegister, delayed

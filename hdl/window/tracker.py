@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hdl.words.inputs import control_layout
-from hdl.words.spans import pointer_layout, span_layout
+from hdl.words.prepared import pointer_layout, span_layout
 
 from .time_expiry import TimeExpiry, time_members
 

@@ -12,8 +12,8 @@ import importlib.util
 from pathlib import Path
 import sys
 
+from hdl.engine import require
 from hdl.expressions import names_of
-from hdl.parameter_checks import require
 from hdl.parameters import KeyField
 
 __all__ = [

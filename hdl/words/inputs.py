@@ -8,12 +8,14 @@ from amaranth import *
 from amaranth.lib import data, enum
 from amaranth.utils import ceil_log2
 
-from .cells import cell_layout, digest_parts, has_cells, longest_round, stored_value_shape
+from .values import longest_round, stored_value_shape
 
 __all__ = [
-    "SEED_BITS",
     "Control",
     "InputKind",
+    "SEED_BITS",
+    "SOURCE_OPERATION",
+    "SourceOrder",
     "bound_shape",
     "bounds_layout",
     "control_layout",
@@ -25,7 +27,6 @@ __all__ = [
     "tuple_layout",
     "value_ranges",
 ]
-
 
 #: Bits of a hash seed (:mod:`hdl.index.cells`).
 SEED_BITS = 32
@@ -76,11 +77,11 @@ class Control(enum.Enum, shape=4):
     #: of the list. Empties no window. Illegal if the list is empty or too many segments are held.
     SEGMENT = 10
     #: Set the field and the width of the cells that part ``index`` of the digests is made of.
-    #: ``value`` is a :func:`hdl.words.cells.cell_layout`. Empties both windows. Only for a band
-    #: with digests.
+    #: ``value`` is a :func:`hdl.predicates.cells.cell_layout`. Empties both windows. Only for a
+    #: band with digests.
     CELL = 11
     #: Send a star for every probe, and one after each round of ``value`` stored tuples of each core
-    #: (:mod:`hdl.words.cells`). The accelerator answers with a mark. Only with rounds.
+    #: (:mod:`hdl.words.values`). The accelerator answers with a mark. Only with rounds.
     INNER = 12
     #: Mask core ``value``: it gets no word after this one, and later groups lack its results. Only
     #: if cores have gates. Without any effect if there is no such core.
@@ -124,11 +125,10 @@ def bound_shape(key):
 def bounds_layout(parameters):
     """Return a layout with a bit for each bound of a band.
 
-    There is ``low`` and ``high`` for every key field of a band, and nothing for other comparators.
+    There is ``low`` and ``high`` for every key field that has bounds.
     """
-    keys = parameters.keys if parameters.comparator == "band" else ()
     ends = data.StructLayout({"low": 1, "high": 1})
-    return data.StructLayout({key.name: ends for key in keys})
+    return data.StructLayout({key.name: ends for key in parameters.bounded})
 
 
 def coordinate_layout(parameters):
@@ -141,12 +141,10 @@ def coordinate_layout(parameters):
     This is for a field whose two bounds are equal. ``seed`` selects the hash
     (:class:`hdl.index.cells.FieldHash`).
 
-    With the comparator ``"equality"``, all fields are hashed and ``seed`` is the only member that
-    has any bits.
+    Without bounds, all fields are hashed and ``seed`` is the only member that has any bits.
     """
     most = max(key.bits for key in parameters.keys)
     bits = parameters.bucket_width
-    band = parameters.comparator == "band"
     members = {
         "shift": range(most + 1),
         "width": range(bits + 1),
@@ -155,7 +153,7 @@ def coordinate_layout(parameters):
     }
     return data.StructLayout(
         {
-            **{name: shape if band else unsigned(0) for name, shape in members.items()},
+            **(members if parameters.bounded else dict.fromkeys(members, unsigned(0))),
             "seed": SEED_BITS,
         }
     )
@@ -165,16 +163,18 @@ def control_layout(parameters):
     """Return the layout of a control word: its operation and its operands.
 
     ``value`` is signed and wide enough for every bound, lifespan, window size and star period, and
-    for the :func:`coordinate_layout` of an index and the :func:`hdl.words.cells.cell_layout` of a
-    band with digests.
+    for the operands of engine and rule.
     """
     value_bits = max(
         *(bound_shape(key).width for key in parameters.keys),
         parameters.timestamp_bits + 1,
         ceil_log2(parameters.capacity + 1) + 1,
         parameters.probe_bits + 2,
-        coordinate_layout(parameters).size + 1 if parameters.engine == "index" else 0,
-        cell_layout(parameters).size + 1 if has_cells(parameters) else 0,
+        *(
+            layout.size + 1
+            for part in (parameters.search, parameters.rule)
+            for layout in part.operands(parameters)
+        ),
         longest_round(parameters) + 2 if parameters.rounds else 0,
     )
     return data.StructLayout({"op": Control, "index": unsigned(4), "value": signed(value_bits)})
@@ -201,11 +201,7 @@ def operation_indices(parameters):
     }
     if parameters.timestamp_bits:
         indices[Control.LIFESPAN] = sides
-    if parameters.engine == "index":
-        indices[Control.DISTINCT] = sides
-        indices[Control.COORDINATE] = fields
-    if has_cells(parameters):
-        indices[Control.CELL] = len(digest_parts(parameters))
+    indices |= parameters.search.operations(parameters) | parameters.rule.operations(parameters)
     if parameters.has_gates:
         indices[Control.MASK] = indices[Control.UNMASK] = any_index
     if not parameters.is_chain:
@@ -247,3 +243,20 @@ def limits_layout(parameters):
     """
     ends = data.StructLayout({"below": 1, "above": 1})
     return data.StructLayout({op.name: ends for op in value_ranges(parameters)})
+
+
+#: Operation of a control word that is meant for the merge of the inputs, not for the accelerator,
+#: which has no operation of this number.
+SOURCE_OPERATION = 15
+
+
+class SourceOrder(enum.Enum, shape=2):
+    """What such a control word says, by its index."""
+
+    #: This input sends no tuple below ``value`` any more.
+    WATERMARK = 0
+    #: This input leaves, and comes back with its next word.
+    LEAVE = 1
+    #: Another input is excluded if it stalls: of two inputs the other one, of more inputs the one
+    #: with the number ``value``.
+    EXCLUDE = 2

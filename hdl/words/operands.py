@@ -6,7 +6,6 @@ from operator import or_
 
 from amaranth import *
 
-from .cells import has_cells
 from .inputs import Control, InputKind, bounds_layout, operation_indices, value_ranges
 
 __all__ = [
@@ -47,11 +46,8 @@ def begins_window(control):
 
 def empties_window(control, parameters):
     """Return whether a control word empties a window, and so waits until the engine is idle."""
-    own = (Control.COORDINATE, Control.DISTINCT) if parameters.engine == "index" else ()
-    if has_cells(parameters):
-        own = (Control.CELL,)
-    operation = control.op.as_value()
-    return begins_window(control) | operation.matches(Control.CLEAR, *own)
+    own = parameters.search.restarts + parameters.rule.restarts
+    return begins_window(control) | control.op.as_value().matches(Control.CLEAR, *own)
 
 
 def empties_own_window(control):

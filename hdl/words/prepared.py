@@ -1,31 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words between ingress and regions: decisions about a word, and tuples prepared for the engine."""
+"""Words between ingress and regions, with prepared tuples, and windows as an engine sees them."""
 
 from amaranth import *
 from amaranth.lib import data
+from amaranth.utils import ceil_log2
 
-from .cells import has_cells, rounds_shape, stored_value_shape
-from .inputs import (
-    InputKind,
-    bounds_layout,
-    control_layout,
-    input_word,
-    key_layout,
-    limits_layout,
-)
+from .inputs import InputKind, bounds_layout, control_layout, input_word, limits_layout
+from .results import punctuation_layout
+from .values import rounds_shape, stored_value_shape
 
 __all__ = [
+    "activity_layout",
     "cells_layout",
-    "comparison_groups",
     "criterion_layout",
     "decision_members",
-    "field_ranges",
+    "ending_layout",
     "is_own_criterion",
+    "pointer_layout",
     "prepared_layout",
     "region_word",
+    "ring_pointer",
     "scheduled_word",
+    "span_layout",
     "stored_layout",
-    "verified_layouts",
 ]
 
 
@@ -41,7 +38,7 @@ def decision_members(parameters):
     ``storing`` (per side): the core that stores a tuple of this side.
     ``leaving`` (per side): the core whose oldest tuple of this side leaves for that tuple, if the
       side's bit of ``leaves`` is set. These three have a meaning for a tuple of that side only.
-    ``rounds``, with rounds: the code of their size from here on (:mod:`hdl.words.cells`).
+    ``rounds``, with rounds: the code of their size from here on (:mod:`hdl.words.values`).
     """
     rounds = {"rounds": rounds_shape(parameters)} if parameters.rounds else {}
     cores = data.ArrayLayout(range(max(2, parameters.cores)), 2)
@@ -84,16 +81,16 @@ def cells_layout(parameters):
     number of a bucket is such a combination of values, with ``hash`` added by exclusive or.
     ``none`` says that no key can match.
     """
-    if parameters.comparator != "band":
+    if not parameters.bounded:
         return data.StructLayout({})
     bits = unsigned(parameters.bucket_width)
-    extents = {f"extent_{n}": bits for n, _ in enumerate(parameters.keys)}
+    extents = {f"extent_{n}": bits for n, _ in enumerate(parameters.bounded)}
     return data.StructLayout({"start": bits, "hash": bits, "none": 1, **extents})
 
 
 def is_own_criterion(parameters):
     """Return whether the key that regions receive of a tuple is also its criterion as a probe."""
-    return parameters.engine == "index" and parameters.comparator == "equality"
+    return parameters.search.own_criterion and not parameters.bounded
 
 
 def prepared_layout(parameters):
@@ -106,16 +103,13 @@ def prepared_layout(parameters):
     """
     criterion = {"criterion": criterion_layout(parameters)}
     value = {"value": stored_value_shape(parameters)} if parameters.is_aggregated else {}
-    index = {}
-    if parameters.engine == "index":
-        index = {"bucket": unsigned(parameters.bucket_width), "cells": cells_layout(parameters)}
     return data.StructLayout(
         {
             **({} if is_own_criterion(parameters) else criterion),
             "key": stored_layout(parameters),
             "timestamp": unsigned(parameters.timestamp_bits),
             **value,
-            **index,
+            **parameters.search.prepared_members(parameters),
         }
     )
 
@@ -138,87 +132,73 @@ def region_word(parameters):
 
 
 def stored_layout(parameters):
-    """Return the layout of a key as regions store it.
-
-    For a band, the fields are unsigned: the sign bit of a signed field is inverted, which keeps the
-    order. Comparing unsigned numbers is cheaper to simulate and costs no more hardware.
-
-    With digests, a key of an equality consists of its ``digest`` and its ``rest``
-    (:mod:`hdl.comparison.comparator`). A key of a band has its ``digest`` beside its fields: the
-    lowest bits of the cell numbers, one part below the other (:mod:`hdl.words.cells`).
-    """
-    if has_cells(parameters):
-        fields = {name: field.shape for name, field in stored_layout(parameters.whole)}
-        return data.StructLayout({"digest": parameters.digest_bits, **fields})
-    if parameters.digest_bits is not None:
-        bits = parameters.digest_bits
-        return data.StructLayout({"digest": bits, "rest": parameters.key_bits - bits})
-    if parameters.comparator != "band":
-        return key_layout(parameters)
-    return data.StructLayout({key.name: unsigned(key.bits) for key in parameters.keys})
-
-
-#: Most bits of a packed comparison: one word of the processor that runs the simulation.
-PACKED_BITS = 64
-
-
-def comparison_groups(parameters):
-    """Return groups of key fields that a band comparator subtracts together from each bound.
-
-    Every field is followed by a guard bit, which receives its borrow. A group has as many fields as
-    :data:`PACKED_BITS` allows, and at least one.
-    """
-    groups, bits = [], PACKED_BITS + 1
-    for key in parameters.keys:
-        if bits + key.bits + 1 > PACKED_BITS:
-            groups.append([])
-            bits = 0
-        groups[-1].append(key)
-        bits += key.bits + 1
-    return groups
-
-
-def field_ranges(parameters, criterion):
-    """Return the lowest and the highest stored value that a probe of a band matches, by field."""
-    ranges = {}
-    for n, group in enumerate(comparison_groups(parameters)):
-        offset = 0
-        for field in group:
-            bits = slice(offset, offset + field.bits)
-            ranges[field.name] = (criterion[f"low_{n}"][bits], criterion[f"high_{n}"][bits])
-            offset += field.bits + 1
-    return ranges
-
-
-def verified_layouts(parameters):
-    """Return the layouts of what a verifier compares of a stored key and of a probe.
-
-    These are the stored key and the criterion without the digests that only a pass compares. Of an
-    equality, the digest is a part of the key.
-    """
-    compared = parameters.whole if has_cells(parameters) else parameters
-    return stored_layout(compared), criterion_layout(compared)
+    """Return the layout of a key as regions store it."""
+    return parameters.rule.stored_layout(parameters)
 
 
 def criterion_layout(parameters):
-    """Return the layout of what a probe compares stored keys with.
+    """Return the layout of what a probe compares stored keys with."""
+    return parameters.rule.criterion_layout(parameters)
 
-    For a band, it is the inclusive ranges of the keys that match, from ``low_n`` to ``high_n`` for
-    every group. There is a guard bit above each field, 0 in every ``low_n`` and 1 in every
-    ``high_n`` (see :class:`hdl.comparison.comparator.Comparator`). For other comparators, it is the
-    probe's own key as it would be stored.
 
-    With digests, a band also has the ``digest`` of the probe
-    (:func:`hdl.words.cells.probe_digest`), and ``every``: a range is wider than its cells, so any
-    key may match.
+def ring_pointer(lanes, rows):
+    """Return the layout of a position in a ring of so many lanes and rows.
+
+    ``row`` has one more bit than the ring needs, the wrap bit. So a full ring differs from an empty
+    one, and the distance between two pointers is their difference.
     """
-    if has_cells(parameters):
-        ranges = {name: field.shape for name, field in criterion_layout(parameters.whole)}
-        return data.StructLayout({"digest": parameters.digest_bits, "every": 1, **ranges})
-    if parameters.comparator != "band":
-        return stored_layout(parameters)
-    members = {}
-    for n, group in enumerate(comparison_groups(parameters)):
-        width = sum(key.bits + 1 for key in group)
-        members[f"low_{n}"] = members[f"high_{n}"] = unsigned(width)
-    return data.StructLayout(members)
+    return data.StructLayout(
+        {"lane": unsigned(ceil_log2(lanes)), "row": unsigned(ceil_log2(rows) + 1)}
+    )
+
+
+def pointer_layout(parameters):
+    """Return the layout of a position in a region's ring."""
+    return ring_pointer(parameters.lanes, parameters.ring_rows)
+
+
+def span_layout(parameters):
+    """Return the layout of the window as one probe sees it.
+
+    It begins with ``tail``, the position of the oldest key, and ends before ``head``.
+    """
+    pointer = pointer_layout(parameters)
+    return data.StructLayout({"tail": pointer, "head": pointer})
+
+
+def ending_layout(parameters):
+    """Return the layout of what follows the results of a group.
+
+    ``count`` is the number of probes in the group. ``star`` and ``mark`` say which of the two
+    follow the group. With rounds, ``rounds`` is the code of their size (:mod:`hdl.words.values`).
+    """
+    return data.StructLayout(
+        {
+            "count": range(parameters.probes + 1),
+            "star": unsigned(1),
+            "mark": unsigned(1),
+            "punctuation": punctuation_layout(parameters),
+            **({"rounds": rounds_shape(parameters)} if parameters.rounds else {}),
+        }
+    )
+
+
+def activity_layout(parameters, regions=1):
+    """Return the layout of what ``regions`` regions did in one cycle, summed over them.
+
+    ``comparisons`` counts comparisons of a probe with a key of its window. ``busy`` counts regions
+    that read a row. ``stalled`` counts regions that could not read a row because of back-pressure
+    on their results. With parity, ``wrong`` counts regions that had read a flipped bit. With
+    external memory, ``read`` and ``written`` count beats that regions read and wrote, ``waiting``
+    regions that waited for a row of their pass, and ``refused`` regions whose memory answered with
+    an error.
+    """
+    return data.StructLayout(
+        {
+            "comparisons": range(parameters.lanes * parameters.probes * regions + 1),
+            "busy": range(regions + 1),
+            "stalled": range(regions + 1),
+            **({"wrong": range(regions + 1)} if parameters.parity else {}),
+            **dict.fromkeys(parameters.search.events.values(), range(regions + 1)),
+        }
+    )

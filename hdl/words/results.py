@@ -7,7 +7,7 @@ from amaranth.utils import ceil_log2
 
 from hdl.tree import tree_levels
 
-from .cells import ROUND_BITS, MatchKind, match_layout, root_level
+from .values import ROUND_BITS, MatchKind, match_layout, root_level
 
 __all__ = [
     "ResultKind",
@@ -20,7 +20,10 @@ __all__ = [
     "punctuation_layout",
     "result_kinds",
     "result_layout",
+    "result_ports",
     "result_word",
+    "results_of",
+    "results_per_cycle",
     "turns_shape",
 ]
 
@@ -88,7 +91,7 @@ def node_result(parameters, level):
     """Return the layout of a result word of one region side after ``level`` mergers.
 
     A region emits level 0. With rounds, a pair and the star of a round have the lowest bits of
-    their ``round`` (:mod:`hdl.words.cells`). A join aggregate has a ``value`` in place of a pair.
+    their ``round`` (:mod:`hdl.words.values`). A join aggregate has a ``value`` in place of a pair.
     """
     if parameters.is_aggregated:
         return value_word(match_layout(parameters, level), punctuation_layout(parameters))
@@ -178,7 +181,7 @@ def result_layout(parameters):
     and, if cores have gates, :func:`failure_members`.
 
     All probes of a join aggregate are of side R, so its results name no side, and a ``value`` takes
-    the place of a pair (:func:`hdl.words.cells.match_layout`).
+    the place of a pair (:func:`hdl.words.values.match_layout`).
     """
     if parameters.is_aggregated:
         value = match_layout(parameters, root_level(parameters))
@@ -199,3 +202,27 @@ def result_layout(parameters):
             ),
         }
     )
+
+
+def result_ports(parameters):
+    """Return the names of an accelerator's result ports.
+
+    A single port, ``o``, has the results of both sides. Of two ports, ``o_r`` has the results of
+    R's probes and ``o_s`` those of S's probes. A mark leaves by all ports.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator.
+    """
+    return ("o",) if parameters.result_streams == 1 else ("o_r", "o_s")
+
+
+def results_per_cycle(parameters):
+    """Return the largest number of results that leave in a cycle, by all ports together."""
+    return parameters.tuples_per_word * parameters.result_streams
+
+
+def results_of(word):
+    """Return the results in a result word."""
+    return [word.one, word.two] if "two" in word.shape().members else [word]

@@ -6,7 +6,6 @@ from functools import cache
 import numpy as np
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 from host.devices.simulated import SimulatedDevice
 from host.protocol.manifest import Manifest
 from host.query.queries import Query
@@ -27,7 +26,7 @@ def checked(**options):
     """Return parameters of a small accelerator whose memories have parity."""
     chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 40, "timestamp_bits": 16}
     parameters = JoinParameters(**{**chosen, **options})
-    return parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+    return parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
 
 
 #: Accelerators of the trials: both engines, with and without digests, of both comparators.

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 from host.devices.simulated import SimulatedDevice
 from host.devices.waiting import Deadline
 from host.operators.verification import reference_pairs
@@ -29,7 +28,7 @@ def gated(**options):
     """Return parameters of a small accelerator whose cores have gates."""
     chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 40, "timestamp_bits": 16}
     parameters = JoinParameters(**{**chosen, **options})
-    return parameters.with_(failure_cycles=longest_silence(parameters))
+    return parameters.with_(failure_cycles=parameters.longest_silence)
 
 
 #: Accelerators of the trials, with cores of both numbers of regions that are powers of two, or not.

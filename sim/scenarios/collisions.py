@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from hdl.comparison.comparator import divisor, remainder
+from hdl.predicates.equality import divisor, remainder
 from host.protocol.buckets import Coordinate
 from host.protocol.spread import field_hash
 

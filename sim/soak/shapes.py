@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 
 from .predicates import CUSTOM
 
@@ -182,7 +181,7 @@ def random_shape(seed, number):
     if rounds:
         parameters = parameters.with_(rounds=True)
     if random.random() < 0.5 and not external:
-        parameters = parameters.with_(failure_cycles=longest_silence(parameters))
+        parameters = parameters.with_(failure_cycles=parameters.longest_silence)
         parameters = parameters.with_(parity=random.random() < 0.4)
     parameters = parameters.with_(result_streams=2 if random.random() < 0.3 else 1)
     return in_memory(random, parameters) if external else parameters

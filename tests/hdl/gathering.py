@@ -4,7 +4,6 @@
 import random
 
 from hdl.parameters import JoinParameters
-from hdl.silence import longest_silence
 from hdl.words.results import ResultKind, node_result
 
 __all__ = ["gathering_parameters", "punctuation", "random_groups", "region_pair", "region_words"]
@@ -16,7 +15,7 @@ def gathering_parameters(cores, fan_in, *, gates=False, parity=False):
     if gates or parity:
         # An index with two results in a word is silent for longer.
         paired = parameters.with_(engine="index", tuples_per_word=2)
-        silence = max(longest_silence(parameters), longest_silence(paired))
+        silence = max(parameters.longest_silence, paired.longest_silence)
         return parameters.with_(failure_cycles=silence, parity=parity)
     return parameters
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input words for the tests of the accelerator's parts, and a model of what happens to them."""
 
-from hdl.comparison.comparator import divisor
+from hdl.predicates.band import comparison_groups
+from hdl.predicates.equality import divisor
 from hdl.words.inputs import Control, InputKind, key_layout
-from hdl.words.prepared import comparison_groups, is_own_criterion, region_word
+from hdl.words.prepared import is_own_criterion, region_word
 
 __all__ = [
     "both_word",

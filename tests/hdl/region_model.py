@@ -3,7 +3,6 @@
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.region import Region
-from hdl.words.cells import has_cells
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import region_word
 from hdl.words.results import ResultKind, node_result
@@ -84,7 +83,8 @@ class Model:
             prepared["bucket"] = bucket_of(self.parameters, self.parts, key)
             if self.parameters.comparator == "band":
                 prepared["cells"] = cells_of(self.parameters, self.parts, prepared["criterion"])
-        if has_cells(self.parameters) and word["kind"] != InputKind.CONTROL:
+        banded = self.parameters.comparator == "band"
+        if banded and self.parameters.digest_bits and word["kind"] != InputKind.CONTROL:
             body = values["body"]
             body["tuple"] = with_digests(self.parameters, self.cells, body["tuple"])
         self.words.append(values)

@@ -9,9 +9,8 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.manifest import describe
-from hdl.parameter_checks import ENGINES
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
+from hdl.parts import ENGINES
 from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from host.protocol.codecs import WordCodec
@@ -558,5 +557,5 @@ def test_masked_cores_answer_nothing_from_the_word_on(tmp_path, cores, engine, o
         engine=engine,
         **options,
     )
-    parameters = parameters.with_(failure_cycles=longest_silence(parameters))
+    parameters = parameters.with_(failure_cycles=parameters.longest_silence)
     check(parameters, cores, tmp_path, stalls=stalls, segments=3)

@@ -8,8 +8,7 @@ from amaranth.sim import Simulator
 import pytest
 
 from hdl.accelerator import Accelerator
-from hdl.clock_request import ClockRequest
-from hdl.join_core import JoinCore
+from hdl.join_core import ClockRequest, JoinCore
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import input_word
 from sim.link.simulation import simulate

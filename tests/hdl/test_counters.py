@@ -11,7 +11,6 @@ from hdl.counters import (
     counters_of,
 )
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 from hdl.tree import tree_levels
 from hdl.words.inputs import input_word
 from tests.hdl.counter_reader import counters_at_the_end
@@ -27,7 +26,7 @@ def test_addresses_are_the_order_of_the_map():
 def test_parity_adds_counters_behind_the_address_of_none():
     parameters = JoinParameters()
     assert (counters_of(parameters), address_bits(parameters)) == (COUNTERS, 4)
-    parameters = parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+    parameters = parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
     added = counters_of(parameters)[len(COUNTERS) :]
     assert [(counter.name, counter.address) for counter in added] == [
         ("failures", 16),

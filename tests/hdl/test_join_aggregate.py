@@ -7,12 +7,12 @@ from amaranth.hdl import Value
 import numpy as np
 import pytest
 
+from hdl import reducing as engine
 from hdl.__main__ import main
-from hdl.join_aggregate import JoinAggregateAccelerator
-from hdl.matches import engine
-from hdl.words.cells import MatchKind
+from hdl.accelerator import JoinAggregateAccelerator
 from hdl.words.inputs import input_word
 from hdl.words.results import result_word
+from hdl.words.values import MatchKind
 from host.protocol.manifest import JoinAggregateManifest
 from sim.scenarios import assert_right, expected_results, random_scenario
 from tests.hdl.hostile_column import HostileColumn

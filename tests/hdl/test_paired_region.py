@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.index.chain_walker import ChainWalker
-from hdl.paired_region import PairedRegion
-from hdl.region import Region
+from hdl.region import PairedRegion, Region
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import region_word
 from hdl.words.results import ResultKind, node_result

@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+from random import Random
+import re
+from time import process_time
+
 import pytest
 
+import hdl
+from hdl.engine import Engine
 from hdl.external.rows import MARGIN
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS, TWINS
@@ -220,3 +227,60 @@ def test_tuples_go_side_by_side_through_an_index(engine, tuples_per_word, expect
     parameters = JoinParameters(engine=engine, tuples_per_word=tuples_per_word)
     assert parameters.side_by_side == expected
     assert parameters.lane == JoinParameters(engine=engine)
+
+
+#: Values of each parameter, among which some that do not go with those of others.
+CHOICES = {
+    "cores": [1, 2, 5],
+    "sub_window": [4, 64, 1_000],
+    "keys": [
+        (KeyField(name="x", bits=8),),
+        (KeyField(name="x", bits=24), KeyField(name="y", bits=4)),
+    ],
+    "timestamp_bits": [0, 16],
+    "comparator": ["band", "equality"],
+    "engine": ["scan", "index"],
+    "lanes": [1, 2, 3],
+    "probes": [1, 4],
+    "digest_bits": [None, 1, 6],
+    "tuples_per_word": [1, 2],
+    "result_streams": [1, 2],
+    "rounds": [False, True],
+    "failure_cycles": [0, 9, 1 << 24],
+    "parity": [False, True],
+    "clock_requests": [False, True],
+    "store": ["chip", "external"],
+    "value_bits": [0, 8],
+    "architecture": ["splitjoin", "handshake"],
+}
+
+
+def test_of_random_parameters_each_is_legal_or_refused_with_its_reason():
+    random, reasons = Random(57), []
+    for _ in range(300):
+        some = random.sample(sorted(CHOICES), 6)
+        chosen = {name: random.choice(CHOICES[name]) for name in some}
+        begin = process_time()
+        try:
+            parameters = JoinParameters(**chosen)
+        except ValueError as error:
+            reasons.append(str(error))
+        else:
+            assert JoinParameters.from_dict(parameters.to_dict()) == parameters
+            assert issubclass(parameters.search, Engine)
+            assert parameters.ring_rows >= parameters.sub_window // parameters.lanes
+        assert process_time() - begin < 0.1, chosen
+    assert 30 < len(reasons) < 270
+    assert all(any(name in reason for name in CHOICES) for reason in reasons), reasons
+
+
+def test_outside_of_the_parts_nobody_asks_which_kind_they_are():
+    """But for reports, registers and refusals that name the kind, and the choice of a part."""
+    root = Path(hdl.__file__).parent
+    found = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for path in sorted(root.rglob("*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"\.(engine|comparator) [!=]= ", line)
+    ]
+    assert len(found) <= 8, "\n".join(found)

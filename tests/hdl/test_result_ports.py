@@ -12,9 +12,7 @@ import pytest
 from hdl.accelerator import Accelerator
 from hdl.counters import COUNTERS, CounterBank
 from hdl.parameters import JoinParameters, KeyField
-from hdl.result_ports import result_ports, results_per_cycle
-from hdl.silence import longest_silence
-from hdl.words.results import ResultKind, result_word
+from hdl.words.results import ResultKind, result_ports, result_word, results_per_cycle
 from host.protocol.codecs import WordCodec, merge_ports
 from host.protocol.manifest import Manifest
 from sim.scenarios import Scenario, assert_right, expected_results, random_scenario
@@ -113,14 +111,14 @@ def test_a_port_that_is_not_taken_only_makes_the_other_one_wait(tmp_path, late, 
 @pytest.mark.long
 def test_masked_cores_answer_nothing_from_the_word_on(tmp_path):
     parameters = JoinParameters(cores=2, sub_window=4, keys=X8, fan_in=2, probe_bits=4, probes=2)
-    parameters = parameters.with_(failure_cycles=longest_silence(parameters))
+    parameters = parameters.with_(failure_cycles=parameters.longest_silence)
     check(parameters, 3, tmp_path, stalls=0.2, segments=2)
 
 
 def test_a_port_that_is_not_taken_is_no_failure(tmp_path):
     """Longer than any core may be silent, nothing is taken from the port of S."""
     parameters = JoinParameters(cores=2, sub_window=4, keys=X8, fan_in=2, probe_bits=4)
-    least = longest_silence(parameters)
+    least = parameters.longest_silence
     parameters = parameters.with_(failure_cycles=least)
     check(parameters, 8, tmp_path, begin=(0, 5 * least), segments=1, tuples=30)
 
@@ -143,7 +141,7 @@ def test_counters_count_the_results_of_both_ports(tmp_path, tuples_per_word):
     bench = StreamBench(dut, deadline=4_000)
     bench.source(dut.i, words)
     ports = [
-        bench.sink(getattr(dut, name), 1, begin=400, weight=lambda word: marks_in(parameters, word))
+        bench.sink(getattr(dut, name), 1, begin=420, weight=lambda word: marks_in(parameters, word))
         for name in result_ports(parameters)
     ]
     found = counters_at_the_end(bench, dut)
@@ -155,7 +153,7 @@ def test_counters_count_the_results_of_both_ports(tmp_path, tuples_per_word):
     assert found["stars"] == np.count_nonzero(kinds == codec.star) == 60
     assert found["marks"] == 1
     assert found["output_busy"] == sum(map(len, ports))
-    assert found["output_stalled"] > 700  # both ports, most of the 400 cycles
+    assert found["output_stalled"] > 700  # both ports, most of the 420 cycles
 
 
 @pytest.mark.parametrize("tuples_per_word", [1, 2])

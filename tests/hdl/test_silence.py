@@ -6,7 +6,6 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from tests.hdl.stream_bench import StreamBench
@@ -28,7 +27,7 @@ SHAPES = {
 def test_the_hardest_work_between_two_signs_of_life_takes_less_time(tmp_path, shape):
     """Full windows without a match, long periods, and two users of the results who are slow."""
     parameters = JoinParameters(cores=2, sub_window=12, keys=X8, probe_bits=5, **SHAPES[shape])
-    least = longest_silence(parameters)
+    least = parameters.longest_silence
     parameters = parameters.with_(failure_cycles=least)
     manifest = Manifest.load(write_manifest(parameters, tmp_path / "bundle"))
     windows = [("WINDOW", parameters.capacity)] * 2
@@ -59,7 +58,7 @@ def as_kind(parameters, word):
 
 @pytest.mark.parametrize("failure_cycles", [1, 281])
 def test_a_shorter_deadline_is_refused(failure_cycles):
-    least = longest_silence(JoinParameters())
+    least = JoinParameters().longest_silence
     assert least > 281
     message = f"must be at least {least}, for so long a core of this shape may show nothing"
     with pytest.raises(ValueError, match=message):

@@ -2,7 +2,6 @@
 """A software device whose cores fail at places of the stream, and queries to try it with."""
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 from host.devices.software import SoftwareDevice
 from host.protocol.codecs import WordCodec
 
@@ -13,7 +12,7 @@ def gated(**options):
     """Return parameters of a small accelerator whose cores have gates."""
     chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 40, "timestamp_bits": 20}
     parameters = JoinParameters(**{"cores": 4, "probes": 2, **chosen, **options})
-    return parameters.with_(failure_cycles=longest_silence(parameters))
+    return parameters.with_(failure_cycles=parameters.longest_silence)
 
 
 class FailingDevice(SoftwareDevice):

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from hdl.__main__ import main, summary
-from hdl.aggregate.accelerator import AggregateAccelerator
-from hdl.aggregate.aggregate_manifest import describe_aggregate
+from hdl.aggregate.accelerator import AggregateAccelerator, describe_aggregate
 from hdl.aggregate.words import aggregate_word, value_result
 from hdl.bundle import write_bundle
 from hdl.verilog.conversion import to_verilog

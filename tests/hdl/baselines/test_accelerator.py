@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from hdl.architecture import make_accelerator
 from hdl.baselines.accelerator import ChainAccelerator
+from hdl.families.choice import make_accelerator
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.results import ResultKind, result_word

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.architecture import make_accelerator
 from hdl.baselines import chain as expedited_core
 from hdl.baselines.layouts import RING_RESERVE
 from hdl.baselines.windows import HomeWindow
+from hdl.families.choice import make_accelerator
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.results import ResultKind, result_word

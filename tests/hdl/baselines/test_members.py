@@ -20,7 +20,7 @@ from hdl.baselines.layouts import (
     match_layout,
 )
 from hdl.parameters import JoinParameters
-from hdl.words.spans import activity_layout
+from hdl.words.prepared import activity_layout
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench
 

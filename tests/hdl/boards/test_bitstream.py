@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from amaranth.hdl import Fragment, Instance
 import pytest
 
-from hdl.architecture import make_accelerator
 from hdl.boards import bitstream
 from hdl.boards.bitstream import ClockMissed, device_options, make_bitstream
 from hdl.boards.flows import FLOWS
 from hdl.boards.table import BOARDS, find_board
+from hdl.families.choice import make_accelerator
 from hdl.fpga.devices import find_device
 from hdl.fpga.tools import ToolError
 from hdl.presets import PRESETS

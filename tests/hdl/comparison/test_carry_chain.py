@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.comparison import carry_chain
-from hdl.comparison.carry_chain import CarryChain
-from hdl.comparison.comparator import Comparator
+from hdl import ecp5 as carry_chain
+from hdl.ecp5 import CarryChain
+from hdl.predicates.rule import Comparator
 from hdl.presets import PRESETS
 from tests.hdl.ecp5 import CCU2C, ECP5
 

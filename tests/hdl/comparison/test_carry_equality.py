@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.comparison import carry_chain as carry_equality
-from hdl.comparison.carry_chain import CarryEquality
-from hdl.comparison.comparator import Comparator
+from hdl import ecp5 as carry_equality
+from hdl.ecp5 import CarryEquality
+from hdl.predicates.rule import Comparator
 from hdl.presets import PRESETS
 from tests.hdl.ecp5 import CCU2C, ECP5
 

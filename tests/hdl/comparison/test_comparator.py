@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from hdl.comparison.comparator import Comparator
 from hdl.parameters import JoinParameters
+from hdl.predicates.rule import Comparator
 from tests.halves import half
 from tests.hdl.input_words import criterion_of, stored_key
 from tests.hdl.key_fields import FIELD_SETS, bounds, keys

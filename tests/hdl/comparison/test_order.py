@@ -3,7 +3,7 @@ from amaranth import *
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.comparison.carry_chain import is_below
+from hdl.ecp5 import is_below
 
 
 @pytest.mark.parametrize(("width", "other"), [(1, 1), (2, 3), (3, 2), (4, 4)])

@@ -7,8 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hdl.external.layouts import COPIES, burst_layout, pass_layout, run_layout
-from hdl.external.reads import PassSplitter
+from hdl.external.reads import COPIES, PassSplitter, burst_layout, pass_layout, run_layout
 from tests.hdl.external.shapes import external_parameters
 from tests.hdl.stream_bench import StreamBench
 

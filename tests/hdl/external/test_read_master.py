@@ -6,8 +6,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hdl.external.layouts import burst_layout
-from hdl.external.reads import ReadMaster, RowQueue
+from hdl.external.reads import ReadMaster, RowQueue, burst_layout
 from tests.hdl.axi_memory import AxiMemory
 from tests.hdl.external.shapes import external_parameters
 from tests.hdl.stream_bench import StreamBench

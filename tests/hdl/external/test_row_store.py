@@ -6,8 +6,7 @@ import random
 from amaranth import *
 import pytest
 
-from hdl.external.layouts import pass_layout
-from hdl.external.reads import RowQueue
+from hdl.external.reads import RowQueue, pass_layout
 from hdl.external.rows import RowStore
 from tests.halves import half
 from tests.hdl.axi_memory import AxiMemory

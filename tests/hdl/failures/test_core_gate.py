@@ -13,7 +13,6 @@ from hdl.accelerator import Accelerator
 from hdl.failures.core_gate import CoreGate
 from hdl.join_core import JoinCore
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 from hdl.words.prepared import region_word
 from hdl.words.results import ResultKind, node_result, result_word
 from host.protocol.codecs import WordCodec
@@ -30,7 +29,7 @@ def gated(**options):
     """Return parameters of an accelerator whose cores have gates, with the shortest deadline."""
     chosen = {"sub_window": 5, "keys": (KeyField(name="x", bits=8),), "fan_in": 2, "fan_out": 2}
     parameters = JoinParameters(**{**chosen, **options})
-    return parameters.with_(failure_cycles=longest_silence(parameters))
+    return parameters.with_(failure_cycles=parameters.longest_silence)
 
 
 def groups_of(manifest, results):

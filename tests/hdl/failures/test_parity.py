@@ -9,7 +9,6 @@ import pytest
 
 from hdl.accelerator import Accelerator
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from sim.scenarios import Scenario, expected_results
@@ -38,7 +37,7 @@ def checked(**options):
         "fan_out": 2,
     }
     parameters = JoinParameters(**{**chosen, **options})
-    return parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+    return parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
 
 
 def run(parameters, words, count, flips, seed, counted=None):

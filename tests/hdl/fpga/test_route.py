@@ -9,7 +9,7 @@ from hdl.fpga import reports as published
 from hdl.fpga import route as flow
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.provenance import Program, design_hash
-from hdl.fpga.reports import comparators, counted, describe, design_name, rate_name
+from hdl.fpga.reports import comparators, counted, describe, design_name
 from hdl.fpga.route import nextpnr_command
 from hdl.fpga.shell import SHELL, RoutingShell
 from hdl.presets import PRESETS
@@ -191,10 +191,10 @@ def test_without_a_measurement_there_are_no_rates(without_running, tmp_path, mon
 
 
 def test_what_a_digest_decides_is_no_comparison_of_keys():
-    assert rate_name(PRESETS["ecp5-equality"]) == "pairs decided"
-    assert rate_name(PRESETS["ecp5-band"]) == "comparisons"
-    assert rate_name(PRESETS["ecp5-band-digest"]) == "pairs decided"
-    assert rate_name(PRESETS["ecp5-index"]) == "tuples"
+    assert PRESETS["ecp5-equality"].search.rate == "pairs decided"
+    assert PRESETS["ecp5-band"].search.rate == "comparisons"
+    assert PRESETS["ecp5-band-digest"].search.rate == "pairs decided"
+    assert PRESETS["ecp5-index"].search.rate == "tuples"
     counts = dict.fromkeys(("cycles", "comparisons", "tuples_r", "tuples_s", "results", "stars"), 1)
     record = counted(PRESETS["ecp5-equality"], counts, precision=14, window=1, one_in=1)
     assert "16 of 32 key bits compared, no timestamps" in describe(record)
@@ -260,8 +260,8 @@ def test_seeds_of_something_else_are_refused_before_the_work(
     }
     with pytest.raises(ValueError, match=f"has another {name}: route without --add"):
         flow.route(
-            parameters, device, speed=8, seeds=[2], folder=tmp_path, frequency=140.0, deadline=1,
-            earlier=same | {name: "else"},
+            parameters, flow.Target(device=device, speed=8, frequency=140.0, deadline=1),
+            seeds=[2], folder=tmp_path, earlier=same | {name: "else"},
         )  # fmt: skip
     assert not list(tmp_path.iterdir())
 

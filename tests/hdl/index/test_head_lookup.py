@@ -8,7 +8,7 @@ import pytest
 from hdl.index.heads import HeadLookup, HeadTable
 from hdl.index.layouts import bank_count, group_count, head_shape, slot_shape, visit_layout
 from hdl.parameters import JoinParameters
-from hdl.words.spans import pointer_layout
+from hdl.words.prepared import pointer_layout
 from tests.hdl.ecp5 import simulate
 from tests.hdl.input_words import integer
 

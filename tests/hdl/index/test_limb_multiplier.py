@@ -4,7 +4,7 @@
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.index.limb_multiplier import LimbMultiplier
+from hdl.index.cells import LimbMultiplier
 
 
 def run(dut, testbench):

@@ -11,8 +11,7 @@ from hdl.index.layouts import probe_shape, waiting_layout
 from hdl.index.probe_table import ProbeTable
 from hdl.memory.columns import KeyColumn
 from hdl.parameters import JoinParameters, KeyField
-from hdl.words.prepared import criterion_layout
-from hdl.words.spans import ending_layout
+from hdl.words.prepared import criterion_layout, ending_layout
 from tests.hdl.ecp5 import simulate
 from tests.hdl.hostile_column import HostileColumn
 

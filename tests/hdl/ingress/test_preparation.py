@@ -10,9 +10,10 @@ import pytest
 
 from hdl.ingress.preparation import ProbePreparation
 from hdl.parameters import JoinParameters, KeyField
+from hdl.predicates.band import comparison_groups
 from hdl.words.inputs import InputKind
 from hdl.words.operands import bounds_set, value_limits
-from hdl.words.prepared import comparison_groups, region_word, scheduled_word
+from hdl.words.prepared import region_word, scheduled_word
 from tests.halves import half
 from tests.hdl.input_words import (
     control_word,

@@ -7,7 +7,7 @@ import pytest
 
 from hdl.ingress.punctuation import RoundMode
 from hdl.parameters import JoinParameters
-from hdl.words.cells import longest_round
+from hdl.words.values import longest_round
 from tests.hdl.cycles import each_cycle
 
 

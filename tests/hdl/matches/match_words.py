@@ -2,7 +2,7 @@
 """Small join aggregates, and reductions of matches from lists of values."""
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.words.cells import neutral_values
+from hdl.words.values import neutral_values
 
 __all__ = ["match_parameters", "merged", "punctuation", "reduced"]
 

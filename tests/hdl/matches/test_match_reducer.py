@@ -3,11 +3,11 @@ import random
 
 import pytest
 
-from hdl.matches.match_reducer import MatchReducer
 from hdl.memory.columns import KeyColumn
+from hdl.reducing import MatchReducer
 from hdl.scan.layouts import lane_matches_layout
-from hdl.words.cells import MatchKind
 from hdl.words.results import node_result
+from hdl.words.values import MatchKind
 from tests.hdl.input_words import integer
 from tests.hdl.matches.match_words import match_parameters, punctuation, reduced
 from tests.hdl.stream_bench import StreamBench

@@ -3,9 +3,9 @@ import random
 
 import pytest
 
-from hdl.matches.reducing_merger import ReducingMerger, ReducingTree
-from hdl.words.cells import MatchKind
+from hdl.reducing import ReducingMerger, ReducingTree
 from hdl.words.results import node_result
+from hdl.words.values import MatchKind
 from tests.hdl.input_words import integer
 from tests.hdl.matches.match_words import (
     match_parameters,

@@ -11,7 +11,6 @@ import pytest
 
 from hdl.memory.columns import PART_BITS, KeyColumn, ParityColumn, parity_width, stored_column
 from hdl.parameters import JoinParameters
-from hdl.silence import longest_silence
 from hdl.verilog.conversion import to_netlist, to_verilog
 from tests.halves import half
 from tests.hdl.column_bench import exercise_column
@@ -106,7 +105,7 @@ def test_at_most_32_bits_share_a_parity_bit():
 def test_only_an_accelerator_with_parity_has_it():
     parameters = JoinParameters()
     assert isinstance(stored_column(parameters, width=3, depth=4), KeyColumn)
-    parameters = parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+    parameters = parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
     assert isinstance(stored_column(parameters, width=3, depth=4, late=True), ParityColumn)
 
 

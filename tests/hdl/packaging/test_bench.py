@@ -6,7 +6,6 @@ import pytest
 from hdl.packaging.files import write_package
 from hdl.parameters import KeyField
 from hdl.shells.axi import AxiOptions
-from hdl.silence import longest_silence
 from tests.hdl.packaging.packaged import TINY, run_bench
 
 XY = (KeyField(name="x", bits=8), KeyField(name="y", bits=5, signed=False))
@@ -18,7 +17,7 @@ SHAPES = {
         TINY.with_(comparator="equality", digest_bits=4, lanes=2, probes=3), "axi",
     ),
     "rounds": (TINY.with_(rounds=True, cores=2), None),
-    "gates": (TINY.with_(failure_cycles=longest_silence(TINY)), "axi"),
+    "gates": (TINY.with_(failure_cycles=TINY.longest_silence), "axi"),
     "chain": (TINY.with_(architecture="handshake", cores=2), "axi"),
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from hdl.aggregate.aggregate_manifest import describe_aggregate
+from hdl.aggregate.accelerator import describe_aggregate
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.families.choice import family_of
 from hdl.manifest import describe, fingerprint

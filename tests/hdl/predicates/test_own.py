@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from hdl.comparison.comparator import Comparator
 from hdl.parameters import JoinParameters, KeyField
+from hdl.predicates.rule import Comparator
 from host.query.conditions import Condition
 from tests.hdl.input_words import criterion_of, stored_key
 from tests.paths.conditions import fulfils

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hdl.scalegate.late import LateCheck
+from hdl.scalegate.port import LateCheck
 from hdl.scalegate.words import GateKind, gate_word
 from tests.hdl.stream_bench import StreamBench
 

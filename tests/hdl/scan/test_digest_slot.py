@@ -5,9 +5,10 @@ import random
 
 import pytest
 
-from hdl.comparison import carry_chain
+from hdl import ecp5 as carry_chain
 from hdl.parameters import JoinParameters, KeyField
-from hdl.scan.digests import DigestSlot, DoubleCells
+from hdl.predicates.cells import DoubleCells
+from hdl.scan.digests import DigestSlot
 from hdl.scan.ring import KeyRing
 from tests.halves import half
 from tests.hdl.cell_digests import doubles_of

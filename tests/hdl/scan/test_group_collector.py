@@ -8,7 +8,7 @@ import pytest
 from hdl.parameters import JoinParameters
 from hdl.scan.layouts import group_layout
 from hdl.scan.serializers import GroupCollector
-from hdl.words.spans import pointer_layout
+from hdl.words.prepared import pointer_layout
 
 
 def collector_parameters(probes):

@@ -8,7 +8,7 @@ import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.probe_slot import ProbeSlot, SpanMask
-from hdl.words.spans import pointer_layout
+from hdl.words.prepared import pointer_layout
 from tests.hdl.input_words import criterion_of, stored_key
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from hdl.parameters import JoinParameters
 from hdl.scan.scanner import RoundEnds
-from hdl.words.cells import longest_round
+from hdl.words.values import longest_round
 from tests.halves import half
 from tests.hdl.cycles import each_cycle
 

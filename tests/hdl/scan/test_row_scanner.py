@@ -9,7 +9,7 @@ import pytest
 from hdl.parameters import JoinParameters
 from hdl.scan.ring import KeyRing
 from hdl.scan.scanner import RowScanner
-from hdl.words.spans import ending_layout
+from hdl.words.prepared import ending_layout
 from tests.halves import half
 from tests.hdl.ecp5 import simulate
 from tests.hdl.input_words import integer

@@ -9,7 +9,7 @@ import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scan.scanner import Scanner
-from hdl.words.spans import pointer_layout
+from hdl.words.prepared import pointer_layout
 from tests.halves import half
 from tests.hdl.input_words import criterion_of, stored_key
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control words for the merge of two inputs."""
 
-from hdl.words.inputs import input_word
-from hdl.words.source_orders import SOURCE_OPERATION
+from hdl.words.inputs import SOURCE_OPERATION, input_word
 from tests.hdl.input_words import control_word, integer
 
 __all__ = ["order"]

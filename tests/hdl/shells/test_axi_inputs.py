@@ -6,7 +6,7 @@ import pytest
 from hdl.families.choice import family_of
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.axi import AxiOptions, AxiShell
-from hdl.words.source_orders import SourceOrder
+from hdl.words.inputs import SourceOrder
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from sim.scenarios import assert_right, expected_results, merged_inputs, random_scenario

@@ -18,7 +18,6 @@ from hdl.shells.axi import AxiOptions
 from hdl.shells.files import shell_files
 from hdl.shells.names import AcceleratorInstance
 from hdl.shells.registers import hash_number
-from hdl.silence import longest_silence
 from hdl.verilog.conversion import port_names
 from hdl.verilog.lint import lint
 from host.protocol.manifest import Manifest, load_manifest
@@ -86,7 +85,7 @@ def test_modules_of_the_shell_have_names_of_their_own(bundle):
 
 GATED = TINY.with_(engine="index", tuples_per_word=2, result_streams=2)
 SHAPES = {
-    "two of all": GATED.with_(failure_cycles=longest_silence(GATED), parity=True),
+    "two of all": GATED.with_(failure_cycles=GATED.longest_silence, parity=True),
     "rounds": TINY.with_(rounds=True),
     "chain": TINY.with_(architecture="handshake"),
 }

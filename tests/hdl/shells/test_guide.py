@@ -13,7 +13,6 @@ from hdl.registers.table import MAGIC
 from hdl.shells.axi import AxiOptions, AxiShell
 from hdl.shells.axi_streams import AxiLiteSlave
 from hdl.shells.bus_crossing import PATIENCE, BusCrossing
-from hdl.silence import longest_silence
 from tests.hdl.shells.test_axi import HASH, Shell
 
 TINY = PRESETS["tiny"]
@@ -56,7 +55,7 @@ def test_sizes_and_identity_are_those_of_the_guide(guide):
 
 
 def test_cycles_are_those_of_the_guide(guide):
-    parity = TINY.with_(failure_cycles=longest_silence(TINY), parity=True)
+    parity = TINY.with_(failure_cycles=TINY.longest_silence, parity=True)
     assert f"at most {CounterSnapshot(parity).latency} cycles" in guide
     assert f"| cycles from a read request to its answer | {AxiLiteSlave().latency} |" in guide
     assert AxiShell(TINY, digest=HASH).latency == 2

@@ -10,8 +10,7 @@ from hdl.aggregate.accelerator import AggregateAccelerator
 from hdl.aggregate.words import AggregateControl
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.merged_inputs import MergedInputs
-from hdl.words.inputs import input_word
-from hdl.words.source_orders import SourceOrder
+from hdl.words.inputs import SourceOrder, input_word
 from tests.hdl.aggregate.aggregate_words import control_word as aggregate_control
 from tests.hdl.aggregate.aggregate_words import tuple_word as aggregate_tuple
 from tests.hdl.aggregate.core_program import decoded

@@ -5,8 +5,7 @@ from hdl.aggregate.words import AggregateControl
 from hdl.parameters import JoinParameters, KeyField
 from hdl.scalegate.words import GateKind
 from hdl.shells.merged_inputs import SourceWords
-from hdl.words.inputs import Control, input_word
-from hdl.words.source_orders import SOURCE_OPERATION, SourceOrder
+from hdl.words.inputs import SOURCE_OPERATION, Control, SourceOrder, input_word
 from tests.hdl.aggregate.aggregate_words import control_word as aggregate_control
 from tests.hdl.aggregate.operators import aggregate_parameters, operator
 from tests.hdl.input_words import control_word, integer, tuple_word

@@ -10,7 +10,6 @@ import pytest
 from hdl.accelerator import Accelerator
 from hdl.bundle import generate
 from hdl.presets import PRESETS
-from hdl.silence import longest_silence
 from hdl.verilog.conversion import to_verilog
 from hdl.verilog.lint import WAIVERS, lint
 from sim.failures.flip_trials import FLIP_SHAPES
@@ -119,7 +118,7 @@ def test_verilog_with_parity_is_clean(tmp_path, engine):
     parameters = FLIP_SHAPES["equality index"]  # which the tests of flipped bits generate, too
     if engine == "scan":
         parameters = PRESETS["tiny"].with_(comparator="equality")
-        parameters = parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+        parameters = parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
     verilog, _ = generate(parameters)
     assert "initial for (zeroed_row = 0;" in verilog
     path = tmp_path / "splitjoin.v"

@@ -8,7 +8,7 @@ import pytest
 
 from hdl.parameters import JoinParameters
 from hdl.window.tracker import WindowTracker
-from hdl.words.spans import pointer_layout
+from hdl.words.prepared import pointer_layout
 from tests.halves import half
 
 

@@ -2,19 +2,18 @@
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
+from hdl.predicates.band import comparison_groups
 from hdl.presets import PRESETS
 from hdl.tree import tree_levels
-from hdl.words.cells import has_cells
 from hdl.words.inputs import input_word, key_layout
 from hdl.words.prepared import (
-    comparison_groups,
     criterion_layout,
     is_own_criterion,
+    pointer_layout,
     region_word,
     stored_layout,
 )
 from hdl.words.results import core_shape, node_result, result_word
-from hdl.words.spans import pointer_layout
 
 
 @pytest.mark.parametrize(
@@ -41,7 +40,7 @@ def test_a_region_word_says_in_its_prepared_words_what_the_input_word_said(name)
     assert after["control"].shape == before["control"].shape
     assert after["tuple"].shape["timestamp"].width == before["tuple"].shape["timestamp"].width
     # A band with digests needs them beside its fields.
-    more = parameters.digest_bits if has_cells(parameters) else 0
+    more = (parameters.digest_bits or 0) if parameters.comparator == "band" else 0
     assert after["tuple"].shape["key"].width == before["tuple"].shape["key"].width + more
     # An index compares the keys of an equality with the key itself.
     members = dict(after["tuple"].shape)

@@ -5,8 +5,8 @@ from amaranth.hdl import signed, unsigned
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.words.cells import ROUND_BITS, longest_round, round_of, rounds_code, rounds_shape
 from hdl.words.inputs import Control, control_layout, operation_indices
+from hdl.words.values import ROUND_BITS, longest_round, round_of, rounds_code, rounds_shape
 from host.protocol.manifest import Manifest
 from host.protocol.segments import round_size
 from tests.hdl.word_model import outcomes

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small accelerator of windowed aggregates, and a device that answers by their definition."""
 
-from hdl.aggregate.aggregate_manifest import describe_aggregate
+from hdl.aggregate.accelerator import describe_aggregate
 from hdl.aggregate.words import AggregateControl
 from host.devices import Exchange
 from host.operators.windowed import Field, Reduction

@@ -3,9 +3,8 @@
 
 import pytest
 
-from hdl.accelerator import Accelerator
+from hdl.accelerator import Accelerator, JoinAggregateAccelerator
 from hdl.index.layouts import group_count
-from hdl.join_aggregate import JoinAggregateAccelerator
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from host.protocol.cost_model import (
@@ -71,8 +70,8 @@ def test_so_are_those_of_a_join_aggregate(changes):
     circuit, built = circuit_of(parameters), JoinAggregateAccelerator(parameters)
     assert circuit.ingress == built.ingress.latency
     assert circuit.distribution == built.distribution.latency
-    assert circuit.region == built.regions[0].latency
-    assert circuit.gathering == built.gathering.latency
+    assert circuit.region == built.cores[0].latency
+    assert circuit.gathering == built.gathering[0].latency
     assert circuit.fixed == built.latency
 
 

@@ -4,12 +4,11 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from hdl.aggregate.aggregate_manifest import describe_aggregate
+from hdl.aggregate.accelerator import describe_aggregate
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
-from hdl.silence import longest_silence
 from host import Manifest, UsageError
 from host.protocol import input_words
 from host.protocol.bit_fields import pack_field, unpack_field
@@ -228,7 +227,7 @@ def test_stars_and_marks_carry_the_errors():
 
 def test_a_star_tells_why_a_core_has_failed():
     parameters = JoinParameters(cores=3)
-    parameters = parameters.with_(failure_cycles=longest_silence(parameters), parity=True)
+    parameters = parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
     codec = WordCodec(manifest_of(parameters))
     stops = codec.pack_punctuation([codec.star, codec.mark], 0, 0, False, failed=2)
     pack_field(stops, codec.result["failed_parity"], np.array([0, 2]))

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 from host.protocol.codecs import WordCodec, by_side, merge_ports
 from tests.host.protocol.test_codec import manifest_of
 
 PARAMETERS = JoinParameters(cores=4, sub_window=8, keys=(KeyField(name="x", bits=8),))
-PARAMETERS = PARAMETERS.with_(failure_cycles=longest_silence(PARAMETERS), result_streams=2)
+PARAMETERS = PARAMETERS.with_(failure_cycles=PARAMETERS.longest_silence, result_streams=2)
 CODEC = WordCodec(manifest_of(PARAMETERS))
 PLAIN = WordCodec(manifest_of(PARAMETERS.with_(failure_cycles=0)))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults in the netlist of a scan, all in one library: the environment chooses one of them."""
 
-from hdl.comparison.carry_chain import OPEN_TABLES
+from hdl.ecp5 import OPEN_TABLES
 from hdl.fpga.floorplan import CARRY, RAM
 from hdl.fpga.shell import SHELL
 from sim.netlist.cells import cell_models

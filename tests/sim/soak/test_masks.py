@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.silence import longest_silence
 from sim.failures.trials import SHAPES
 from sim.soak.bundles import built, manifest_of
 from sim.soak.checking import Checker
@@ -29,7 +28,7 @@ def gated(**options):
     """Parameters of an accelerator whose cores can be masked."""
     chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 4, "timestamp_bits": 16}
     parameters = JoinParameters(**{**chosen, **options})
-    return parameters.with_(failure_cycles=longest_silence(parameters))
+    return parameters.with_(failure_cycles=parameters.longest_silence)
 
 
 def manifest_in(folder, parameters):

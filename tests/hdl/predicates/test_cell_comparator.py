@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from hdl.comparison import carry_chain
-from hdl.comparison.comparator import CellComparator
+from hdl import ecp5 as carry_chain
+from hdl.predicates.cells import CellComparator
 from tests.hdl.cell_digests import doubles_of, probe_digest_of
 from tests.hdl.ecp5 import CCU2C, ECP5, simulate
 

@@ -5,12 +5,11 @@ from amaranth import *
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.words.cells import (
+from hdl.predicates.cells import (
     cell_layout,
     digest_parts,
     double_cells,
     double_cells_layout,
-    has_cells,
     probe_digest,
 )
 from tests.hdl.cell_digests import doubles_of, part_widths, probe_digest_of
@@ -51,9 +50,6 @@ def test_parts_share_the_bits_of_a_digest(fields, bits):
     assert widths == part_widths(bits, fields)
     assert sum(widths) == bits
     assert double_cells_layout(widths).size == 2 * (bits - fields)
-    assert has_cells(parameters)
-    assert not has_cells(parameters.with_(digest_bits=None))
-    assert not has_cells(parameters.with_(comparator="equality"))
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ import random
 
 import pytest
 
-from hdl.ingress.preparation import DigestPreparation
 from hdl.parameters import JoinParameters, KeyField
-from hdl.words.cells import cell_layout
+from hdl.predicates.cells import DigestPreparation, cell_layout
 from hdl.words.inputs import InputKind
 from hdl.words.prepared import region_word
 from tests.halves import half

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from hdl.scan.digests import DoubleCells
+from hdl.predicates.cells import DoubleCells
 from tests.hdl.cell_digests import doubles_of, key_digest_of, part_widths
 from tests.hdl.ecp5 import simulate
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from hdl.comparison.comparator import divisor, split_key
+from hdl.predicates.equality import divisor, split_key
 from tests.hdl.input_words import digest_of
 
 

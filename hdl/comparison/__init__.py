@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The join predicate: comparators, carry chains, and digests of keys."""
