@@ -8,7 +8,6 @@ import tomllib
 from typing import Any
 
 __all__ = [
-    "DEVELOPERS",
     "CommandParser",
     "fpga_tools",
     "kit_version",
@@ -52,10 +51,6 @@ def sibling_command(parser: ArgumentParser, words: str) -> str:
     """
     caller = parser.prog.split()[:-2]  # without the package and the subcommand of this one
     return " ".join([*caller, words])
-
-
-#: Title of options that only those need who change the kit.
-DEVELOPERS = "for developers of the kit"
 
 
 class _Help(HelpFormatter):

@@ -8,7 +8,7 @@ import shlex
 import sys
 
 from hdl.fpga.reports import ONE_IN, describe
-from hdl.installation import DEVELOPERS, CommandParser
+from hdl.installation import CommandParser
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
 from host.devices.bundles import library_folder, prepare_folder
@@ -121,9 +121,8 @@ def parser(prog="python -m sim"):
     command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of a bundle")
     library = command.add_argument_group("library")
     library.add_argument("--output", metavar="DIR", help="generate the bundle there first")
-    command.add_argument_group(DEVELOPERS).add_argument(
-        "--plain", action="store_true", help="compile its Verilog unchanged, for a slower library"
-    )
+    # For those who change the rewriter: compile the Verilog unchanged.
+    command.add_argument("--plain", action="store_true", help=argparse.SUPPRESS)
     add_parameter_options(command)
     command.set_defaults(run=build)
 
@@ -166,9 +165,8 @@ def parser(prog="python -m sim"):
         "--shapes", type=int, metavar="N", help="accelerators to build; default: one a minute"
     )
     command.add_argument("--case", metavar="N.M", help="run only program M of shape N, shrunk")
-    command.add_argument_group(DEVELOPERS).add_argument(
-        "--record", action="store_true", help="add the run to docs/soak.md"
-    )
+    # For those who change the kit: add the run to docs/soak.md.
+    command.add_argument("--record", action="store_true", help=argparse.SUPPRESS)
     command.set_defaults(run=soak)
 
     return top

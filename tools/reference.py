@@ -7,6 +7,7 @@ and ``<!-- end -->``.
 
 from argparse import SUPPRESS, _HelpAction, _SubParsersAction
 import ast
+from dataclasses import asdict
 from itertools import groupby
 import json
 from pathlib import Path
@@ -26,18 +27,22 @@ from hdl.packaging.headers import PackageNames, word_fields
 from hdl.packaging.integrations import package_page
 from hdl.packaging.integrations import table as table_lines
 from hdl.packaging.one_file import packaged_component, packaged_ports
-from hdl.presets import PRESETS
+from hdl.presets import PRESETS, TWINS
 from hdl.registers.documents import bits_of, markdown
 from hdl.registers.table import shell_table
 from hdl.shells.axi import AxiOptions
+from host import Manifest
 from host.__main__ import parser as host_parser
 from host.installation import PRESETS as DEFAULTS
+from host.protocol.cost_model import Circuit
 from sim.__main__ import parser as sim_parser
 from spark_offload.__main__ import parser as spark_parser
 
 __all__ = ["commands_of", "example_of", "groups_of", "main", "parsers", "written"]
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+#: Beside the module that reads it.
+DEVICES = DOCS.parent / "spark_offload" / "cli" / "devices.json"
 #: The configuration whose ports, words and registers the pages show.
 SHOWN = PRESETS["tiny"]
 #: What the registers of all counters have in common.
@@ -207,6 +212,26 @@ def presets_page():
     return "\n\n".join(parts) + "\n"
 
 
+#: Presets of the demo's report that a device of theirs was routed for, and one that has none.
+ROUTED, ASSUMED = ("ecp5-band", "ecp5-band-digest"), "demo-index"
+
+
+def modelled():
+    """Return what the demo's report knows of devices: terms of the cost model, and the clock."""
+    found = []
+    for name in (*ROUTED, ASSUMED):
+        report = routed()[f"{TWINS.get(name, name)}-lfe5u-85f-grade8"]
+        clock = f"routed for an {report['device'].upper()}, commit {report['commit']}"
+        if name == ASSUMED:
+            clock = f"assumed for a larger device, as {report['preset']} has it on this one"
+        manifest = Manifest.from_dict(describe(PRESETS[name], "", verilog_file=""))
+        found.append({
+            "name": name, "clock": clock, "mhz": report["fmax_mhz"], "capacity": manifest.capacity,
+            "circuit": asdict(Circuit.of(manifest)),
+        })  # fmt: skip
+    return json.dumps(found, indent=1) + "\n"
+
+
 def shell_page():
     """Return the page of an AXI shell: ports, words and registers of :data:`SHOWN`."""
     manifest = describe(SHOWN, "", verilog_file="splitjoin.v") | {"hash": "", "kit": ""}
@@ -337,6 +362,7 @@ TABLES = {
 def written():
     """Return the texts of all pages that are generated, or have a generated table, by path."""
     texts = {DOCS / "reference" / f"{name}.md": page() for name, page in PAGES.items()}
+    texts[DEVICES] = modelled()
     for name, tables in TABLES.items():
         path = DOCS / name
         text = path.read_text(encoding="utf-8")

@@ -15,9 +15,8 @@ from sim.verilated.toolchain import workers
 from .accelerators import ACCELERATORS, prepare
 from .ahead import Ahead
 from .catalogue import plots
-from .drawing import draw
 from .elastic_figures import elastic_plots, sweep_elastic, write_elastic
-from .figure import QUANTITIES
+from .figure import QUANTITIES, draw
 from .point import Point
 from .sweep import FOLDER, sweep
 from .text_figures import sweep_texts, text_accelerators, text_plots, write_texts

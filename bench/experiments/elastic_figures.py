@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from host.session.records import corners
 
 from .accelerators import prepare
-from .drawing import draw
 from .elastic_run import CONTROLLERS, CORES, ElasticPoint, measure_elastic
+from .figure import draw
 from .sweep import FOLDER, sweep
 
 __all__ = ["ElasticPlot", "elastic_plots", "sweep_elastic", "write_elastic"]

@@ -3,9 +3,11 @@
 
 from dataclasses import dataclass
 
+from host.drawing import figure
+
 from .point import Point
 
-__all__ = ["QUANTITIES", "Plot", "Series"]
+__all__ = ["QUANTITIES", "Plot", "Series", "draw"]
 
 
 def named(name):
@@ -90,3 +92,19 @@ class Plot:
             )
             for series in self.series
         ]
+
+
+def draw(plot, found):
+    """Return a figure as SVG.
+
+    Parameters
+    ----------
+    plot : Plot
+        The figure, or one with the same texts and lines.
+    found : dict
+        What was measured at each of its points.
+    """
+    return figure(
+        plot.lines(found), title=plot.title, x_label=plot.x_label, y_label=plot.y_label,
+        conditions=plot.conditions, log=(plot.log_x, plot.log_y),
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 
 from .accelerators import prepare
-from .drawing import draw
+from .figure import draw
 from .sweep import FOLDER, sweep
 from .text_operators import DISTANCES, LONGEST
 from .text_run import KEY_BITS, TextPoint, measure_texts, text_parameters

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands ``cost``, ``depth``, ``route`` and ``reports`` of ``python -m hdl``."""
 
+import argparse
 import json
 import os
 from pathlib import Path
 import shlex
 
-from hdl.installation import DEVELOPERS, sibling_command
+from hdl.installation import sibling_command
 from hdl.options import add_parameter_options, parameters_from
 from hdl.parameters import JoinParameters
 
@@ -237,16 +238,10 @@ def add_commands(commands):
     )  # fmt: skip
     report = command.add_argument_group("report")
     add_output_option(report)
-    developers = command.add_argument_group(DEVELOPERS)
-    developers.add_argument(
-        "--add", action="store_true",
-        help="add the seeds to the report that is there, if it is of the same design",
-    )  # fmt: skip
-    developers.add_argument(
-        "--measured", metavar="FILE",
-        help=f"what `{sibling_command(command, 'sim saturate')}` counted of the same parameters; "
-        "without it, the report has no rates",
-    )  # fmt: skip
+    # For those who change the kit: add the seeds to the report of the same design that is there;
+    # take the rates from what `sim saturate` counted of the same parameters.
+    command.add_argument("--add", action="store_true", help=argparse.SUPPRESS)
+    command.add_argument("--measured", metavar="FILE", help=argparse.SUPPRESS)
     command.set_defaults(run=route)
 
     command = commands.add_parser(

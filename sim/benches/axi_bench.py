@@ -42,7 +42,7 @@ class Clocked:
 
 
 class Bench:
-    """The shell with its clocks and drivers.
+    """Test bench of an AXI shell: the shell with its clocks, drivers and monitors.
 
     Drivers are those of :mod:`sim.benches.axi_drivers`, or of the module that the settings name.
 

@@ -15,11 +15,11 @@ STREAM = ("data", "keep", "last")
 
 
 class TooSlowError(AssertionError):
-    """A channel took more cycles than it may."""
+    """Timeout: a channel took more cycles than it may."""
 
 
 class Channel:
-    """One AXI channel: a valid and a ready signal, and others that go with them.
+    """Driver of one AXI channel: its valid/ready handshake and the signals of its payload.
 
     Signals are changed after the falling edge of the clock, so nothing races with the rising edge.
 
@@ -104,7 +104,7 @@ class Channel:
 
 
 class LiteMaster:
-    """Master of AXI4-Lite. Reads and writes registers one after the other.
+    """AXI4-Lite master that reads and writes registers one after the other.
 
     Parameters
     ----------
@@ -147,19 +147,19 @@ class LiteMaster:
 
 
 def source(dut, name, **options):
-    """Return the driver of an input, which ``name`` begins the names of the signals of."""
+    """Return the driver of an AXI4-Stream input, whose signals' names begin with ``name``."""
     driver = Channel(dut, dut.aclk, f"{name}_t", STREAM, **options)
     driver.valid.value = 0
     return driver
 
 
 def sink(dut, name, **options):
-    """Return the driver of an output, which ``name`` begins the names of the signals of."""
+    """Return the monitor of an AXI4-Stream output, whose signals' names begin with ``name``."""
     driver = Channel(dut, dut.aclk, f"{name}_t", STREAM, **options)
     driver.ready.value = 0
     return driver
 
 
 def registers(dut, clk, resetn, **options):
-    """Return the master of the registers, whose clock and reset are ``clk`` and ``resetn``."""
+    """Return the AXI4-Lite master of the registers, clocked by ``clk``, reset by ``resetn``."""
     return LiteMaster(dut, clk, **options)

@@ -28,7 +28,7 @@ def constants():
 
 
 class RegisterReader:
-    """Reads, writes and resets at random until it is stopped, and checks every answer.
+    """Random register traffic: reads, writes and resets until it is stopped, and checks answers.
 
     Parameters
     ----------

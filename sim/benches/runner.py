@@ -60,7 +60,7 @@ class BenchRunner(Verilator):
 
 
 def chosen(waves, seed):
-    """Return whether waves are kept and the seed, where ``WAVES`` or chance may have a say."""
+    """Return the options ``waves`` and ``seed``; without a value, ``WAVES`` and chance decide."""
     waves = waves or os.environ.get("WAVES", "") not in ("", "0")
     return waves, int.from_bytes(os.urandom(4), "little") if seed is None else seed
 

@@ -16,7 +16,7 @@ class Done(ctypes.Structure):
 
 
 class SimulatedBoard:
-    """The circuit of a board, clocked by calls of :meth:`exchange`.
+    """Simulation of a board's circuit with its UART, clocked by calls of :meth:`exchange`.
 
     A byte takes ``10 * divisor`` cycles on either line of a UART. Nothing happens between two
     calls: the clock of the board stands still.

@@ -19,7 +19,7 @@ AHEAD = 2 * LOOK
 
 
 class Undelivered(AssertionError):
-    """Not all words have come within the cycles that were allowed."""
+    """Timeout: not all words have come within the cycles that were allowed."""
 
 
 class BoardConversation:

@@ -7,7 +7,7 @@ __all__ = ["SimulatedEthernetBoard"]
 
 
 class SimulatedEthernetBoard(SimulatedBoard):
-    """The circuit of a board with Ethernet, clocked by calls of :meth:`exchange_frames`.
+    """Simulation of a board's circuit with Ethernet, clocked by :meth:`exchange_frames`.
 
     Cycles are those of the PHY, 125 million a second; a byte of a frame takes one of them. Clocks
     stand still between two calls.

@@ -14,7 +14,7 @@ QUIET_CYCLES, QUIET_SECONDS = 1 << 19, 0.01
 
 
 class Pace:
-    """Tells a server how long to wait for its host before each slice."""
+    """Pacing of a simulated board: how long a server waits for its host before each slice."""
 
     def __init__(self):
         self._quiet = 0

@@ -14,7 +14,7 @@ __all__ = ["PseudoTerminal", "TcpPort"]
 
 
 class PseudoTerminal:
-    """A terminal that a host opens as a serial port, behind a symbolic link that stays the same.
+    """Pseudo-terminal that a host opens as a serial port, behind a symbolic link that stays.
 
     A host can open it as soon as the object exists.
 
@@ -78,7 +78,7 @@ class PseudoTerminal:
 
 
 class TcpPort:
-    """A TCP port of this machine for one host at a time.
+    """TCP server port of this machine, for one host at a time.
 
     Parameters
     ----------

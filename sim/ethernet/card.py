@@ -21,7 +21,7 @@ MOST_WAITING = 64
 
 
 class NetworkCard:
-    """Makes frames of datagrams to a board, and takes datagrams out of the board's frames.
+    """Network card model: frames datagrams to a board, and unpacks those in the board's frames.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ LEAST = 60
 
 @dataclass(frozen=True)
 class Address:
-    """Where somebody is reached: address in Ethernet, IPv4 address, UDP port."""
+    """Address of an endpoint: MAC address, IPv4 address, UDP port."""
 
     mac: bytes
     ip: bytes
@@ -35,7 +35,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Datagram:
-    """A datagram that has come: from whom, to whom, and its bytes."""
+    """Received UDP datagram: source, destination and payload."""
 
     source: Address
     target: Address
@@ -43,7 +43,7 @@ class Datagram:
 
 
 def checksum(data):
-    """Return the checksum of IPv4 and UDP: the complement of the sum of 16-bit words."""
+    """Return the Internet checksum of IPv4 and UDP: the complement of the sum of 16-bit words."""
     data += bytes(len(data) % 2)
     total = sum(int.from_bytes(data[at : at + 2], "big") for at in range(0, len(data), 2))
     while total >> 16:
@@ -52,12 +52,12 @@ def checksum(data):
 
 
 def frame(target, source, kind, payload):
-    """Return a frame with padding, without preamble and checksum."""
+    """Return an Ethernet frame with padding, without preamble and checksum (FCS)."""
     return (target + source + kind + payload).ljust(LEAST, b"\0")
 
 
 def on_the_line(content):
-    """Return a frame as it passes the line, with preamble and checksum."""
+    """Return an Ethernet frame as it passes the line, with preamble and checksum (FCS)."""
     return PREAMBLE + content + zlib.crc32(content).to_bytes(4, "little")
 
 
@@ -121,7 +121,7 @@ def read_datagram(content):
 
 
 def arp_request(source, ip, *, target=BROADCAST, **changes):
-    """Return the frame that asks for the address of ``ip``.
+    """Return the ARP request for the address of ``ip``.
 
     The fields ``kinds`` and ``operation`` may have other values.
     """
@@ -130,6 +130,6 @@ def arp_request(source, ip, *, target=BROADCAST, **changes):
 
 
 def arp_answer(source, target):
-    """Return the frame that tells ``target`` the address of ``source``."""
+    """Return the ARP reply that tells ``target`` the address of ``source``."""
     message = b"\0\1\x08\0\6\4\0\2" + source.mac + source.ip + target.mac + target.ip
     return frame(target.mac, source.mac, ARP, message)

@@ -10,7 +10,7 @@ PREAMBLE = 8
 
 
 class FrameNoise:
-    """Loses, damages and doubles frames, each with probability ``rate / 3``.
+    """Noise model of a network: loses, damages and doubles frames, each at ``rate / 3``.
 
     Parameters
     ----------

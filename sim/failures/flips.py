@@ -102,7 +102,7 @@ def with_flips(verilog):
 
 
 def flipping(number, row, bit, cycle):
-    """Let a bit of memory ``number`` flip in the devices that are opened meanwhile."""
+    """Inject a bit flip of memory ``number`` into the devices opened within the block."""
     values = (number, row, bit, cycle)
     return variables(dict(zip(VARIABLES, map(str, values), strict=True)))
 

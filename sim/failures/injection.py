@@ -29,7 +29,7 @@ VARIABLE = "SPLITJOIN_CORE_FAULT"
 
 
 class CoreFault(Enum):
-    """What is wrong with a core; the bits say what it refuses: words, left and right results."""
+    """Fault of a core; its bits say what the core refuses: words, left and right results."""
 
     STOPS = 0b111
     REFUSES_WORDS = 0b001
@@ -61,14 +61,14 @@ def code_of(core, fault, cycle):
 
 @contextmanager
 def failing(core, fault, cycle):
-    """Let a core fail in the devices that are opened meanwhile, after so many cycles."""
+    """Inject a core's fault, after so many cycles, into the devices opened within the block."""
     with variables({VARIABLE: str(code_of(core, fault, cycle))}):
         yield
 
 
 @contextmanager
 def variables(values):
-    """Set environment variables meanwhile; they are then as before."""
+    """Set environment variables for the duration of the block."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -40,7 +40,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one trial.
+    """Outcome of one join with an injected fault.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ __all__ = ["Noise"]
 
 
 class Noise:
-    """Damages bytes: flips, drops, doubles and inserts them, each with probability ``rate / 4``.
+    """Noise model of a line: flips, drops, doubles and inserts bytes, each at ``rate / 4``.
 
     Parameters
     ----------

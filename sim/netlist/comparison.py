@@ -23,7 +23,7 @@ KINDS = ("ordered", "free", "overflow", "hostile")
 
 @dataclass
 class Comparison:
-    """Counts of what was sent and received, and of the differences.
+    """Result of a comparison: counts of words sent and received, and of differences.
 
     Parameters
     ----------

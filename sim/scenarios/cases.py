@@ -24,7 +24,7 @@ CYCLES = 8
 
 @dataclass(frozen=True)
 class Flow:
-    """Number of cycles in which the streams of an accelerator stood still.
+    """Stall cycles of an accelerator's streams.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ OF_FLOW = {
 
 
 class Cases:
-    """The cases of one accelerator, and how often each was met.
+    """Coverage counters: the cases of one accelerator, and how often each was met.
 
     Parameters
     ----------

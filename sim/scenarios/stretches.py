@@ -54,7 +54,7 @@ class Stretch:
 
 @dataclass
 class Met:
-    """The decoded input words of a scenario.
+    """Decoded input words of a scenario: stretches of tuples with their configuration.
 
     Parameters
     ----------

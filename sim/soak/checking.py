@@ -18,7 +18,7 @@ __all__ = ["Checker", "Outcome"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a program.
+    """Outcome of one program: its results beside the model's.
 
     Parameters
     ----------

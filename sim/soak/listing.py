@@ -7,7 +7,7 @@ __all__ = ["listing"]
 
 
 def listing(manifest, words):
-    """Yield a line for each word."""
+    """Yield a disassembly of input words, a line each."""
     layout = WordLayout(manifest["input_word"])
     kinds = {code: name for name, code in manifest["input_kinds"].items()}
     ops = {code: name for name, code in manifest["operations"].items()}

@@ -46,7 +46,7 @@ def without_overflow(results):
 
 
 def after_failure(whole, least, actual, core):
-    """Return an answer and results that are equal if an accelerator may have answered so.
+    """Drop from answer and results what a failed core may leave out, so that both can be compared.
 
     Parameters
     ----------

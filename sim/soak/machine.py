@@ -86,7 +86,7 @@ class Feeding:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a program.
+    """Record of one run of a program: results, faults and counters.
 
     Parameters
     ----------

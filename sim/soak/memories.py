@@ -8,7 +8,7 @@ __all__ = ["Pace", "random_pace"]
 
 @dataclass(frozen=True)
 class Pace:
-    """Latency of every memory of a simulation, and its pauses.
+    """Latency model of the external memories: latency, jitter and pauses.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ R, S = 0, 1
 
 @dataclass(frozen=True)
 class Answer:
-    """What has to come.
+    """Expected results of a program.
 
     Parameters
     ----------

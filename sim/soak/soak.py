@@ -33,7 +33,7 @@ LISTED = 60
 
 @dataclass
 class Tally:
-    """What a run has seen so far.
+    """Running totals of a soak.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Tally:
 
 
 class Soak:
-    """Cases of one seed.
+    """Soak test: random shapes and programs, all drawn from one seed.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 """``python -m spark_offload demo``: the paper's benchmark, or the user's files, with a report."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 import sys
 import time
@@ -18,7 +19,7 @@ from host.files.writing import require_outputs, write_table
 from host.installation import CommandParser
 from host.query.queries import Query
 from spark_offload.api.joins import plan_query
-from spark_offload.cli.benchmark import Benchmark
+from spark_offload.cli.benchmark import Benchmark, modelled_devices
 from spark_offload.cli.charts import Run, derive_figures, table
 from spark_offload.cli.join import (
     Joined,
@@ -136,6 +137,11 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
         agrees=agrees,
         check_seconds=seconds,
         software_seconds=software,
+        estimates=[
+            (one.name, *one.estimate(benchmark, answer.num_rows))
+            for one in modelled_devices()
+            if window <= one.capacity
+        ],
     )
     _show(run, options.report)
     if not agrees:
@@ -218,6 +224,7 @@ def _run(
     agrees: bool | None,
     check_seconds: float | None,
     software_seconds: float | None = None,
+    estimates: Sequence[tuple[str, float, str]] = (),
 ) -> Run:
     plan = joined.plan
     manifest = plan.manifest
@@ -241,6 +248,7 @@ def _run(
         agrees=agrees,
         check_seconds=check_seconds,
         software_seconds=software_seconds,
+        estimates=estimates,
         explanation=str(plan.explanation),
     )
 

@@ -6,19 +6,16 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
+from host.drawing import amount_chart, bar_chart, line_chart, share_chart
 from host.errors import UsageError
 from host.session.records import ChangeLog, corners
 from spark_offload.cli.charts import (
     NOTHING,
     Run,
-    amount_chart,
-    bar_chart,
     derive_figures,
     filled,
-    line_chart,
     percentile,
     section,
-    share_chart,
     stages,
     write_page,
 )
@@ -54,10 +51,7 @@ def write_report(run: Run, path: Path) -> None:
         elastic=_elastic(run),
         **_latency(run),
         **_stages(run),
-        rows="".join(
-            f'<tr><th>{escape(name)}</th><td class="number">{escape(value)}</td></tr>'
-            for name, value in rows
-        ),
+        figures=_two_columns(rows),
         explanation=escape(run.explanation),
     )
     write_page(run.title, body, path)
@@ -78,16 +72,28 @@ def _elsewhere(run: Run) -> str:
         ("Software engine", run.software_seconds),
         ("Spark's own join", run.check_seconds),
     )
-    timed = [(name, seconds) for name, seconds in others if seconds is not None]
-    if not timed:
+    bars = [(name, seconds, f"{seconds:.2f} s") for name, seconds in others if seconds is not None]
+    bars += [(name, seconds, f"{1e3 * seconds:,.3g} ms") for name, seconds, _ in run.estimates]
+    if not bars:
         return ""
-    chart = amount_chart(
-        [("This run", run.seconds), *timed], title="Time of the same join elsewhere", unit="s"
-    )
+    bars.insert(0, ("This run", run.seconds, f"{run.seconds:.2f} s"))
+    chart = amount_chart(bars, title="Time of the same join elsewhere")
     text = "Whole joins in Spark, from the action to the last row. A simulated cycle is no time."
     if run.metrics.hardware is not None:
         text += f" In hardware: {run.metrics.hardware}."
+    if run.estimates:
+        text += " Below them, devices by the cost model, without the way of the rows to them."
+        chart += _two_columns([(name, terms) for name, _, terms in run.estimates])
     return section("The same join elsewhere", text, chart)
+
+
+def _two_columns(rows: Sequence[tuple[str, str]]) -> str:
+    """Return names and values as a table, which scrolls by itself where it is too wide."""
+    lines = "".join(
+        f'<tr><th>{escape(name)}</th><td class="number">{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f'<div class="scroll"><table>{lines}</table></div>'
 
 
 def _timeline(run: Run) -> dict[str, str]:

@@ -11,7 +11,8 @@ import pytest
 from host.query.cores import Observation
 from host.session.records import CoreChange, ElasticRecord, PeriodChange, PrecisionRecord
 from spark_offload import JoinMetrics, TaskMetrics
-from spark_offload.cli.charts import Run, axis_ticks, derive_figures, percentile, stages
+from spark_offload.cli.benchmark import Benchmark, modelled_devices
+from spark_offload.cli.charts import Run, derive_figures, percentile, stages
 from spark_offload.cli.report import write_report
 from spark_offload.measures import cumulative_counts, histogram
 
@@ -107,6 +108,30 @@ def test_the_same_join_elsewhere_is_drawn_from_zero(tmp_path):
     assert (this / spark, software / spark) == pytest.approx((4 / 9, 1 / 9), rel=0.01)
 
 
+def test_devices_of_the_cost_model_stand_beside_what_was_measured(tmp_path):
+    benchmark = Benchmark(rows=20_000, window=8_192)
+    devices = modelled_devices()
+    assert len(devices) == 3
+    estimates = [(one.name, *one.estimate(benchmark, 1_183)) for one in devices]
+    for one, (_, seconds, terms) in zip(devices, estimates, strict=True):
+        cycles = float(terms.split()[0])
+        assert one.capacity >= benchmark.window
+        assert seconds == pytest.approx(40_000 * cycles / (1e6 * one.mhz), rel=0.01)
+        assert ("routed for" in one.clock) != ("assumed" in one.clock)
+    run = example(estimates=estimates)
+    assert (
+        f"{1e3 * estimates[0][1]:.3g} ms"
+        in dict(derive_figures(run))[f"By the cost model, {devices[0].name}"]
+    )
+    write_report(run, tmp_path / "report.html")
+    section = (tmp_path / "report.html").read_text().split("The same join elsewhere")[1]
+    section = section.split("</section>")[0]
+    assert section.count('class="bar"') == 5
+    assert all(terms in section for *_, terms in estimates)
+    smaller = devices[0].estimate(Benchmark(rows=20_000, window=1_000), 100)
+    assert smaller[0] < estimates[0][1] / 4
+
+
 def test_figures_are_derived_from_the_counters():
     figures = dict(derive_figures(example()))
     assert figures["Cycles per tuple"] == "27.5"
@@ -147,14 +172,6 @@ def test_percentiles():
 def test_cumulative_counts_end_with_all():
     assert cumulative_counts(np.array([3, 9, 4]), 20, points=2) == ((10, 3), (20, 3))
     assert cumulative_counts(np.array([]), 0) == ()
-
-
-@pytest.mark.parametrize("high", [0.5, 1, 7, 99, 1_234_567])
-def test_axis_ticks_reach_beyond_the_greatest_value(high):
-    ticks = axis_ticks(high)
-    assert ticks[0] == 0
-    assert ticks[-1] >= high
-    assert 3 <= len(ticks) <= 7
 
 
 def test_an_adaptive_period_is_drawn_with_its_changes(tmp_path):
