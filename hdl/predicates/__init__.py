@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicates: band, equality and one's own, what each stores and compares, and two examples."""
+"""Predicates: band, equality and custom ones, what each stores and compares, two examples."""

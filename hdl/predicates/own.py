@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predicates of one's own: from a text, from a function, or with hardware of their own."""
+"""Custom predicates: from a text, from a function, or with hardware of their own."""
 
 from abc import ABC, abstractmethod
 import ast
@@ -25,7 +25,7 @@ MOST_LATENCY = 16
 
 
 class Predicate(ABC):
-    """A predicate of one's own: what it means, and the hardware that decides it.
+    """A custom predicate: what it means, and the hardware that decides it.
 
     A subclass in a file of its own is all that a new predicate takes. ``hdl generate --predicate
     MODULE:NAME`` names the class, or an object of it. The manifest of the bundle says what the

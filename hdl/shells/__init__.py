@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shells around the accelerator: AXI for designs of one's own."""
+"""Shells around the accelerator: AXI, UART and Ethernet."""
