@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
 from hdl.parameters import JoinParameters
+from hdl.parts import engines_named
 from hdl.presets import PRESETS, TWINS
 
 from .devices import DEVICES, SPEEDS, find_device
@@ -95,11 +96,11 @@ def counted(parameters, counts, *, precision, window, one_in):
     return record
 
 
-def per_second(parameters, record, mhz):
-    """Return the number of pairs and of tuples per second at a clock of ``mhz``."""
+def per_second(engine, record, mhz):
+    """Return the number of pairs and of tuples per second of an engine at a clock of ``mhz``."""
     counters = record["counters"]
-    main = counters[parameters.search.counted]
-    counts = {parameters.search.rate: main, "tuples": counters["tuples"]}
+    main = counters[engine.counted]
+    counts = {engine.rate: main, "tuples": counters["tuples"]}
     return {name: round(count / counters["cycles"] * mhz * 1e6) for name, count in counts.items()}
 
 
@@ -143,10 +144,12 @@ def program(values):
 
 def rate_rows(report):
     """Return the column heads and one row per measured run: rates per second, and conditions."""
-    parameters = SimpleNamespace(**report["parameters"])  # as they were when the report was made
+    # Parameters as they were when the report was made, which need not be legal in this kit.
+    named = SimpleNamespace(**{"store": "chip", "value_bits": 0, **report["parameters"]})
+    engine, *_ = engines_named(named)
     rows = []
     for record in report["measured"]["runs"]:
-        rates = per_second(parameters, record, report["fmax_mhz"])
+        rates = per_second(engine, record, report["fmax_mhz"])
         rows.append(
             (
                 *(f"{rates[name]:.3g}" for name in rates),
