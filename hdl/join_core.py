@@ -17,7 +17,7 @@ __all__ = ["ClockRequest", "JoinCore", "mirrored"]
 
 
 class ClockRequest(wiring.Component):
-    """Ask for the clock while anything happens in a core, and for some cycles after that.
+    """Clock-gating request: on while anything happens in a core, and for some cycles after that.
 
     What happens is seen from outside: a word that waits, an engine at work, a result. Behind what
     is seen, registers follow for as many cycles as the core has stages. When these have passed,

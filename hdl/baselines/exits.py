@@ -26,7 +26,7 @@ def port_flags(port):
 
 
 class FreeMerger(wiring.Component):
-    """Pass on the pair of the lowest port that has one; merge marks when all ports show one.
+    """Fixed-priority arbiter of pairs; merges marks when all ports show one.
 
     Like :class:`hdl.trees.merger.Merger` with free order, registers stand at the inputs and at the
     output. No port is kept waiting for ever: while its results are stuck its core takes no tuple,

@@ -49,7 +49,7 @@ def pll_divisors(source_mhz, mhz):
 
 
 class Pll(wiring.Component):
-    """Make a clock from another one.
+    """Phase-locked loop: make a clock from another one.
 
     Latency, throughput: not applicable. The clock is not to be used before ``locked``.
 

@@ -319,7 +319,7 @@ TYPE, SENDER, TARGET_IP = 12, 22, 38
 
 
 class ArpResponder(wiring.Component):
-    """Answer requests of ARP for the board's IPv4 address.
+    """ARP responder for the board's IPv4 address.
 
     Requests come to all or to the board alone. One that comes while another one is being answered
     gets no answer; who asks does so again.

@@ -209,7 +209,7 @@ class Rgmii(wiring.Component):
 
 
 class GmiiReceiver(wiring.Component):
-    """Take frames out of what a PHY receives.
+    """MAC receiver: frames out of what a PHY receives.
 
     A PHY may swallow bytes of the preamble, so any number of them is taken. A frame is correct if
     it has 64 to 1,518 bytes, the PHY has read all of them, and the checksum fits. The checksum is
@@ -270,7 +270,7 @@ class GmiiReceiver(wiring.Component):
 
 
 class GmiiTransmitter(wiring.Component):
-    """Send frames to a PHY.
+    """MAC transmitter: frames to a PHY.
 
     A frame begins when its first byte is there, and its bytes are taken in successive cycles. Where
     one is missing, ``error`` makes the other side drop the frame. Zeros are added to frames that

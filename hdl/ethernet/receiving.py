@@ -82,7 +82,7 @@ class DatagramOrder(wiring.Component):
 
 
 class PacketBuffer(wiring.Component):
-    """Store the bytes of packets, and hand out those of complete packets as a stream.
+    """Packet FIFO: store bytes, and hand out those of complete packets as a stream.
 
     The bytes of a packet are written while it is not known yet whether they are wanted. With
     ``commit`` they are; with ``begin`` they are forgotten. A packet for which there is no room is

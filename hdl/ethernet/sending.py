@@ -220,7 +220,7 @@ class DatagramPacker(wiring.Component):
 
 
 class FrameChoice(wiring.Component):
-    """Send whole frames of two inputs, those of the first one first.
+    """Fixed-priority arbiter of two inputs that sends whole frames.
 
     An input whose frame is sent keeps the output until its last byte.
 

@@ -17,7 +17,7 @@ __all__ = ["CoreGate", "DeadlineWatch", "OwedStops", "ParityWatch", "owed_layout
 
 
 class DeadlineWatch(wiring.Component):
-    """Tell when one of several conditions has held for too long without a break.
+    """Watchdog: tell when one of several conditions has held for too long without a break.
 
     One counter serves all conditions. It ticks every :attr:`period` cycles, and a condition that
     held in every cycle from one tick to the next is reported. So a condition that holds for fewer

@@ -113,7 +113,7 @@ class FrameLength(wiring.Component):
 
 
 class FrameReceiver(wiring.Component):
-    """Take a byte stream apart into frames.
+    """Frame decoder (COBS, CRC): take a byte stream apart into frames.
 
     The payload of a frame is shown while it arrives, before it is known whether the frame is
     correct, and is followed by the four bytes of the CRC. Reset begins a new frame.

@@ -252,7 +252,7 @@ class WordReceiver(wiring.Component):
 
 
 class Requests(wiring.Component):
-    """Execute a request whose number follows that of the last one, and answer the last one again.
+    """Register requests of a link: execute each number once, and answer the last one again.
 
     A request that comes while one is executed is dropped; the host sends it again.
 

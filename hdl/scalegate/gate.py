@@ -142,7 +142,7 @@ PART_BITS = 16
 
 
 class TimestampMerge(wiring.Component):
-    """Merge two inputs, whose times do not fall, into one output whose times do not fall.
+    """Merge two timestamp-sorted streams into one.
 
     An input shows its oldest tuple or, while it has none, its watermark. The merge knows which of
     the two is less. If the lesser one is a tuple, the tuple is *ready* and leaves. If the lesser

@@ -15,7 +15,7 @@ __all__ = ["ProbeSlot", "SpanMask"]
 
 
 class SpanMask(wiring.Component):
-    """Compute which lanes of a row lie inside a span.
+    """Lane mask: which lanes of a row lie inside a span.
 
     Rows are presented in ring order, from the tail of the first probe to the head of the last. So
     two equality comparisons and one bit of state replace magnitude comparisons modulo the ring.

@@ -77,7 +77,7 @@ class AxiStream(wiring.Signature):
 
 
 class AxiLiteSlave(wiring.Component):
-    """Turn AXI4-Lite transfers into accesses to registers, one after the other.
+    """AXI4-Lite subordinate: turn transfers into accesses to registers, one after the other.
 
     One write and one read are held at a time. The address and the data of a write come in any
     order. When both a write and a read wait, the write is first. They take turns all the same: the
@@ -160,7 +160,7 @@ class AxiLiteSlave(wiring.Component):
 
 
 class AxiStreamInput(wiring.Component):
-    """Turn transfers of AXI4-Stream into input words.
+    """AXI4-Stream sink: turn transfers into input words.
 
     A word is in the lowest bits of ``tdata``; bits above it are ignored. ``tlast`` has no meaning,
     since a word says itself what it is. All bits of ``tkeep`` must be set. A transfer with any
@@ -217,7 +217,7 @@ class AxiStreamInput(wiring.Component):
 
 
 class AxiStreamOutput(wiring.Component):
-    """Turn result words into transfers of AXI4-Stream.
+    """AXI4-Stream source: turn result words into transfers.
 
     A word is in the lowest bits of ``tdata``; bits above it are zero. All bits of ``tkeep`` are
     set. ``tlast`` is set on a word that is a mark, so a DMA ends its transfer at an

@@ -127,7 +127,7 @@ class BusCrossing(wiring.Component):
 
 
 class ResetStretch(wiring.Component):
-    """Stretch a reset of one cycle to :attr:`cycles` cycles.
+    """Reset stretcher: lengthen a reset of one cycle to :attr:`cycles` cycles.
 
     The output comes from a register. It is high from the cycle after power-up, after reset or after
     ``restart``, and :attr:`cycles` cycles longer than these last.

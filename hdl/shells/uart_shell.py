@@ -25,7 +25,7 @@ def check_divisor(divisor):
 
 
 class UartReceiver(wiring.Component):
-    """Receive bytes from a pin.
+    """UART receiver: bytes from a pin.
 
     A byte begins with the falling edge of its start bit; every bit is sampled in its middle. A byte
     without a stop bit is dropped, and so is a start bit that is not low in its middle. Nobody can
@@ -85,7 +85,7 @@ class UartReceiver(wiring.Component):
 
 
 class UartTransmitter(wiring.Component):
-    """Send bytes to a pin, without a gap while there are bytes.
+    """UART transmitter: bytes to a pin, without a gap while there are bytes.
 
     Latency: 1 cycle from a byte to its start bit. Throughput: 1 byte per ``10 * divisor`` cycles.
 
