@@ -43,12 +43,19 @@ def join(command, root, streams, output, *flags):
     )
 
 
-@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
-    "device",
+    ("command", "device"),
     [
-        pytest.param("software:", marks=pytest.mark.long, id="software"),
-        pytest.param(None, id="default"),
+        pytest.param("host", None, id="host-default"),
+        # Others join the same way: tests.spark_offload.test_command in a process of its own.
+        *(
+            pytest.param(command, device, marks=pytest.mark.long)
+            for command, device in [
+                ("host", "software:"),
+                ("spark_offload", "software:"),
+                ("spark_offload", None),
+            ]
+        ),
     ],
 )
 def test_connections_agree_with_pandas_row_for_row(

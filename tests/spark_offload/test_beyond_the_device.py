@@ -46,7 +46,13 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param(order, marks=pytest.mark.long if order.endswith("zone") else ())
+        for order in ORDERS
+    ],
+)
 def test_a_task_goes_on_in_software_from_the_first_time_that_is_too_late(spark, device, order):
     time, within = ORDERS[order]
     frame = spark.sql(YEARS).selectExpr(time, "k", "s").coalesce(1)
@@ -102,7 +108,7 @@ def test_aggregates_of_matches_and_overlaps(spark, device):
     assert "in software" in str(metrics(overlaps))
 
 
-@pytest.mark.parametrize("on", ["s", "k"])
+@pytest.mark.parametrize("on", [pytest.param("s", marks=pytest.mark.long), "k"])
 def test_streams(spark, device, tmp_path, on):
     frame = spark.sql(YEARS).selectExpr("t", "k div 2 * 1000000007 as k", "s")
     frame.coalesce(1).write.parquet(str(tmp_path / "rows"))

@@ -169,7 +169,7 @@ def test_times_finer_than_spark_has_are_refused(spark, files, tmp_path, capsys):
 
 @pytest.mark.timeout(1900)
 @pytest.mark.parametrize(
-    ("rows", "most"), [(200_000, "100k"), pytest.param(5_000_000, "16m", marks=pytest.mark.long)]
+    ("rows", "most"), [(50_000, "100k"), pytest.param(5_000_000, "16m", marks=pytest.mark.long)]
 )
 def test_a_process_of_its_own_is_quiet_and_holds_no_rows(tmp_path, rows, most):
     """No log noise, no environment set by hand; neither its Java nor its Python holds the rows.

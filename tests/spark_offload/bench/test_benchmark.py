@@ -21,7 +21,9 @@ def test_values_beyond_the_ends_are_kept_within():
         assert (values.min(), values.max()) == (1, 10_000)
 
 
-@pytest.mark.parametrize("deviation", [None, 0, 100, 10_000])
+@pytest.mark.parametrize(
+    "deviation", [None, 100, *(pytest.param(n, marks=pytest.mark.long) for n in (0, 10_000))]
+)
 def test_the_expert_has_the_rows_of_the_conditions_as_they_are(spark, tmp_path, deviation):
     benchmark = Benchmark(rows=150, window=40, reach=60, deviation=deviation)
     left, right = (spark.createDataFrame(table.to_pandas()) for table in benchmark.tables())

@@ -5,6 +5,7 @@ from pyspark.sql.types import LongType
 import pytest
 
 from spark_offload.partitioning.tagged import TaggedInput, tagged_frame
+from tests.halves import half
 
 NAMES = [
     ("time", "x"),
@@ -18,9 +19,10 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("names", NAMES)
-@pytest.mark.parametrize("keyed", [False, True])
-@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize(
+    ("names", "keyed", "direct"),
+    half([(names,) for names in NAMES], [False, True], [False, True], of=3),
+)
 def test_any_name_will_do(spark, names, keyed, direct):
     rows = [(place, 10 * place) for place in range(5)]
     frame = spark.createDataFrame(rows, "t bigint, x bigint").toDF(*names)
