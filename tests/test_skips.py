@@ -35,7 +35,7 @@ def test_a_session_fails_on_skips_that_are_not_listed(root, tmp_path, workers):
     (tmp_path / "test_skipping.py").write_text(SKIPPING)
     (tmp_path / "test_absent.py").write_text(ABSENT)
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), "-p", "no:cacheprovider"]
-    for options, code in (([], 0), (["--fail-on-unlisted-skip"], 1)):
+    for options, code in ((["-n", "0"], 0), (["--fail-on-unlisted-skip"], 1)):
         done = subprocess.run(
             [*command, *options, "."], cwd=tmp_path, capture_output=True, text=True, timeout=120
         )

@@ -13,6 +13,7 @@ from hdl.aggregate.words import (
     value_result,
 )
 from host.operators.windowed import Field, Key
+from tests.halves import half
 from tests.hdl.aggregate.core_program import decoded
 from tests.hdl.aggregate.input_program import InputProgram
 from tests.hdl.aggregate.operators import aggregate_parameters, operator
@@ -125,8 +126,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize(("cores", "stalls"), [(1, 0.0), (3, 0.3)])
+@pytest.mark.parametrize(("fault", "cores", "stalls"), half(FAULTS, [(1, 0.0), (3, 0.3)]))
 def test_the_mark_of_clear_tells_of_a_fault_behind_the_last_star(fault, cores, stalls):
     """Whatever pane is open; the next CLEAR and the windows after it tell of nothing."""
     described = operator("sum", "max", size=2, advance=1)

@@ -9,6 +9,7 @@ import pytest
 
 from hdl.scalegate.gate import ScaleGate
 from host.reference.scale_gate import GateWordKind
+from tests.halves import half
 from tests.hdl.scalegate.gate_bench import KEPT, is_kept, run_timed
 from tests.hdl.scalegate.gate_words import (
     barrier,
@@ -198,8 +199,7 @@ def resumed(sources, number, *, waits, stalls=0.0, seed=0):
     return found, sorted(sent)
 
 
-@pytest.mark.parametrize("stalls", [0.0, 0.5])
-@pytest.mark.parametrize("sources", [2, 3, 5])
+@pytest.mark.parametrize(("sources", "stalls"), half([2, 3, 5], [0.0, 0.5]))
 def test_a_source_that_says_a_watermark_and_waits_brings_no_late_tuple(sources, stalls):
     for number in (0, sources - 1):
         found, sent = resumed(sources, number, waits=True, stalls=stalls, seed=number)

@@ -155,7 +155,7 @@ def test_tuples_read_are_linear_in_tuples_and_results(data, within):
     left, bounds = data(rng, count)
     right, _ = data(rng, count)
     if within == 4000 and data in (constant, hot_key):
-        count = 8_000  # the results are many enough
+        count = 4_000  # the results are many enough
         left, right = ([values[:count] for values in side] for side in (left, right))
     engine = SoftwareEngine(bounds, TimeWindow(within))
     times = [np.arange(count, dtype=np.uint64)] * 2

@@ -8,8 +8,14 @@ from host.errors import FailureError
 from sim.benches.runner import run_bench
 
 
+@pytest.fixture(autouse=True)
+def quick_build(monkeypatch):
+    """Nothing of Verilator's own is optimized: to compile it takes longer than to run it."""
+    monkeypatch.setenv("MAKEFLAGS", "OPT_GLOBAL=-O0 OPT_SLOW=-O0")
+
+
 def test_the_generated_verilog_joins_under_cocotb(capfd):
-    run_bench(PRESETS["tiny"], name="test", seed=5, tuples=40)
+    run_bench(PRESETS["tiny"], name="test", seed=5, tuples=20)
     assert "scenarios passed, " in capfd.readouterr().out
 
 
@@ -18,4 +24,4 @@ def test_a_failing_scenario_fails_the_bench(monkeypatch):
     with pytest.raises(
         FailureError, match=r"failed (\d+) of \1 scenarios \(seed 5\); log file: .*"
     ):
-        run_bench(PRESETS["tiny"], name="test", seed=5, tuples=40)
+        run_bench(PRESETS["tiny"], name="test", seed=5, tuples=20)
