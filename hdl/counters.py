@@ -91,13 +91,12 @@ PARITY_COUNTERS = tuple(
 
 def counters_of(parameters):
     """Return the counters of an accelerator with these parameters."""
-    if parameters.is_aggregated:
-        values = {"results": "values of tuples of R emitted"}
-        return tuple(
-            replace(one, description=values.get(one.name, one.description)) for one in COUNTERS
-        )
-    more = PARITY_COUNTERS if parameters.parity else ()
-    return COUNTERS + parameters.search.counters + more
+    told = {"results": parameters.search.emits}
+    return (
+        *(replace(one, description=told.get(one.name, one.description)) for one in COUNTERS),
+        *parameters.search.counters,
+        *(PARITY_COUNTERS if parameters.parity else ()),
+    )
 
 
 def address_bits(parameters):

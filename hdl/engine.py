@@ -14,7 +14,7 @@ from .words.prepared import (
     prepared_layout,
     span_layout,
 )
-from .words.results import node_result
+from .words.results import ResultKind, node_result
 
 __all__ = ["Engine", "at_hand", "engine_members", "keep_from", "require", "require_values"]
 
@@ -128,6 +128,8 @@ class Engine(wiring.Component):
     counted = "comparisons"
     #: What that rate counts.
     rate = "comparisons"
+    #: Kinds of its results, of which the first one is no punctuation, and what those are.
+    kinds, emits = ResultKind, "pairs emitted"
     #: What is counted besides, and the activity of a region that each of these counters adds up.
     counters, events = (), {}
 
@@ -144,6 +146,11 @@ class Engine(wiring.Component):
     def operands(cls, parameters):
         """Return the layouts of the values of these operations."""
         return []
+
+    @classmethod
+    def beside(cls, parameters):
+        """Return what is stored of a tuple beside its key."""
+        return {}
 
     @classmethod
     def prepared_members(cls, parameters):

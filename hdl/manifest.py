@@ -18,7 +18,6 @@ from .tree import tree_levels
 from .verilog.conversion import yosys_version
 from .words.inputs import Control, InputKind, input_word, operation_indices
 from .words.results import ResultKind, result_ports, result_word
-from .words.values import MatchKind
 
 __all__ = ["bundle_parts", "describe", "fingerprint", "members", "word"]
 
@@ -140,7 +139,6 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
     unused = () if parameters.side_by_side else (InputKind.BOTH, ResultKind.NONE)
     ports = result_ports(parameters)
-    kinds = MatchKind if parameters.is_aggregated else ResultKind
     manifest = {
         "format": format_of(parameters),
         "kit": kit_version(),
@@ -149,7 +147,7 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
         "input_word": word(input_word(parameters)),
         "result_word": word(result_word(parameters)),
         "input_kinds": members(InputKind, without=unused),
-        "result_kinds": members(kinds, without=unused),
+        "result_kinds": members(parameters.search.kinds, without=unused),
         "operations": {name: Control[name].value for name in indices},
         "indices": indices,
         "storage": {

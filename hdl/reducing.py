@@ -252,6 +252,12 @@ class ReducingEngine(ScanEngine):
     #: Passes that may be pending, a power of two: about as many as rows can wait in the queue.
     PASSES = 16
 
+    kinds, emits = MatchKind, "values of tuples of R emitted"
+
+    @classmethod
+    def beside(cls, parameters):
+        return {"value": stored_value_shape(parameters)}
+
     @classmethod
     def check(cls, parameters):
         names = [key.name for key in parameters.keys]

@@ -149,8 +149,8 @@ class ProbePreparation(wiring.Component):
             if not is_own_criterion(self.parameters):
                 m.d.comb += prepared.body.tuple.criterion.eq(criterion)
             m.d.comb += prepared.body.tuple.key.eq(key)
-            if self.parameters.is_aggregated:
-                m.d.comb += prepared.body.tuple.value.eq(word.body.tuple.value)
+            for name in self.parameters.search.beside(self.parameters):
+                m.d.comb += prepared.body.tuple[name].eq(word.body.tuple[name])
 
     def elaborate_ranges(self, m, sums, places):
         """Clamp the ranges of stored keys to their fields; return them as a criterion."""

@@ -8,7 +8,7 @@ from amaranth import *
 from amaranth.lib import data, enum
 from amaranth.utils import ceil_log2
 
-from .values import longest_round, stored_value_shape
+from .values import longest_round
 
 __all__ = [
     "Control",
@@ -108,9 +108,12 @@ def tuple_layout(parameters):
     ``timestamp`` is zero bits wide if the accelerator has no timestamps. A join aggregate stores a
     ``value`` beside the key of a tuple of S; that of a tuple of R has no meaning.
     """
-    value = {"value": stored_value_shape(parameters)} if parameters.is_aggregated else {}
     return data.StructLayout(
-        {"key": key_layout(parameters), "timestamp": unsigned(parameters.timestamp_bits), **value}
+        {
+            "key": key_layout(parameters),
+            "timestamp": unsigned(parameters.timestamp_bits),
+            **parameters.search.beside(parameters),
+        }
     )
 
 

@@ -7,7 +7,7 @@ from amaranth.utils import ceil_log2
 
 from .inputs import InputKind, bounds_layout, control_layout, input_word, limits_layout
 from .results import punctuation_layout
-from .values import rounds_shape, stored_value_shape
+from .values import rounds_shape
 
 __all__ = [
     "activity_layout",
@@ -102,13 +102,12 @@ def prepared_layout(parameters):
     it visits as a probe. A join aggregate stores a ``value`` beside the key.
     """
     criterion = {"criterion": criterion_layout(parameters)}
-    value = {"value": stored_value_shape(parameters)} if parameters.is_aggregated else {}
     return data.StructLayout(
         {
             **({} if is_own_criterion(parameters) else criterion),
             "key": stored_layout(parameters),
             "timestamp": unsigned(parameters.timestamp_bits),
-            **value,
+            **parameters.search.beside(parameters),
             **parameters.search.prepared_members(parameters),
         }
     )

@@ -123,9 +123,8 @@ def value_word(value, punctuation):
 
 def result_kinds(parameters):
     """Return the kinds of results: of one that is no punctuation, of a star, of a mark."""
-    if parameters.is_aggregated:
-        return MatchKind.VALUE, MatchKind.STAR, MatchKind.MARK
-    return ResultKind.PAIR, ResultKind.STAR, ResultKind.MARK
+    kinds = parameters.search.kinds
+    return kinds(0), kinds.STAR, kinds.MARK
 
 
 def turns_shape(parameters):
