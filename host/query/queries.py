@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 import math
-from typing import Any, TypeAlias
+from typing import Any, Required, TypeAlias, TypedDict, Unpack
 
 from host.errors import UsageError
 from host.query.conditions import Condition, Where
@@ -31,6 +31,7 @@ from host.query.words import (
     column_pair,
     equal_columns,
     is_pair,
+    require_words,
     takes_words,
 )
 from host.reference.asof import Direction
@@ -47,6 +48,7 @@ __all__ = [
     "FUNCTIONS",
     "OnFailure",
     "Query",
+    "QueryWords",
     "Term",
     "Width",
     "as_terms",
@@ -147,6 +149,23 @@ Bands: TypeAlias = (
 )
 
 
+class QueryWords(TypedDict, total=False):
+    """The words of a :class:`Query`, as they may be written; all but ``time`` may be left out."""
+
+    time: Required[Columns]
+    on: Equalities
+    band: Bands
+    where: Where | None
+    within: Within | None
+    rows: int | None
+    how: str | JoinType
+    ordering: Ordering | None
+    sorted: Sortedness
+    suffix: str
+    on_failure: str | OnFailure
+    elastic: Controller | bool | None
+
+
 @dataclass(frozen=True, init=False)
 class Query:
     """A sliding-window join: the wanted pairs of rows, and the order in which rows arrive.
@@ -234,42 +253,31 @@ class Query:
     on_failure: OnFailure
     elastic: Controller | None
 
-    @takes_words
-    def __init__(
-        self,
-        *,
-        time: Columns,
-        on: Equalities = None,
-        band: Bands = None,
-        where: Where | None = None,
-        within: Within | None = None,
-        rows: int | None = None,
-        how: str | JoinType = JoinType.INNER,
-        ordering: Ordering | None = None,
-        sorted: Sortedness = False,
-        suffix: str = "_right",
-        on_failure: str | OnFailure = OnFailure.RAISE,
-        elastic: Controller | bool | None = None,
-    ) -> None:
-        if isinstance(sorted, str) and sorted != PARTITIONS:
+    def __init__(self, **words: Unpack[QueryWords]) -> None:
+        known = QueryWords.__annotations__
+        require_words(words, known, needs_time=True)
+        if unknown := next((word for word in words if word not in known), None):
+            raise UsageError(f"A query has no {unknown!r}; its words are {', '.join(known)}.")
+        is_sorted, rows, where = words.get("sorted", False), words.get("rows"), words.get("where")
+        if isinstance(is_sorted, str) and is_sorted != PARTITIONS:
             raise UsageError(
                 f"sorted is True, False or {PARTITIONS!r}, which declares each partition of an "
-                f"input sorted by itself, not {sorted!r}."
+                f"input sorted by itself, not {is_sorted!r}."
             )
         _freeze(
             self,
-            time=column_pair(time, "time"),
-            on=equal_columns(on, "on"),
-            band=as_terms(band),
+            time=column_pair(words["time"], "time"),
+            on=equal_columns(words.get("on"), "on"),
+            band=as_terms(words.get("band")),
             where=None if where is None else Condition.of(where),
-            within=_checked_within(within, rows),
+            within=_checked_within(words.get("within"), rows),
             rows=rows,
-            how=JoinType.of(how),
-            ordering=Ordering.outer() if ordering is None else ordering,
-            sorted=sorted if isinstance(sorted, str) else bool(sorted),
-            suffix=suffix,
-            on_failure=OnFailure.of(on_failure),
-            elastic=controller_of(elastic),
+            how=JoinType.of(words.get("how", JoinType.INNER)),
+            ordering=words.get("ordering") or Ordering.outer(),
+            sorted=is_sorted if isinstance(is_sorted, str) else bool(is_sorted),
+            suffix=words.get("suffix", "_right"),
+            on_failure=OnFailure.of(words.get("on_failure", OnFailure.RAISE)),
+            elastic=controller_of(words.get("elastic")),
         )
         self._check_failures()
         self._check_elastic()

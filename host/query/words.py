@@ -7,7 +7,7 @@ rows arrive by), ``on`` (columns that must be equal), ``band`` (bounded differen
 may be written for a column, a pair of columns or a length, and what happens to another word.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -35,6 +35,7 @@ __all__ = [
     "column_pair",
     "equal_columns",
     "is_pair",
+    "require_words",
     "takes_words",
 ]
 
@@ -237,11 +238,26 @@ def takes_words(function: Function) -> Function:
 
     @wraps(function)
     def checked(*values: Any, **given: Any) -> Any:
-        for word in given:
-            if word in RENAMED and word not in words:
-                raise UsageError(RENAMED[word].message(word))
-        if needs_time and "time" not in given:
-            raise UsageError(f"time is missing: {_TIME.meaning}; on are columns that are equal.")
+        require_words(given, words, needs_time=needs_time)
         return function(*values, **given)
 
     return cast("Function", checked)
+
+
+def require_words(given: Collection[str], words: Collection[str], *, needs_time: bool) -> None:
+    """Raise if one of the ``given`` words is of :data:`RENAMED`, or a necessary one is missing.
+
+    Parameters
+    ----------
+    given : collection of str
+        The words that a caller has written.
+    words : collection of str
+        Those that there are.
+    needs_time : bool
+        Whether ``time`` must be among them.
+    """
+    for word in given:
+        if word in RENAMED and word not in words:
+            raise UsageError(RENAMED[word].message(word))
+    if needs_time and "time" not in given:
+        raise UsageError(f"time is missing: {_TIME.meaning}; on are columns that are equal.")
