@@ -72,12 +72,6 @@ class Effect:
         """Return the flags of an operation's output, from those of its input."""
         return (flags & ~self.clear & _STREAM) | self.inject
 
-    def then(self, later: "Effect") -> "Effect":
-        """Return the effect of this operation followed by ``later``."""
-        return Effect(
-            (self.inject & ~later.clear) | later.inject, (self.clear | later.clear) & ~later.inject
-        )
-
 
 @dataclass(frozen=True)
 class Traits:

@@ -131,11 +131,6 @@ class Rows:
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         return cls(columns, batch.num_rows, counters)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns, in order."""
-        return tuple(self._columns)
-
     def column(self, name: str) -> pa.Array:
         """Return a column as an Arrow array, with selections applied."""
         values = self._current(name)

@@ -3,6 +3,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -58,7 +59,7 @@ def in_declared_order(splits: Sequence[Split], by: Sequence[str], source: str) -
         What the source is called in the message.
     """
     ends = _Ends(len(splits), by, source)
-    return [_Part(split, number, ends) for number, split in enumerate(splits)]
+    return [partial(ends.read, number, split) for number, split in enumerate(splits)]
 
 
 def distinct_as_declared(splits: Sequence[Split], by: Sequence[str], source: str) -> list[Split]:
@@ -77,7 +78,12 @@ def distinct_as_declared(splits: Sequence[Split], by: Sequence[str], source: str
         compared as in SQL. A column that a part does not have is left to those who look it up.
     """
     keys = _Keys(len(splits), by, source)
-    return [_DistinctPart(split, number, keys) for number, split in enumerate(splits)]
+    return [partial(keys.read, number, split) for number, split in enumerate(splits)]
+
+
+def _all_of(split: Split) -> Generator[pa.RecordBatch, None, None]:
+    """Yield the batches of a part; closing the generator closes that of the part."""
+    yield from split()
 
 
 class _Keys:
@@ -89,13 +95,20 @@ class _Keys:
         self._seen: set[Hashable] = set()
         self._lock = threading.Lock()
 
-    def begin(self, part: int) -> None:
-        """Forget the keys of a part, which may be read again."""
-        with self._lock:
+    def read(self, part: int, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a part, which may be read again, and compare its rows."""
+        with self._lock:  # forget the keys of an earlier reading
             self._seen.difference_update(*self._of_part[part])
             self._of_part[part] = []
+        row = 0
+        with closing(_all_of(split)) as batches:
+            for batch in batches:
+                if set(self.by) <= set(batch.schema.names):
+                    self._add(part, row, batch)
+                row += batch.num_rows
+                yield batch
 
-    def add(self, part: int, row: int, batch: pa.RecordBatch) -> None:
+    def _add(self, part: int, row: int, batch: pa.RecordBatch) -> None:
         """Keep the keys of the next rows of a part, of which the first has number ``row``."""
         columns = [_hashable(batch.column(name)) for name in self.by]
         keys: list[Hashable] = list(zip(*columns, strict=True)) if len(columns) > 1 else columns[0]
@@ -114,27 +127,6 @@ class _Keys:
                 place = part if len(self._of_part) > 1 else None
                 raise FalseClaimError(self.source, self.by, row + at, values, part=place)
             met.add(key)
-
-
-class _DistinctPart:
-    """A part whose rows are compared with all others while they are read."""
-
-    def __init__(self, split: Split, number: int, keys: _Keys) -> None:
-        self._split, self._number, self._keys = split, number, keys
-
-    def __call__(self) -> Iterator[pa.RecordBatch]:
-        self._keys.begin(self._number)
-        row = 0
-        batches = self._split()
-        try:
-            for batch in batches:
-                if set(self._keys.by) <= set(batch.schema.names):
-                    self._keys.add(self._number, row, batch)
-                row += batch.num_rows
-                yield batch
-        finally:
-            if isinstance(batches, Generator):
-                batches.close()
 
 
 def _hashable(column: pa.Array) -> list[Hashable]:
@@ -163,7 +155,30 @@ class _Ends:
     def parts(self) -> int:
         return len(self._first)
 
-    def begin(self, part: int, first: pa.RecordBatch) -> None:
+    def read(self, part: int, split: Split) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a part, which may be read again, and compare its rows."""
+        last: pa.RecordBatch | None = None
+        row = 0
+        with closing(_all_of(split)) as batches:
+            for batch in batches:
+                if batch.num_rows and set(self.by) <= set(batch.schema.names):
+                    last = self._see(part, batch.select(self.by), last, row)
+                    row += batch.num_rows
+                yield batch
+        self._end(part, last)
+
+    def _see(
+        self, part: int, keys: pa.RecordBatch, last: pa.RecordBatch | None, row: int
+    ) -> pa.RecordBatch:
+        """Compare the rows of a batch, of which the first has number ``row``; return the last."""
+        if last is None:
+            self._begin(part, _copy(keys, 0))
+        else:
+            self._check(pa.concat_batches([last, _copy(keys, 0)]), part, row)
+        self._check(keys, part, row + 1)
+        return _copy(keys, keys.num_rows - 1)
+
+    def _begin(self, part: int, first: pa.RecordBatch) -> None:
         """Keep the first row of a part, and compare it with the row before it, if that is known."""
         with self._lock:
             self._first[part], self._last[part], self._ended[part] = first, None, False
@@ -173,7 +188,7 @@ class _Ends:
             if before >= 0 and self._ended[before]:
                 self._compare(before, part)
 
-    def end(self, part: int, last: pa.RecordBatch | None) -> None:
+    def _end(self, part: int, last: pa.RecordBatch | None) -> None:
         """Keep the last row of a part, None if it has none, and compare it with the row behind."""
         with self._lock:
             self._last[part], self._ended[part] = last, True
@@ -189,9 +204,9 @@ class _Ends:
     def _compare(self, before: int, behind: int) -> None:
         last, first = self._last[before], self._first[behind]
         if last is not None and first is not None:
-            self.check(pa.concat_batches([last, first]), behind, 0)
+            self._check(pa.concat_batches([last, first]), behind, 0)
 
-    def check(self, rows: pa.RecordBatch, part: int, row: int) -> None:
+    def _check(self, rows: pa.RecordBatch, part: int, row: int) -> None:
         """Raise an error if a row is less than the one before; ``row`` is the number of the second.
 
         The number counts within the part.
@@ -202,37 +217,6 @@ class _Ends:
             earlier, later = rows.slice(at, 2).to_pylist()
             place = part if self.parts > 1 else None
             raise FalseClaimError(self.source, self.by, row + at, later, earlier, part=place)
-
-
-class _Part:
-    """A part whose rows are compared while they are read; it may be read several times."""
-
-    def __init__(self, split: Split, number: int, ends: _Ends) -> None:
-        self._split, self._number, self._ends = split, number, ends
-
-    def __call__(self) -> Iterator[pa.RecordBatch]:
-        last: pa.RecordBatch | None = None
-        row = 0
-        batches = self._split()
-        try:
-            for batch in batches:
-                if batch.num_rows and set(self._ends.by) <= set(batch.schema.names):
-                    last = self._check(batch.select(self._ends.by), last, row)
-                    row += batch.num_rows
-                yield batch
-        finally:
-            if isinstance(batches, Generator):
-                batches.close()
-        self._ends.end(self._number, last)
-
-    def _check(self, keys: pa.RecordBatch, last: pa.RecordBatch | None, row: int) -> pa.RecordBatch:
-        """Compare the rows of a batch, of which the first has number ``row``; return the last."""
-        if last is None:
-            self._ends.begin(self._number, _copy(keys, 0))
-        else:
-            self._ends.check(pa.concat_batches([last, _copy(keys, 0)]), self._number, row)
-        self._ends.check(keys, self._number, row + 1)
-        return _copy(keys, keys.num_rows - 1)
 
 
 def _copy(keys: pa.RecordBatch, row: int) -> pa.RecordBatch:

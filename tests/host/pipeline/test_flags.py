@@ -15,11 +15,6 @@ def effects(draw):
     return Effect(inject, draw(FLAGS) & ~inject)
 
 
-@given(FLAGS, effects(), effects())
-def test_folding_two_effects_is_one_effect(flags, first, second):
-    assert second(first(flags)) == first.then(second)(flags)
-
-
 @given(FLAGS, effects())
 def test_each_flag_is_injected_cleared_or_preserved(flags, effect):
     after = effect(flags)
