@@ -6,7 +6,7 @@ are of columns of any type, are :mod:`host.query.conditions`.
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -38,6 +38,7 @@ __all__ = [
     "minimum",
     "parsed",
     "place_in",
+    "range_of_call",
     "text_of",
     "where",
 ]
@@ -673,6 +674,16 @@ class Interval:
     def __or__(self, other: "Interval") -> "Interval":
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
+    def __add__(self, other: "Interval") -> "Interval":
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: "Interval") -> "Interval":
+        return Interval(self.low - other.high, self.high - other.low)
+
+    def __mul__(self, other: "Interval") -> "Interval":
+        corners = [one * two for one in (self.low, self.high) for two in (other.low, other.high)]
+        return Interval(min(corners), max(corners))
+
 
 #: What arrays compute with.
 INT64 = Interval.of_field(64, True)
@@ -735,19 +746,16 @@ class _Ranges:
             return Interval(0, 1)
         assert isinstance(node, ast.Call)
         assert isinstance(node.func, ast.Name)
-        return _range_of_call(node.func.id, [self.of(argument) for argument in node.args])
+        return range_of_call(node.func.id, [self.of(argument) for argument in node.args])
 
 
 def _binary(operator: ast.operator, left: Interval, right: Interval) -> Interval:
     if isinstance(operator, ast.Add):
-        return Interval(left.low + right.low, left.high + right.high)
+        return left + right
     if isinstance(operator, ast.Sub):
-        return Interval(left.low - right.high, left.high - right.low)
+        return left - right
     if isinstance(operator, ast.Mult):
-        corners = [
-            one * other for one in (left.low, left.high) for other in (right.low, right.high)
-        ]
-        return Interval(min(corners), max(corners))
+        return left * right
     if isinstance(operator, ast.LShift):
         return Interval(left.low << right.low, left.high << right.low)
     if isinstance(operator, ast.RShift):
@@ -770,7 +778,8 @@ def _bitwise(operator: ast.operator, left: Interval, right: Interval) -> Interva
     return Interval(-(1 << bits) if left.signed or right.signed else 0, (1 << bits) - 1)
 
 
-def _range_of_call(name: str, arguments: list[Interval]) -> Interval:
+def range_of_call(name: str, arguments: Sequence[Interval]) -> Interval:
+    """Return a range that holds every value of one of the functions of the language."""
     lows, highs = [at.low for at in arguments], [at.high for at in arguments]
     if name == "abs":
         (at,) = arguments

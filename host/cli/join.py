@@ -304,7 +304,7 @@ def _heading(query: Query, device: Device, plan: EncodingPlan, size: JoinSize) -
         bounds = f"{field.bounds.low} .. {field.bounds.high}"
         lines.append(f"field    {field.name}: {field.meaning}; difference {bounds}")
     checked = [str(term.term) for term in plan.rough_terms]
-    checked += [] if plan.condition is None else [str(plan.condition.condition)]
+    checked += [] if plan.condition is None else [plan.condition.text]
     if checked:
         lines.append(f"checked  by the host, on the pairs that are found: {' and '.join(checked)}")
     unused = [key.name for key in manifest.keys[len(plan.fields) :]]

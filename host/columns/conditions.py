@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.columns.fields import TermTypes, bounds_of
 from host.columns.kinds import (
     ColumnType,
     Kind,
@@ -28,8 +29,9 @@ from host.columns.kinds import (
     integer_view,
     validity,
 )
+from host.columns.scale import common_tick
 from host.errors import ExpressionError, UsageError
-from host.expressions import INT64, Interval
+from host.expressions import INT64, Interval, range_of_call
 from host.query.conditions import Condition, column_of, expression_error, number_of
 from host.query.quantities import parse_duration
 
@@ -46,6 +48,8 @@ Bools = npt.NDArray[np.bool_]
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL)
 _POINTS = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME)
 _TEXTS = (Kind.TEXT, Kind.BINARY)
+#: What Arrow compares, and nothing computes with.
+_IN_ARROW = (*_TEXTS, Kind.WIDE_DECIMAL)
 _NONE = Interval(0, 0)
 _UNLIMITED = Interval(-(1 << 512), 1 << 512)
 
@@ -94,7 +98,7 @@ class Part:
     @property
     def is_exact(self) -> bool:
         """Whether the value is a whole number of units."""
-        return self.kind is not None and self.kind not in (Kind.FLOAT, *_TEXTS)
+        return self.kind is not None and self.kind not in (Kind.FLOAT, *_IN_ARROW)
 
     def in_unit(self, unit: Fraction) -> "Part":
         """Return the part in a unit that divides its own."""
@@ -186,16 +190,7 @@ class _Typing:
         except UsageError as error:
             rule, _, remedy = str(error).rstrip(".").partition("; ")
             raise self._refuse(node, rule, remedy or "name another column") from error
-        if kind.kind is Kind.DECIMAL:
-            unit = Fraction(1, 10**kind.dtype.scale)
-            most = 10**kind.dtype.precision - 1
-            bounds = Interval(-most, most)
-        elif kind.kind in (Kind.FLOAT, *_TEXTS):
-            return Part("column", (), kind.kind, column=(side, kind))
-        else:
-            unit = Fraction(kind.tick)
-            bounds = Interval(*kind.limits)
-        return Part("column", (), kind.kind, unit, bounds, column=(side, kind))
+        return _column(side, kind)
 
     def _added(self, node: ast.expr, left: Part, right: Part) -> Part:
         left, right = self._lengths(node, left, right)
@@ -210,8 +205,7 @@ class _Typing:
         if not points:
             left, right = self._alike(node, [left, right], _sides(node))
         both = _in_one_unit(left, right)
-        ours, theirs = (one.range for one in both)
-        bounds = Interval(ours.low + theirs.low, ours.high + theirs.high)
+        bounds = both[0].range + both[1].range
         return self._computed(node, "+", both, points[0] if points else left.kind, bounds)
 
     def _subtracted(
@@ -228,9 +222,7 @@ class _Typing:
             left, right = self._alike(node, [left, right], _sides(node))
             kind = left.kind
         both = _in_one_unit(left, right)
-        ours, theirs = (one.range for one in both)
-        bounds = Interval(ours.low - theirs.high, ours.high - theirs.low)
-        return self._computed(node, "-", both, kind, bounds)
+        return self._computed(node, "-", both, kind, both[0].range - both[1].range)
 
     def _multiplied(self, node: ast.expr, left: Part, right: Part) -> Part:
         kind = left.kind
@@ -248,27 +240,15 @@ class _Typing:
             kind = left.kind
             if kind in _POINTS:
                 raise self._refuse(node, "times are not multiplied", "multiply a difference")
-        ends = [
-            one * other
-            for one in (left.range.low, left.range.high)
-            for other in (right.range.low, right.range.high)
-        ]
-        made = self._computed(node, "*", (left, right), kind, Interval(min(ends), max(ends)))
+        made = self._computed(node, "*", (left, right), kind, left.range * right.range)
         return replace(made, unit=left.unit * right.unit)
 
     def _called(self, node: ast.Call) -> Part:
         name = ast.unparse(node.func)
         parts = self._alike(node, [self.value(one) for one in node.args], node.args)
-        lows, highs = [part.range.low for part in parts], [part.range.high for part in parts]
-        if name == "abs":
-            if parts[0].kind in _POINTS:
-                raise self._refuse(node, "a time has no size", "take a difference of times")
-            nearest = 0 if lows[0] <= 0 <= highs[0] else min(abs(lows[0]), abs(highs[0]))
-            bounds = Interval(nearest, max(abs(lows[0]), abs(highs[0])))
-        elif name == "min":
-            bounds = Interval(min(lows), min(highs))
-        else:
-            bounds = Interval(max(lows), max(highs))
+        if name == "abs" and parts[0].kind in _POINTS:
+            raise self._refuse(node, "a time has no size", "take a difference of times")
+        bounds = range_of_call(name, [part.range for part in parts])
         return self._computed(node, name, tuple(parts), parts[0].kind, bounds)
 
     def _computed(
@@ -380,6 +360,35 @@ class _Typing:
         )
 
 
+def _column(side: int, kind: ColumnType) -> Part:
+    """Return a column of the left or of the right rows."""
+    if kind.kind is Kind.DECIMAL:
+        unit = Fraction(1, 10**kind.dtype.scale)
+        most = 10**kind.dtype.precision - 1
+        bounds = Interval(-most, most)
+    elif kind.kind in (Kind.FLOAT, *_IN_ARROW):
+        return Part("column", (), kind.kind, column=(side, kind))
+    else:
+        unit = Fraction(kind.tick)
+        bounds = Interval(*kind.limits)
+    return Part("column", (), kind.kind, unit, bounds, column=(side, kind))
+
+
+def _size(value: Any, kind: Kind | None, unit: Fraction) -> Part:
+    """Return a number of units as a constant."""
+    if kind is Kind.FLOAT:
+        return Part("constant", (), kind, value=float(value))
+    return Part("constant", (), kind, unit, Interval(value, value), value)
+
+
+def _ends(term: TermTypes) -> tuple[Any, Any]:
+    """Return the bounds of a term: doubles, or in the common unit of its columns."""
+    if term.is_float_difference:
+        return term.term.low, term.term.high
+    bounds = bounds_of(term, common_tick(*term.columns)[0], 1)
+    return bounds.low, bounds.high
+
+
 def _sides(node: ast.expr) -> tuple[ast.expr, ast.expr]:
     """Return the two parts of an operation; of a sign, what it stands before twice."""
     if isinstance(node, ast.BinOp):
@@ -457,7 +466,7 @@ class BoundCondition:
 
     Parameters
     ----------
-    condition : Condition
+    text : str
         The condition.
     root : Part
         Its typed parts.
@@ -467,7 +476,7 @@ class BoundCondition:
         Their names.
     """
 
-    condition: Condition
+    text: str
     root: Part
     places: tuple[tuple[int, ...], tuple[int, ...]]
     names: tuple[tuple[str, ...], tuple[str, ...]]
@@ -491,7 +500,33 @@ class BoundCondition:
             tuple(map(schema.get_field_index, named))
             for schema, named in zip((left, right), names, strict=True)
         )
-        return cls(condition, root, (places[0], places[1]), (names[0], names[1]))
+        return cls(condition.text, root, (places[0], places[1]), (names[0], names[1]))
+
+    @classmethod
+    def of_term(cls, term: TermTypes, left: pa.Schema, right: pa.Schema) -> "BoundCondition":
+        """Return a term of a query as a condition, for an accelerator that compares it roughly.
+
+        As in Spark, the difference of doubles is compared with the bounds, and NaN is above all
+        numbers.
+        """
+        columns = _in_one_unit(*(_column(side, one) for side, one in enumerate(term.columns)))
+        kind, unit = columns[0].kind, columns[0].unit
+        if term.left.kind.is_coded and not term.is_float_difference:
+            tests = [Part("==", columns)]
+        else:
+            difference = Part("-", columns, kind, unit, columns[0].range - columns[1].range)
+            tests = [
+                Part(sign, (difference, _size(bound, kind, unit)))
+                for sign, bound in zip((">=", "<="), _ends(term), strict=True)
+                if bound is not None
+            ]
+        zero = _size(0, kind, unit)
+        root = reduce(
+            lambda one, other: Part("&", (one, other)), tests or [Part("==", (zero, zero))]
+        )
+        names = tuple((column.column,) for column in term.columns)
+        places = (left.get_field_index(names[0][0]),), (right.get_field_index(names[1][0]),)
+        return cls(str(term.term), root, places, (names[0], names[1]))
 
     def holds(self, left: Sequence[pa.Array], right: Sequence[pa.Array]) -> Bools:
         """Return for which pairs the condition is true.
@@ -516,6 +551,7 @@ class _Evaluation:
     def __init__(self, arrays: dict[tuple[int, str], pa.Array]) -> None:
         self._arrays = arrays
         self._read: dict[tuple[int, str], _Values] = {}
+        self._known: dict[int, _Values] = {}  # of parts, which may be compared with two bounds
 
     def truth(self, part: Part) -> tuple[Bools, Bools]:
         """Return where a part is true, and where it is false; where neither, a null decides."""
@@ -536,7 +572,7 @@ class _Evaluation:
     @staticmethod
     def _compared(part: Part, left: Any, right: Any) -> Bools:
         kind = part.operands[0].kind
-        if kind in _TEXTS:
+        if kind in _IN_ARROW:
             held = _OF_TEXTS[part.operation](left, right)
             found: Bools = np.asarray(pc.fill_null(held, False))
             return found
@@ -555,13 +591,12 @@ class _Evaluation:
         """Return the values of a part."""
         if part.operation == "constant":
             return _constant(part)
-        if part.column is not None:
-            found = self._column(*part.column)
-        else:
-            found = self._computed(part)
-        if part.factor == 1:
-            return found
-        return _exactly("*", found, _Values(part.factor, None, part.factor, part.factor))
+        if id(part) not in self._known:
+            found = self._computed(part) if part.column is None else self._column(*part.column)
+            if part.factor != 1:
+                found = _exactly("*", found, _Values(part.factor, None, part.factor, part.factor))
+            self._known[id(part)] = found
+        return self._known[id(part)]
 
     def _column(self, side: int, kind: ColumnType) -> _Values:
         key = side, kind.column
@@ -605,7 +640,7 @@ def _constant(part: Part) -> _Values:
 
 def _read(array: pa.Array, kind: ColumnType) -> _Values:
     """Return the values of a column."""
-    if kind.kind in _TEXTS:
+    if kind.kind in _IN_ARROW:
         array = kind.comparable(array)
         return _Values(array, validity(array))
     if pa.types.is_dictionary(array.type):

@@ -105,6 +105,11 @@ class EncodingPlan:
         return (*rough_terms(self.fields), *self.unassigned)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the pairs with all fields within the bounds are those of the query."""
+        return not self.rough_terms and self.condition is None
+
+    @property
     def timed(self) -> bool:
         """Whether the window is time-based."""
         return not isinstance(self.window, CountWindow)
@@ -417,33 +422,13 @@ class EncodedJoin:
     ----------
     left, right : EncodedSide
         Tuples of R and of S.
-    bounds : mapping of str to Bounds
-        Bounds by key field; other fields are not bounded.
-    window : CountWindow or TimeWindow
-        Window in units of the timestamps, the same for both sides.
-    fields : tuple of FieldPlan
-        Encoding of the terms.
-    times : TimePlan
-        Encoding of the order columns.
-    rough_terms : tuple of TermTypes
-        Terms that some pairs with all fields within the bounds do not satisfy.
-    condition : BoundCondition or None
-        What pairs must fulfil besides, which is found out from their rows.
+    plan : EncodingPlan
+        How they were encoded, with the bounds and the window.
     """
 
     left: EncodedSide
     right: EncodedSide
-    bounds: Mapping[str, Bounds]
-    window: Window
-    fields: tuple[FieldPlan, ...]
-    times: TimePlan
-    rough_terms: tuple[TermTypes, ...]
-    condition: BoundCondition | None
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the pairs with all fields within the bounds are those of the query."""
-        return not self.rough_terms and self.condition is None
+    plan: EncodingPlan
 
 
 def encode(left: pa.Table, right: pa.Table, query: Query, manifest: Manifest) -> EncodedJoin:
@@ -466,10 +451,7 @@ def encode(left: pa.Table, right: pa.Table, query: Query, manifest: Manifest) ->
     ]
     encoder.settle(batches)
     sides = [_arranged(encoder.encode(side, batch), signed) for side, batch in batches]
-    return EncodedJoin(
-        sides[0], sides[1], plan.bounds, plan.window, plan.fields, plan.times, plan.rough_terms,
-        plan.condition,
-    )  # fmt: skip
+    return EncodedJoin(sides[0], sides[1], plan)
 
 
 @dataclass(frozen=True)

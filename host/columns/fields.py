@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terms of a query as key fields: their base classes, and the check of what is compared roughly."""
+"""Terms of a query as key fields: who gets which, and the base classes of their plans."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from host.columns.codes import FieldValues
-from host.columns.kinds import ColumnType, Kind, doubles, integer_view
-from host.columns.scale import bound_in_ticks, coded_difference, common_tick, require_same_kind
+from host.columns.kinds import ColumnType, Kind
+from host.columns.scale import bound_in_ticks, coded_difference, require_same_kind
 from host.errors import AcceleratorLimitError, UsageError
 from host.installation import command
 from host.protocol.manifest import KeyField, Manifest
@@ -25,7 +20,6 @@ from host.reference.predicate import Bounds
 __all__ = [
     "FieldEncoder",
     "FieldPlan",
-    "Recheck",
     "TermTypes",
     "assigned",
     "bounds_of",
@@ -137,7 +131,8 @@ class FieldPlan(ABC):
     def is_exact(self) -> bool:
         """Whether the pairs with the field within its bounds are exactly the pairs of the terms.
 
-        Otherwise there are more pairs, and :class:`Recheck` removes the others.
+        Otherwise there are more pairs, and :meth:`BoundCondition.of_term
+        <host.columns.conditions.BoundCondition.of_term>` finds the others.
         """
         return True
 
@@ -249,89 +244,3 @@ def wider(field: KeyField, top: int) -> str:
         f"build a bundle whose field {field.name!r} has {bits} bits: "
         f"`{command(f'sim build --preset demo --key {field.name}:{bits} --output DIR')}`"
     )
-
-
-# Check terms that the accelerator compares only roughly on the values of the pairs it finds.
-
-Array = npt.NDArray[Any]
-Bools = npt.NDArray[np.bool_]
-
-_MOST = (1 << 63) - 1
-
-_FAR = 2.0**62
-"""Differences below this fit into 64 bits, although doubles tell only about how large they are."""
-
-
-@dataclass(frozen=True)
-class Recheck:
-    """A term whose values are compared on the host, and the positions of its columns.
-
-    Parameters
-    ----------
-    term : TermTypes
-        The term.
-    places : (tuple of int, tuple of int)
-        Positions of the term's columns among those of the left and of the right rows.
-    """
-
-    term: TermTypes
-    places: tuple[tuple[int], tuple[int]]
-
-    @classmethod
-    def of(cls, term: TermTypes, left: pa.Schema, right: pa.Schema) -> "Recheck":
-        """Find the columns of a term in the schemas of both sides."""
-        mine, other = (column.column for column in term.columns)
-        return cls(term, ((left.get_field_index(mine),), (right.get_field_index(other),)))
-
-    def holds(self, ours: Sequence[pa.Array], theirs: Sequence[pa.Array]) -> Bools:
-        """Return for which pairs the term holds, from the columns at :attr:`places` of the pairs.
-
-        No value of a pair is null. Differences of integers are exact. As in Spark, the difference
-        of doubles is compared with the bounds, and NaN is above all numbers.
-        """
-        columns = (*ours, *theirs)
-        if self.term.is_float_difference:
-            return self._holds_for_doubles(*(doubles(column) for column in columns))
-        left, right = (
-            of_side.comparable(column)
-            for of_side, column in zip(self.term.columns, columns, strict=True)
-        )
-        if self.term.left.kind.is_coded:
-            equal: Bools = pc.equal(left, right).to_numpy(zero_copy_only=False)
-            return equal
-        return self._holds_for_integers(integer_view(left), integer_view(right))
-
-    def _holds_for_doubles(self, left: Array, right: Array) -> Bools:
-        with np.errstate(invalid="ignore", over="ignore"):
-            difference = left - right
-        kept = np.ones(len(difference), np.bool_)
-        if self.term.term.low is not None:
-            kept &= (difference >= float(self.term.term.low)) | np.isnan(difference)  # type: ignore[arg-type]
-        if self.term.term.high is not None:
-            kept &= difference <= float(self.term.term.high)  # type: ignore[arg-type]
-        return kept
-
-    @cached_property
-    def _ticks(self) -> tuple[tuple[int, int], int | None, int | None]:
-        """Ticks in a unit of either column, and the bounds in ticks."""
-        tick, factors = common_tick(*self.term.columns)
-        bounds = bounds_of(self.term, tick, 1)
-        return factors, bounds.low, bounds.high
-
-    def _holds_for_integers(self, left: Array, right: Array) -> Bools:
-        factors, low, high = self._ticks
-        ours, theirs = (
-            values.astype(np.uint64) * np.uint64(factor)
-            for values, factor in zip((left, right), factors, strict=True)
-        )
-        difference = (ours - theirs).view(np.int64)  # right modulo 2 ** 64
-        kept = np.ones(len(difference), np.bool_)
-        if low is not None:
-            kept &= difference >= low if abs(low) <= _MOST else np.bool_(low < 0)
-        if high is not None:
-            kept &= difference <= high if abs(high) <= _MOST else np.bool_(high > 0)
-        about = left * float(factors[0]) - right * float(factors[1])
-        for at in np.flatnonzero(np.abs(about) >= _FAR):
-            exact = int(left[at]) * factors[0] - int(right[at]) * factors[1]
-            kept[at] = (low is None or low <= exact) and (high is None or exact <= high)
-        return kept

@@ -26,7 +26,7 @@ __all__ = [
 # Key fields of floating-point numbers whose difference is bounded.
 #
 # A key field holds integers, so the accelerator finds all matching pairs and a few more;
-# :class:`host.columns.fields.Recheck` removes the others.
+# the check of their rows removes the others.
 
 Batches = Sequence[tuple[int, pa.RecordBatch]]
 

@@ -319,7 +319,7 @@ class _MixedEncoder(_FloatingEncoder):
 #
 # The field holds distances from an origin near the first values, in steps, and values beyond
 # either end become that end. The accelerator then finds every matching pair and a few more;
-# :class:`host.columns.fields.Recheck` removes the others. So nobody has to know the range of a
+# the check of their rows removes the others. So nobody has to know the range of a
 # column.
 #
 # Values of the right side are moved by the middle of the band, so that equal field values stand
@@ -414,7 +414,7 @@ def _plan_placed_field(field: KeyField, term: TermTypes) -> PlacedField:
 # A key field of codes that are assigned to new values.
 #
 # A field of few bits runs out of codes. Then they begin anew, so that different values can have
-# one code; :class:`host.columns.fields.Recheck` removes the pairs of these.
+# one code; the check of their rows removes the pairs of these.
 
 UNBOUNDED = 31
 """Bits of codes that no dictionary in memory runs out of."""

@@ -170,10 +170,10 @@ def encode_sides(left: pa.Table, right: pa.Table, query: AsofQuery) -> AsofSides
         times,
         AsofSearch(
             query.direction,
-            encoded.window.lifespan if isinstance(encoded.window, TimeWindow) else None,
+            encoded.plan.window.lifespan if isinstance(encoded.plan.window, TimeWindow) else None,
             query.allow_exact_matches,
         ),
-        encoded.times,
+        encoded.plan.times,
     )
 
 

@@ -110,7 +110,7 @@ def passes_of(encoded: EncodedJoin, manifest: JoinAggregateManifest) -> list[Mat
         If the times need more bits than the accelerator's timestamps have.
     """
     left, right = encoded.left.timestamp, encoded.right.timestamp
-    window = encoded.window
+    window = encoded.plan.window
     if not isinstance(window, CountWindow):
         # No difference of two times is greater than the greatest time.
         greatest = max((int(times[-1]) for times in (left, right) if len(times)), default=0)
@@ -287,7 +287,7 @@ class DeviceMatches:
         chosen.require_room(self._manifest)
         words = self._words(chosen, values, sent, probing)
         window = TimeWindow(chosen.lifespan)
-        setting = configuration(self._manifest, self._join.bounds, window, Ordering.none())
+        setting = configuration(self._manifest, self._join.plan.bounds, window, Ordering.none())
         words = np.concatenate([setting, words, self._codec.pack_control("FLUSH")])
         room = np.zeros((_RESULT_WORDS, self._manifest.result_word.columns), np.uint64)
         talk = Conversation(
@@ -351,9 +351,9 @@ def require_exact(join: EncodedJoin) -> None:
     AcceleratorLimitError
         If a term needs a second look at its pairs.
     """
-    if not join.is_exact:
-        rough = [str(term.term) for term in join.rough_terms]
-        what = (rough or [f"'{join.condition and join.condition.condition}'"])[0]
+    if not join.plan.is_exact:
+        rough = [str(term.term) for term in join.plan.rough_terms]
+        what = (rough or [f"'{join.plan.condition and join.plan.condition.text}'"])[0]
         raise AcceleratorLimitError(
             f"The pairs of {what} must be compared once more by their rows, but the accelerator "
             f"sends no pairs",
@@ -478,7 +478,7 @@ def aggregate_matches(
         return _with_aggregates(left, _reduced(matches, right, columns, states), states, chosen)
     if device.is_software_engine and not options:
         encoded = encode(*sides, asked, device.manifest)
-        if encoded.is_exact:  # other pairs are compared once more by their rows
+        if encoded.plan.is_exact:  # other pairs are compared once more by their rows
             found = _found_in_software(encoded, right.select(columns), states)
             return _with_aggregates(left, found, states, chosen)
     join = Join(*sides, asked, device, **options)
@@ -532,11 +532,11 @@ def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateSta
     sides = join.left, join.right
     fields: list[tuple[UInt64s, UInt64s]] = []
     bounds: list[Bounds] = []
-    equal = [name for name, bound in join.bounds.items() if bound == Bounds(0, 0)]
+    equal = [name for name, bound in join.plan.bounds.items() if bound == Bounds(0, 0)]
     if equal:
         codes = numbered([(sides[0].keys[name], sides[1].keys[name]) for name in equal])
         fields, bounds = [(codes.left, codes.right)], [Bounds(0, 0)]
-    for name, bound in join.bounds.items():
+    for name, bound in join.plan.bounds.items():
         if name not in equal:
             left, right = (_ordered_like(side.keys[name]) for side in sides)
             fields.append((left, right))
@@ -553,7 +553,7 @@ def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateSta
         )
         for at, side in enumerate(sides)
     ]
-    found = SoftwareEngine(bounds, join.window).matches(tuples[0], tuples[1])
+    found = SoftwareEngine(bounds, join.plan.window).matches(tuples[0], tuples[1])
     if found is None:
         return Cells.none(len(states.states))
     index, boxes, reads = found

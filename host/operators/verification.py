@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from host.columns import EncodedSide, encode
 from host.columns.conditions import BoundCondition, Part
-from host.columns.fields import Recheck
 from host.columns.kinds import ColumnType, Kind, column_type, contiguous, integer_view
 from host.devices.software import SOFTWARE_MANIFEST
 from host.operators.states import TimeColumn
@@ -70,21 +69,21 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: Query) -> tuple[Int6
     # them.
     r_keys, s_keys = (side.keys or {"row": side.row} for side in sides)
     arrivals = Arrivals.merge(r_keys, s_keys, sides[0].timestamp, sides[1].timestamp)
-    matches = reference_join(arrivals, DifferenceBand(encoded.bounds), encoded.window)
+    matches = reference_join(arrivals, DifferenceBand(encoded.plan.bounds), encoded.plan.window)
     r, s = matches.rows(arrivals)
     keep = _valid(sides[0], r) & _valid(sides[1], s)
     rows = sides[0].row[r], sides[1].row[s]
-    for term in encoded.rough_terms:
-        recheck = Recheck.of(term, left.schema, right.schema)
+    for term in encoded.plan.rough_terms:
+        recheck = BoundCondition.of_term(term, left.schema, right.schema)
         columns = [
             [contiguous(table.column(place)).take(pa.array(numbers)) for place in places]
             for table, places, numbers in zip((left, right), recheck.places, rows, strict=True)
         ]
         keep &= recheck.holds(*columns)
-    if encoded.condition is not None:
-        keep &= _fulfilling(encoded.condition, (left, right), rows, keep)
+    if encoded.plan.condition is not None:
+        keep &= _fulfilling(encoded.plan.condition, (left, right), rows, keep)
     matches = Matches(matches.probe[keep], matches.stored[keep])
-    answer = reference_rows(arrivals, matches, encoded.window, query.how)
+    answer = reference_rows(arrivals, matches, encoded.plan.window, query.how)
     return _rows(sides[0], answer[0]), _rows(sides[1], answer[1])
 
 

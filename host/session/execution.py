@@ -5,7 +5,6 @@ import numpy as np
 
 from host.columns.codes import FieldValues
 from host.columns.conditions import BoundCondition
-from host.columns.fields import Recheck
 from host.devices import Stamps
 from host.devices.waiting import DeviceThread, DeviceWatch, Finished, MemoryWatch
 from host.errors import DisorderError, EpochError, IllegalWordError, WindowOverflowError
@@ -46,7 +45,7 @@ ROOMS = 2
 """Rooms for result words: one is decoded while the device fills the other."""
 
 
-def holding(recheck: Recheck | BoundCondition, pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
+def holding(recheck: BoundCondition, pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
     """Return the pairs for which a term, or a condition, holds."""
     if not pairs.num_rows:
         return pairs

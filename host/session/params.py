@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from host.columns import Arrangement, EncodingPlan, Ranges, arrange, plan_streams, plan_tables
 from host.columns.conditions import BoundCondition
-from host.columns.fields import Recheck
 from host.devices import Device
 from host.devices.waiting import Deadline
 from host.errors import UsageError, WindowOverflowError
@@ -187,9 +186,11 @@ class JoinParams(ConfluenceParams):
         return sum(self.options.first_rows) if self.in_software else 0
 
     @cached_property
-    def rechecks(self) -> tuple[Recheck | BoundCondition, ...]:
+    def rechecks(self) -> tuple[BoundCondition, ...]:
         """Terms and conditions for which the device finds all pairs, and possibly others."""
-        terms = [Recheck.of(term, self.left, self.right) for term in self.plan.rough_terms]
+        terms = [
+            BoundCondition.of_term(term, self.left, self.right) for term in self.plan.rough_terms
+        ]
         condition = self.plan.condition
         return (*terms, *(() if condition is None else (condition,)))
 

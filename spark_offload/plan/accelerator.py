@@ -196,7 +196,7 @@ def check_query(
         TermExplanation(str(rest), "no key field", "found out from the rows of the pairs")
         for rest in (
             *(term.term for term in plan.unassigned),
-            *([] if plan.condition is None else [plan.condition.condition]),
+            *([] if plan.condition is None else [plan.condition.text]),
         )
     ]
     return tuple(explanations)

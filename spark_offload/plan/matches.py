@@ -286,7 +286,7 @@ def check_matches(aggregates: Mapping[str, Aggregate]) -> QueryCheck:
                 f"key field {field.name!r}",
                 _EXACT,
             )
-            for field in encoded.fields
+            for field in encoded.plan.fields
         )
 
     return check

@@ -309,7 +309,7 @@ def condition_of(
 
 def _too_wide(bound: BoundCondition, what: str) -> AcceleratorLimitError:
     return AcceleratorLimitError(
-        f"Spark's own join would need {what} of more than {_DIGITS} digits for '{bound.condition}'",
+        f"Spark's own join would need {what} of more than {_DIGITS} digits for '{bound.text}'",
         "cast its columns to a narrower type",
     )
 

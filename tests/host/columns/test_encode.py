@@ -56,7 +56,7 @@ def matches(join):
             continue
         if all(
             bounds.hold(int(join.left.keys[name][i]) - int(join.right.keys[name][j]))
-            for name, bounds in join.bounds.items()
+            for name, bounds in join.plan.bounds.items()
         ):
             pairs.add((int(join.left.row[i]), int(join.right.row[j])))
     return pairs
@@ -97,7 +97,7 @@ def test_any_integers_match_as_whole_numbers_do_or_are_looked_at_again(columns, 
     join = encoded(left, right, [term])
     expected = wanted(left.to_pylist(), right.to_pylist(), holds)
     assert matches(join) >= expected
-    assert matches(join) == expected or join.rough_terms
+    assert matches(join) == expected or join.plan.rough_terms
 
 
 @given(integer_columns())
@@ -132,7 +132,7 @@ def test_values_that_do_not_fit_let_no_pair_of_a_band_be_lost(tmp_path):
     manifest = manifest_of(tmp_path, keys=["x8"])
     left, right = [5, 6, 1 << 40, -7], [500, 7, (1 << 40) + 1, -(1 << 63)]
     join = encoded(pa.array(left), pa.array(right), [Term("k", "k", -1, 1)], manifest)
-    assert [str(term.term) for term in join.rough_terms] == ["-1 <= left.k - right.k <= 1"]
+    assert [str(term.term) for term in join.plan.rough_terms] == ["-1 <= left.k - right.k <= 1"]
     assert wanted(left, right, lambda r, s: -1 <= r - s <= 1) <= matches(join)
 
 
@@ -201,7 +201,7 @@ def test_timestamps_may_be_too_far_apart_for_the_finer_unit():
     fine = pa.array([0, 1, 2 * 10**9, None]).cast(pa.timestamp("ns"))
     join = encoded(seconds, fine, [Term("k", "k", None, parse_duration("1s"))])
     assert matches(join) >= {(0, 0), (0, 1), (0, 2), (2, 2)}
-    assert join.rough_terms
+    assert join.plan.rough_terms
     assert matches(encoded(seconds, fine, [Term("k", "k")])) == {(2, 2)}
 
 
@@ -254,7 +254,7 @@ def test_equalities_share_a_field_when_fields_are_few(tmp_path):
     terms = [Term("a", "a"), Term("x", "x", -5, 5), Term("b", "b"), Term("c", "c")]
     query = Query(band=terms, time="t", **over(WINDOW))
     join = encode(left, right, query, manifest)
-    assert list(join.bounds) == ["f0", "f1"]
+    assert list(join.plan.bounds) == ["f0", "f1"]
     assert matches(join) == {(0, 1)}
     bands = Query(band=[Term("x", "x", -1, 1)] * 3, time="t", **over(WINDOW))
     with pytest.raises(UsageError, match="needs 3 key fields, but the accelerator has 2"):
@@ -288,11 +288,11 @@ def test_a_lifespan_is_scaled_with_the_times(tmp_path):
     manifest = manifest_of(tmp_path, timestamp_bits=8)
     join = times(pa.array([1000, 3000]), pa.array([250000]), TimeWindow(2999), manifest)
     assert join.left.timestamp.tolist() == [0, 2]
-    assert join.window == TimeWindow(2)
+    assert join.plan.window == TimeWindow(2)
     seconds = pa.array([0, 60]).cast(pa.timestamp("s"))
     join = times(seconds, seconds, parse_duration("90s"), manifest)
-    assert join.window == TimeWindow(90)
-    assert times(seconds, seconds, parse_duration("9999d"), manifest).window == TimeWindow(255)
+    assert join.plan.window == TimeWindow(90)
+    assert times(seconds, seconds, parse_duration("9999d"), manifest).plan.window == TimeWindow(255)
 
 
 def test_times_that_do_not_fit_are_an_error(tmp_path):

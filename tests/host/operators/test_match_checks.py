@@ -29,7 +29,7 @@ def checked(manifest, terms, *asked):
 def test_what_it_can_do_has_a_field_for_each_term(manifest):
     terms = (Term("x", "x", -2, 1), Term("k", "k"))
     encoded = checked(manifest, terms, "count", "count:f", "sum:x", "max:t")
-    assert [[str(term.term) for term in field.terms] for field in encoded.fields] == [
+    assert [[str(term.term) for term in field.terms] for field in encoded.plan.fields] == [
         [str(term)] for term in terms
     ]
 
