@@ -48,7 +48,7 @@ _HEADING = re.compile(r"^(?:Caused by: |: )?(?P<name>(?:[\w$]+\.)+[\w$]+): ?(?P<
 
 @dataclass(frozen=True)
 class JvmCause:
-    """One exception of the chain.
+    """One Java exception in a chain of causes.
 
     Parameters
     ----------

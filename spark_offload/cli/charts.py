@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Run:
-    """One join that has run.
+    """Record of one join that has run, for its report.
 
     Parameters
     ----------

@@ -393,7 +393,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Target:
-    """Where the result goes.
+    """Output of a command: a file or a folder, and its format.
 
     Parameters
     ----------

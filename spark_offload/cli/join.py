@@ -121,7 +121,7 @@ def main(options: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Joined:
-    """What a join of files did.
+    """Outcome of a join of files: its plan, metrics, rows, results and time.
 
     Parameters
     ----------

@@ -382,7 +382,7 @@ def use_this_python(context: SparkContext) -> None:
 
 
 def tuples_writer(folder: str | None, partition: int) -> Callable[[int], None]:
-    """Return the function by which a task tells how many tuples it has sent to its device."""
+    """Return the progress reporter of a task: it notes the tuples sent to the device."""
 
     def tell(tuples: int) -> None:
         if folder is None:
