@@ -199,6 +199,9 @@ check: lint types docs test ## Everything that CI runs: lint, types, docs, test
 # work with pytest 9.2: pytest-xdist 3.8 sets a name of tests that it no longer has.) Files are handed
 # out in the order of the folders: by their number of tests, long ones would come last.
 SPREAD := --dist loadfile --no-loadscope-reorder
+# Programs that tests start would compile the packages again, where the environment keeps Python from
+# writing down what it has compiled.
+test test-long test-spark-long: export PYTHONDONTWRITEBYTECODE :=
 .PHONY: test
 test: need-compiler need-java $(STAMP) ## Run the tests (TESTS=tests/hdl for a part)
 	$(PY) -m pytest -n '$(WORKERS)' $(SPREAD) $(TEST_OPTIONS) $(TESTS)
