@@ -188,7 +188,8 @@ def assigned(
             raise AcceleratorLimitError(
                 f"The query needs {needed} key fields, but the accelerator has {len(fields)}",
                 f"build a bundle with more of them: `{command('sim build')}` takes --key once a "
-                "field; for device 'sim:', build=True (--build) makes one",
+                "field; for device 'sim:', build=True (--build) makes one; or write some of them "
+                "in where",
             )
         groups = []
         for term in placed:

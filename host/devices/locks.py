@@ -28,7 +28,6 @@ __all__ = [
     "LockNote",
     "WAIT_DEFAULT",
     "claim_device",
-    "failed_devices",
     "open_in_turn",
     "parse_wait",
     "read_note",
@@ -429,18 +428,6 @@ def claim_device(
             report(_waiting(place, names, seconds))
             report = None
         time.sleep(PAUSE_SECONDS)
-
-
-def failed_devices(names: Sequence[str], *, folder: Path | None = None) -> set[str]:
-    """Return those of several devices that have failed recently, by their lock files.
-
-    Raises
-    ------
-    DeviceLockError
-        If the lock files cannot be used.
-    """
-    place = LockFolder(folder)
-    return {name for name in names if time.time() - _failure(place, name, None) < AVOIDED_SECONDS}
 
 
 def _failure(folder: LockFolder, name: str, descriptor: int | None) -> float:

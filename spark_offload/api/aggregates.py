@@ -17,7 +17,7 @@ from spark_offload.partitioning.columns import is_streaming
 from spark_offload.plan.aggregate import make_aggregate_plan
 from spark_offload.plan.matches import check_aggregates, check_matches, matches_plan, numbered
 from spark_offload.plan.options import Options
-from spark_offload.plan.plan import Plan
+from spark_offload.plan.plan import Plan, answer_of
 
 if TYPE_CHECKING:
     from host.operators.windowed import WindowedOperator
@@ -35,7 +35,7 @@ __all__ = [
 
 
 @takes_words
-def stream_aggregate(
+def plan_aggregate(
     frame: DataFrame,
     *,
     time: str,
@@ -44,7 +44,25 @@ def stream_aggregate(
     on: str | Sequence[str] = (),
     aggregates: Aggregates,
     **options: Any,
-) -> DataFrame:
+) -> Plan:
+    """Check an aggregation and decide where it runs, without running it.
+
+    Takes what :func:`stream_aggregate` takes.
+    """
+    run = Options.of("stream_aggregate", options, "device", "partitions", "strict")
+    if run.device is not None and not isinstance(run.device, str):
+        raise UsageError(f"An aggregation takes one device, not {run.device!r}.")
+    query = AggregateQuery(time=time, window=window, advance=advance, on=on, aggregates=aggregates)
+    with kit_errors():
+        if is_streaming(frame):
+            from spark_offload.stream.aggregate_plan import make_aggregate_stream_plan
+
+            return make_aggregate_stream_plan(frame, query, run)
+        return make_aggregate_plan(frame, query, run)
+
+
+@answer_of(plan_aggregate)
+def stream_aggregate(plan: Plan) -> DataFrame:
     """Aggregate the rows of a frame over windows of time, by keys.
 
     The meaning is that of Spark's ``groupBy(window(time, window, advance), *on)``: rows whose
@@ -91,100 +109,10 @@ def stream_aggregate(
     UsageError
         If an argument, a column or a type will not do; before anything runs.
     """
-    return plan_aggregate(
-        frame, time=time, window=window, advance=advance, on=on, aggregates=aggregates, **options
-    ).dataframe()
-
-
-@takes_words
-def plan_aggregate(
-    frame: DataFrame,
-    *,
-    time: str,
-    window: Length,
-    advance: Length | None = None,
-    on: str | Sequence[str] = (),
-    aggregates: Aggregates,
-    **options: Any,
-) -> Plan:
-    """Check an aggregation and decide where it runs, without running it.
-
-    Takes what :func:`stream_aggregate` takes.
-    """
-    run = Options.of("stream_aggregate", options, "device", "partitions", "strict")
-    if run.device is not None and not isinstance(run.device, str):
-        raise UsageError(f"An aggregation takes one device, not {run.device!r}.")
-    query = AggregateQuery(time=time, window=window, advance=advance, on=on, aggregates=aggregates)
-    with kit_errors():
-        if is_streaming(frame):
-            from spark_offload.stream.aggregate_plan import make_aggregate_stream_plan
-
-            return make_aggregate_stream_plan(
-                frame, query, device=run.device, partitions=run.partitions, strict=run.strict
-            )
-        return make_aggregate_plan(
-            frame, query, device=run.device, partitions=run.partitions, strict=run.strict
-        )
+    return plan.dataframe()
 
 
 # The functions of aggregates of matches that a PySpark program calls.
-
-
-@takes_words
-def join_aggregate(
-    left: DataFrame,
-    right: DataFrame,
-    *,
-    time: Columns,
-    on: Equalities = None,
-    band: Bands = None,
-    where: Where | None = None,
-    within: Within | None = None,
-    rows: int | None = None,
-    aggregates: Aggregates,
-    **options: Any,
-) -> DataFrame:
-    """Give each left row with aggregates of the right rows that a join pairs it with.
-
-    The answer has every left row once, with its columns and then the aggregates. A count of no
-    match is 0, every other aggregate of nothing but nulls is null. Pairs are reduced where they are
-    found, and none of them is part of the answer. A join aggregate as the device
-    (``docs/join-aggregate-accelerator.md``) reduces them itself.
-
-    Parameters
-    ----------
-    left, right : DataFrame
-        Two batch frames.
-    aggregates : mapping of str to str, (str, str) or Aggregate
-        What is computed of the right rows, by the name of its column: ``"count"``, or one of count,
-        sum, min, max and mean of a right column, as ``"sum:price"``.
-    time, on, band, where, within, rows
-        Which rows match, as for :func:`stream_join`.
-    options
-        The options of :func:`stream_join`, but for ``suffix`` and ``ordering``.
-
-    Returns
-    -------
-    DataFrame
-        The answer. :func:`explain`, :func:`metrics` and :func:`verify` take it.
-
-    Raises
-    ------
-    UsageError
-        If an argument, a column, a type or the device will not do; before anything runs.
-    """
-    return plan_join_aggregate(
-        left,
-        right,
-        time=time,
-        on=on,
-        band=band,
-        where=where,
-        within=within,
-        rows=rows,
-        aggregates=aggregates,
-        **options,
-    ).dataframe()
 
 
 @takes_words
@@ -230,10 +158,44 @@ def plan_join_aggregate(
         return matches_plan(left, right, plan, chosen, strict=run.strict)
 
 
+@answer_of(plan_join_aggregate)
+def join_aggregate(plan: Plan) -> DataFrame:
+    """Give each left row with aggregates of the right rows that a join pairs it with.
+
+    The answer has every left row once, with its columns and then the aggregates. A count of no
+    match is 0, every other aggregate of nothing but nulls is null. Pairs are reduced where they are
+    found, and none of them is part of the answer. A join aggregate as the device
+    (``docs/join-aggregate-accelerator.md``) reduces them itself.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+        Two batch frames.
+    aggregates : mapping of str to str, (str, str) or Aggregate
+        What is computed of the right rows, by the name of its column: ``"count"``, or one of count,
+        sum, min, max and mean of a right column, as ``"sum:price"``.
+    time, on, band, where, within, rows
+        Which rows match, as for :func:`stream_join`.
+    options
+        The options of :func:`stream_join`, but for ``suffix`` and ``ordering``.
+
+    Returns
+    -------
+    DataFrame
+        The answer. :func:`explain`, :func:`metrics` and :func:`verify` take it.
+
+    Raises
+    ------
+    UsageError
+        If an argument, a column, a type or the device will not do; before anything runs.
+    """
+    return plan.dataframe()
+
+
 # The functions of described operators that a PySpark program calls.
 
 
-def operate(
+def plan_operate(
     frame: DataFrame,
     operator: "WindowedOperator",
     right: DataFrame | None = None,
@@ -241,7 +203,30 @@ def operate(
     time: Columns = "timestamp",
     unit: Length | None = None,
     **options: Any,
-) -> DataFrame:
+) -> Plan:
+    """Check an operator and decide where it runs, without running it.
+
+    Takes what :func:`operate` takes.
+    """
+    from host.operators.operate import OperatorQuery
+
+    run = Options.of("operate", options, "device", "partitions")
+    if run.device is not None and not isinstance(run.device, str):
+        raise UsageError(f"An operator takes one device, not {run.device!r}.")
+    query = OperatorQuery(operator, time, unit)
+    frames = [frame] if right is None else [frame, right]
+    with kit_errors():
+        if any(map(is_streaming, frames)):
+            from spark_offload.stream.operate import make_operate_stream_plan
+
+            return make_operate_stream_plan(frames, query, run)
+        from spark_offload.plan.operate import make_operate_plan
+
+        return make_operate_plan(frames, query, run)
+
+
+@answer_of(plan_operate)
+def operate(plan: Plan) -> DataFrame:
     """Run a windowed operator that is described as data on the rows of a frame, or of two.
 
     The answer has the boundaries of the windows, the parts of the keys, and what the operator
@@ -279,36 +264,4 @@ def operate(
     UsageError
         If an argument, a column, a type or the device will not do; before anything runs.
     """
-    return plan_operate(frame, operator, right, time=time, unit=unit, **options).dataframe()
-
-
-def plan_operate(
-    frame: DataFrame,
-    operator: "WindowedOperator",
-    right: DataFrame | None = None,
-    *,
-    time: Columns = "timestamp",
-    unit: Length | None = None,
-    **options: Any,
-) -> Plan:
-    """Check an operator and decide where it runs, without running it.
-
-    Takes what :func:`operate` takes.
-    """
-    from host.operators.operate import OperatorQuery
-
-    run = Options.of("operate", options, "device", "partitions")
-    if run.device is not None and not isinstance(run.device, str):
-        raise UsageError(f"An operator takes one device, not {run.device!r}.")
-    query = OperatorQuery(operator, time, unit)
-    frames = [frame] if right is None else [frame, right]
-    with kit_errors():
-        if any(map(is_streaming, frames)):
-            from spark_offload.stream.operate import make_operate_stream_plan
-
-            return make_operate_stream_plan(
-                frames, query, device=run.device, partitions=run.partitions
-            )
-        from spark_offload.plan.operate import make_operate_plan
-
-        return make_operate_plan(frames, query, device=run.device, partitions=run.partitions)
+    return plan.dataframe()

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from host import JoinError, UsageError
+from host import UsageError
 from host.operators.overlap import overlap_terms
 from host.query.conditions import Where
 from host.query.queries import AsofQuery, Bands, Query
@@ -26,9 +26,9 @@ from spark_offload.partitioning.columns import arrow_schema, check_frame, is_str
 from spark_offload.plan.accelerator import QueryCheck, check_query
 from spark_offload.plan.asof import make_asof_plan
 from spark_offload.plan.inputs import checked_intervals, longest_of
-from spark_offload.plan.join import can_fall_back, make_plan, own_join_plan
+from spark_offload.plan.join import make_plan
 from spark_offload.plan.options import Options
-from spark_offload.plan.plan import Plan
+from spark_offload.plan.plan import Plan, answer_of
 
 __all__ = [
     "asof_join",
@@ -44,7 +44,7 @@ __all__ = [
 
 
 @takes_words
-def stream_join(
+def plan_join(
     left: DataFrame,
     right: DataFrame,
     *,
@@ -56,7 +56,20 @@ def stream_join(
     rows: int | None = None,
     how: str | JoinType = "inner",
     **options: Any,
-) -> DataFrame:
+) -> Plan:
+    """Check a join and decide where it runs, without running it.
+
+    Takes what :func:`stream_join` takes, with all fields of :class:`~spark_offload.Options`.
+    """
+    words = {
+        "time": time, "on": on, "band": band, "where": where, "within": within, "rows": rows,
+        "how": how,
+    }  # fmt: skip
+    return plan_words(left, right, words, Options.of("stream_join", options))
+
+
+@answer_of(plan_join)
+def stream_join(plan: Plan) -> DataFrame:
     """Join two batch frames, or two streaming ones, over a sliding window, on an accelerator.
 
     Rows of both inputs arrive by their time columns; on a tie left before right, then in input
@@ -130,38 +143,7 @@ def stream_join(
     UsageError
         If an argument, a column, a type or the device will not do; before anything runs.
     """
-    asked = Options.of("stream_join", options)
-    words = {
-        "time": time, "on": on, "band": band, "where": where, "within": within, "rows": rows,
-        "how": how,
-    }  # fmt: skip
-    return plan_words(left, right, words, asked).dataframe()
-
-
-@takes_words
-def plan_join(
-    left: DataFrame,
-    right: DataFrame,
-    *,
-    time: Columns,
-    on: Equalities = None,
-    band: Bands = None,
-    where: Where | None = None,
-    within: Within | None = None,
-    rows: int | None = None,
-    how: str | JoinType = "inner",
-    **options: Any,
-) -> Plan:
-    """Check a join and decide where it runs, without running it.
-
-    Takes what :func:`stream_join` takes, with all fields of :class:`~spark_offload.Options`.
-    """
-    asked = Options.of("plan_join", options)
-    words = {
-        "time": time, "on": on, "band": band, "where": where, "within": within, "rows": rows,
-        "how": how,
-    }  # fmt: skip
-    return plan_words(left, right, words, asked)
+    return plan.dataframe()
 
 
 def plan_words(
@@ -223,51 +205,12 @@ def plan_query(
         Whether an accelerator can serve the query, of batch frames; by default, whether it sends
         the pairs.
     """
-    partition_by, strict = options.partition_by, options.strict
     if is_streaming(left) or is_streaming(right):
-        if partition_by is not None:
-            raise UsageError("partition_by is for batch frames; a stream is grouped by its keys.")
         from spark_offload.stream.plans import make_stream_plan
 
-        return make_stream_plan(
-            left,
-            right,
-            query,
-            device=options.device,
-            partitions=options.partitions,
-            trace=options.trace,
-            progress=options.progress,
-            build=options.build,
-            strict=strict,
-        )
-    try:
-        with kit_errors():
-            return make_plan(
-                left,
-                right,
-                query,
-                device=options.device,
-                partitions=options.partitions,
-                partition_by=partition_by,
-                trace=options.trace,
-                progress=options.progress,
-                build=options.build,
-                strict=strict,
-                check=check,
-            )
-    except JoinError as error:
-        if strict or not can_fall_back(error, query):
-            raise
-        return own_join_plan(
-            left,
-            right,
-            query,
-            error,
-            device=options.device,
-            partitions=options.partitions,
-            partition_by=partition_by,
-            check=check,
-        )
+        return make_stream_plan(left, right, query, options)
+    with kit_errors():
+        return make_plan(left, right, query, options, check)
 
 
 # The function that joins intervals that overlap, which a PySpark program calls.
@@ -358,7 +301,7 @@ def overlap_join(
 
 
 @takes_words
-def asof_join(
+def plan_asof_join(
     left: DataFrame,
     right: DataFrame,
     *,
@@ -369,7 +312,32 @@ def asof_join(
     allow_exact_matches: bool = True,
     how: str | JoinType = JoinType.LEFT,
     **options: Any,
-) -> DataFrame:
+) -> Plan:
+    """Check an as-of join and decide where it runs, without running it.
+
+    Takes what :func:`asof_join` takes.
+    """
+    run = Options.of("asof_join", options, "suffix", "sorted", "partitions", "strict")
+    query = AsofQuery(
+        time=time,
+        on=on,
+        direction=direction,
+        within=within,
+        allow_exact_matches=allow_exact_matches,
+        how=how,
+        sorted=bool(run.sorted),
+        suffix=run.suffix,
+    )
+    with kit_errors():
+        if is_streaming(left) or is_streaming(right):
+            from spark_offload.stream.plans import make_asof_stream_plan
+
+            return make_asof_stream_plan(left, right, query, run)
+        return make_asof_plan(left, right, query, run)
+
+
+@answer_of(plan_asof_join)
+def asof_join(plan: Plan) -> DataFrame:
     """Join each row of a frame with the row of another that is closest to it in time.
 
     The meaning is that of pandas' ``merge_asof``; ``docs/asof.md`` says where it differs. The
@@ -417,50 +385,4 @@ def asof_join(
     UsageError
         If an argument, a column or a type will not do; before anything runs.
     """
-    return plan_asof_join(
-        left,
-        right,
-        time=time,
-        on=on,
-        direction=direction,
-        within=within,
-        allow_exact_matches=allow_exact_matches,
-        how=how,
-        **options,
-    ).dataframe()
-
-
-@takes_words
-def plan_asof_join(
-    left: DataFrame,
-    right: DataFrame,
-    *,
-    time: Columns,
-    on: Equalities = None,
-    direction: str | Direction = Direction.BACKWARD,
-    within: Length | None = None,
-    allow_exact_matches: bool = True,
-    how: str | JoinType = JoinType.LEFT,
-    **options: Any,
-) -> Plan:
-    """Check an as-of join and decide where it runs, without running it.
-
-    Takes what :func:`asof_join` takes.
-    """
-    run = Options.of("asof_join", options, "suffix", "sorted", "partitions", "strict")
-    query = AsofQuery(
-        time=time,
-        on=on,
-        direction=direction,
-        within=within,
-        allow_exact_matches=allow_exact_matches,
-        how=how,
-        sorted=bool(run.sorted),
-        suffix=run.suffix,
-    )
-    with kit_errors():
-        if is_streaming(left) or is_streaming(right):
-            from spark_offload.stream.plans import make_asof_stream_plan
-
-            return make_asof_stream_plan(left, right, query, partitions=run.partitions)
-        return make_asof_plan(left, right, query, partitions=run.partitions, strict=run.strict)
+    return plan.dataframe()

@@ -128,7 +128,7 @@ class Joined:
     plan : Plan
         The plan that ran.
     metrics : JoinMetrics
-        What its tasks measured; of none if Spark's own join answered.
+        What its tasks measured.
     rows : (int, int)
         Rows in.
     results : int
@@ -229,12 +229,8 @@ def _written(
         seconds = time.perf_counter() - began
         metrics = plan.metrics()
         written = target.read_back(spark, plan.schema, place)
-        if plan.explanation.offloaded:
-            results = int(metrics.total("results"))
-            rows = int(metrics.total("left_rows")), int(metrics.total("right_rows"))
-        else:  # no task of this kit has counted
-            left, right = plan.inputs
-            results, rows = written.count(), (left.count(), right.count())
+        results = int(metrics.total("results"))
+        rows = int(metrics.total("left_rows")), int(metrics.total("right_rows"))
         if options.verify:
             with status.stage("comparing with Spark's own join", partial(running_stages, spark)):
                 verification = plan.verify(answer=written, raises=False)
@@ -251,7 +247,7 @@ def _arranged(plan: Plan, query: Query, *, by_time: bool, single: bool) -> Itera
     places = [f"c{index}" for index in range(len(answer.columns))]  # no name can clash
     rows, names = answer.toDF(*places), answer.columns
     sorted_by = [] if not by_time or plan.follows_time else _times(plan, query, places)
-    if single and plan.explanation.partitions == 1 and plan.explanation.offloaded:
+    if single and plan.explanation.partitions == 1:
         yield answer.coalesce(1)
     elif single:
         # Not coalesce(), which would make one task of the join as well.

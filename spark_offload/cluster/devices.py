@@ -20,7 +20,6 @@ from host.devices.bundles import DEVICE_VARIABLE
 from host.devices.locks import WAIT_DEFAULT, DeviceClaim, claim_device, parse_wait
 from host.errors import DeviceError, DeviceTimeoutError, DeviceUriError
 from host.protocol.manifest import join_manifest
-from host.query.cores import Controller
 from host.query.quantities import Duration
 from spark_offload.cluster.machines import (
     Cluster,
@@ -29,7 +28,6 @@ from spark_offload.cluster.machines import (
     ship_bundle,
     ship_packages,
 )
-from spark_offload.cluster.pools import ElasticPool, MicroBatchTask, PoolDecision, PoolShare
 from spark_offload.errors import task_error
 
 __all__ = [
@@ -98,8 +96,6 @@ class DeviceSource:
         How long a task waits for a device that another one holds.
     manifest_hash : str or None
         The accelerator that the join was planned for.
-    elastic : ElasticPool or None
-        How many devices of the pool are used, if that may change from one micro-batch to the next.
     """
 
     devices: tuple[DeviceAddress, ...]
@@ -107,7 +103,6 @@ class DeviceSource:
     is_locked: bool
     wait: Duration
     manifest_hash: str | None = None
-    elastic: ElasticPool | None = None
 
     @property
     def text(self) -> str:
@@ -126,41 +121,12 @@ class DeviceSource:
             return "each task makes one of its own"
         if len(self.devices) == 1:
             return f"every machine has one; {turns}"
-        text = f"every machine has {len(self.devices)}; {turns} for any of them"
-        if self.elastic is not None:
-            text += (
-                f"; elastic, {self.elastic.controller}: the load decides how many of them are used "
-                f"in a micro-batch"
-            )
-        return text
+        return f"every machine has {len(self.devices)}; {turns} for any of them"
 
     @property
     def made_by_tasks(self) -> tuple[DeviceAddress, ...]:
         """Those devices that any process can make, the driver too."""
         return tuple(device for device in self.devices if not is_shared(device.name))
-
-    def with_elastic(self, controller: Controller, join: str) -> "DeviceSource":
-        """Return the source of a streaming join that uses more or fewer devices of its pool.
-
-        Parameters
-        ----------
-        controller : Controller
-            What decides how many.
-        join : str
-            Name of the join.
-
-        Raises
-        ------
-        UsageError
-            If there is no pool to choose from.
-        """
-        if len(self.devices) < 2:
-            raise UsageError(
-                f"elastic decides how many devices of a pool a streaming join uses, and device is "
-                f"{self.text!r}, not a pool; give a list of two or more devices, or leave elastic "
-                f"out."
-            )
-        return replace(self, elastic=ElasticPool(controller, join))
 
     def shipped(self, cluster: Cluster) -> "DeviceSource":
         """Send the bundles of the devices to the executors; return the source as it is there."""
@@ -294,13 +260,6 @@ class TaskDevice:
         The lock on it, if it has one.
     waited : float
         Seconds that the task has waited for it.
-    share : PoolShare, optional
-        The devices of the pool that are in use, which the load of the task is told.
-
-    Attributes
-    ----------
-    rows : int
-        Rows that the task has joined on it; counted by the task.
     """
 
     def __init__(
@@ -311,21 +270,12 @@ class TaskDevice:
         claim: DeviceClaim | None,
         *,
         waited: float = 0.0,
-        share: PoolShare | None = None,
     ) -> None:
         self.device = device
         self.name = name
         self.attempt = attempt
         self.waited = waited
-        self.rows = 0
         self._claim = claim
-        self._share = share
-        self._since = time.monotonic()
-
-    @property
-    def decision(self) -> PoolDecision | None:
-        """How many devices of the pool are in use, and why; None if all are, always."""
-        return None if self._share is None else self._share.decision
 
     def close(self, error: BaseException | None = None) -> None:
         """Let go of the device; doing it again does nothing.
@@ -342,7 +292,6 @@ class TaskDevice:
             removed meanwhile.
         """
         claim, self._claim = self._claim, None
-        share, self._share = self._share, None
         try:
             if isinstance(error, DeviceError):
                 self._complete(error)
@@ -353,8 +302,6 @@ class TaskDevice:
         finally:
             if claim is not None:
                 claim.release_after(error)
-        if share is not None and error is None:
-            share.note(time.monotonic() - self._since, self.rows)
 
     def _complete(self, error: DeviceError) -> None:
         """Add the device's name and counters to an error that does not tell them."""
@@ -388,8 +335,7 @@ def take_device(source: DeviceSource) -> TaskDevice:
     """Get a device for the task that runs here, and open it.
 
     Which one is preferred goes by the partition and the attempt, so tasks spread over a pool, and
-    one that runs again begins with another device. Of an elastic pool, a first attempt takes a
-    device that is in use in the micro-batch, and a later one any device.
+    one that runs again begins with another device.
 
     Raises
     ------
@@ -403,10 +349,6 @@ def take_device(source: DeviceSource) -> TaskDevice:
         (0, 0) if context is None else (context.partitionId(), context.attemptNumber())
     )
     devices = source.of_task(context)
-    share = _share(source)
-    if share is not None and attempt == 0:
-        named = {device.name: device for device in devices}
-        devices = tuple(named[name] for name in share.devices)
     first = (partition + attempt) % len(devices)
     named = {device.name: device for device in devices[first:] + devices[:first]}
     if not source.is_locked:
@@ -424,15 +366,7 @@ def take_device(source: DeviceSource) -> TaskDevice:
     except BaseException as error:
         claim.release(failed=isinstance(error, Exception))
         raise
-    return TaskDevice(device, claim.name, attempt, claim, waited=waited, share=share)
-
-
-def _share(source: DeviceSource) -> PoolShare | None:
-    """Return the devices of the pool that are in use; None if all are, always."""
-    here = MicroBatchTask.here()
-    if source.elastic is None or here is None:
-        return None
-    return PoolShare(source.elastic, [device.name for device in source.devices], here)
+    return TaskDevice(device, claim.name, attempt, claim, waited=waited)
 
 
 def _opened(address: DeviceAddress, source: DeviceSource) -> Device:

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a query runs and why: a value to inspect, and text to read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from host import JoinError
+from host.errors import AcceleratorLimitError, MissingToolError, UnsupportedTypeError
+from host.installation import command
 from spark_offload.explanation.cost import Cost, InputSize
 from spark_offload.measures import html_rows
 
@@ -15,7 +18,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Cause:
-    """One of the reasons for which an accelerator does not serve.
+    """Why what was asked for does not serve: an accelerator, or this kit.
 
     Parameters
     ----------
@@ -30,6 +33,21 @@ class Cause:
     reason: str
     columns: tuple[str, ...]
     remedy: str
+
+    @classmethod
+    def of(cls, error: JoinError) -> "Cause":
+        """Return the cause that an error tells."""
+        if isinstance(error, AcceleratorLimitError):
+            return cls(error.reason, (), error.remedy)
+        if isinstance(error, UnsupportedTypeError):
+            reason = f"values of type {error.type_name} are not computed with on the host"
+            return cls(reason, (error.column,), f"cast it to one of: {error.supported}")
+        remedy = (
+            error.remedy
+            if isinstance(error, MissingToolError)
+            else f"`{command('host doctor')}` says which tools are missing"
+        )
+        return cls(str(error).rstrip("."), (), remedy)
 
     def __str__(self) -> str:
         about = f"{', '.join(self.columns)}: " if self.columns else ""
@@ -104,7 +122,7 @@ class Explanation:
     name : str
         What the query is called in Spark's plan and in its user interface.
     causes : tuple of Cause
-        Why no accelerator, or not this kit, computes the answer; none if one does.
+        Why what was asked for does not compute the answer; none if it does.
     """
 
     device: str
@@ -129,8 +147,31 @@ class Explanation:
 
     @property
     def offloaded(self) -> bool:
-        """Whether the work leaves Spark."""
+        """Whether what was asked for computes the answer."""
         return not self.causes
+
+    def by_spark(self, device: str, name: str, error: JoinError) -> "Explanation":
+        """Return the explanation of the same answer by Spark itself.
+
+        Parameters
+        ----------
+        device : str
+            What of Spark computes it.
+        name : str
+            What that is called.
+        error : JoinError
+            Why the host cannot.
+        """
+        return replace(
+            self,
+            device=device,
+            chosen="the host cannot serve; strict=True raises this",
+            partitioning="as Spark decides",
+            ordering="in no order",
+            metrics="none: Spark's own progress" if self.metrics else "",
+            name=f"{name}: {self.name.partition(': ')[2]}",
+            causes=(Cause.of(error),),
+        )
 
     def lines(self) -> list[tuple[str, str]]:
         """Return what there is to say, with a heading each."""

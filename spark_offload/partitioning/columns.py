@@ -36,6 +36,7 @@ __all__ = [
     "check_columns",
     "check_frame",
     "common_type",
+    "equal_columns",
     "find_column",
     "in_sql",
     "is_streaming",
@@ -48,6 +49,7 @@ __all__ = [
     "require_equal_bytes",
     "require_plain_keys",
     "rows_with_a_time",
+    "task_columns",
     "told_apart",
 ]
 
@@ -96,10 +98,15 @@ def find_column(schema: StructType, name: str, side: str) -> StructField:
 
 
 def require_columns(left: DataFrame, right: DataFrame, query: Query) -> None:
-    """Raise unless the inputs have the columns that the terms of a query name."""
-    for term in query.terms:
-        find_column(left.schema, term.left, "left")
-        find_column(right.schema, term.right, "right")
+    """Raise unless the inputs have the columns that a query names: of time, and of its terms."""
+    for own, other in (query.time, *((term.left, term.right) for term in query.terms)):
+        find_column(left.schema, own, "left")
+        find_column(right.schema, other, "right")
+
+
+def equal_columns(query: Query) -> list[tuple[str, str]]:
+    """Return the left and right columns that a query wants to be equal."""
+    return [(term.left, term.right) for term in query.terms if term.is_equality]
 
 
 def quoted(name: str) -> str:
@@ -167,6 +174,15 @@ def arrow_schema(schema: StructType, side: str) -> pa.Schema:
                 "a type that Spark passes to Python as Arrow data",
             ) from error
     return to_arrow_schema(schema, timezone="UTC")
+
+
+def task_columns(left: DataFrame, right: DataFrame, schema: StructType) -> dict[str, pa.Schema]:
+    """Return the columns of the inputs and of the answer, as tasks of two inputs need to know."""
+    return {
+        "left": arrow_schema(left.schema, "left"),
+        "right": arrow_schema(right.schema, "right"),
+        "output": arrow_schema(schema, "output"),
+    }
 
 
 # Columns whose values must be equal: by which rule, and in one partition, whatever their types.
@@ -254,8 +270,8 @@ def _require_plain(field: StructField, name: str) -> None:
         raise AcceleratorLimitError(
             f"Column {name!r} has collation {collation}, by which Spark finds texts equal whose "
             f"bytes differ, and only bytes are compared here",
-            f"leave it to Spark itself (in batch frames, over a window by time, without a device "
-            f"for aggregates), or compare text of one spelling and collation {_BINARY}, such as "
+            f"leave it to Spark itself (as-of joins and aggregates of batch frames, without a "
+            f"device), or compare text of one spelling and collation {_BINARY}, such as "
             f"collate(lower({field.name}), {_BINARY!r})",
         )
 

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 from host import UsageError
 from host.query.queries import Query
 from spark_offload.cluster.query_plans import NO_ESTIMATE
+from spark_offload.partitioning.columns import equal_columns
 from spark_offload.partitioning.ranges import PAYING_ROWS, OrderProfile, RangeRule
 
 __all__ = [
@@ -117,10 +118,10 @@ def choose_placement(
 def _placement(
     query: Query, facts: Facts, partitions: int | None, partition_by: PartitionBy
 ) -> Placement:
-    equalities = [term for term in query.terms if term.is_equality] if query.is_timed else []
-    if equalities and partition_by != "range":
-        lefts = tuple(term.left for term in equalities)
-        keys = lefts, tuple(term.right for term in equalities)
+    equal = equal_columns(query) if query.is_timed else []
+    if equal and partition_by != "range":
+        lefts, rights = zip(*equal, strict=True)
+        keys = lefts, rights
         by = f"by the equal columns {', '.join(lefts)}"
         if partitions is not None:
             return Placement(partitions, f"{by}; the number as asked for", keys)

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+import logging
 from pathlib import PurePath
 from typing import TypeAlias
 
@@ -15,7 +16,13 @@ from host.devices import device_kind
 from host.devices.bundles import SIMULATED, SOFTWARE
 from host.devices.bundles import choose_device as choose_of_host
 from host.devices.software import SOFTWARE_MANIFEST
-from host.errors import DeviceUriError
+from host.errors import (
+    AcceleratorLimitError,
+    BuildError,
+    CapacityError,
+    DeviceUriError,
+    MissingToolError,
+)
 from host.operators.aggregate import WindowAggregation
 from host.protocol.manifest import AggregateManifest, JoinAggregateManifest
 from host.protocol.segments import require_capacity, require_pairs
@@ -27,7 +34,8 @@ from spark_offload.cluster.devices import (
     named_devices,
     survey,
 )
-from spark_offload.explanation.explanations import TermExplanation
+from spark_offload.explanation.explanations import Cause, TermExplanation
+from spark_offload.plan.options import Options
 
 __all__ = [
     "Choice",
@@ -39,8 +47,14 @@ __all__ = [
     "choose_device",
     "device_text",
     "require_window",
+    "serving",
     "software_serves",
 ]
+
+_LOG = logging.getLogger("spark_offload")
+
+_LIMITS = (AcceleratorLimitError, BuildError, MissingToolError)
+"""What makes the software engine join in place of an accelerator; mistakes stay mistakes."""
 
 # The accelerator of a join: which one, what it is, and whether it can serve the query.
 
@@ -164,6 +178,57 @@ def choose_device(
     manifest = survey(source, session)
     planned = replace(source, manifest_hash=manifest.hash)
     return Choice(planned, cause, manifest, is_simulated)
+
+
+def serving(
+    query: Query,
+    options: Options,
+    session: SparkSession,
+    schemas: tuple[pa.Schema, pa.Schema],
+    check: QueryCheck | None = None,
+    *,
+    tuples: int = 0,
+) -> tuple[Choice, tuple[TermExplanation, ...], tuple[Cause, ...]]:
+    """Return the devices for a query, how each term is evaluated there, and why not others.
+
+    Where the devices asked for cannot serve, the software engine does, and the log says so.
+
+    Parameters
+    ----------
+    query : Query
+        What is joined.
+    options : Options
+        The devices asked for; strict: it is an error that these cannot serve.
+    session : SparkSession
+        Where.
+    schemas : (Schema, Schema)
+        Columns of the inputs.
+    check : callable, optional
+        Whether devices serve; by default :func:`check_query`.
+    tuples : int
+        Rows of a side in the largest window, if they have been counted.
+    """
+    needs = "a trace of cycles" if options.trace else None
+
+    def tried(device: Devices) -> tuple[Choice, tuple[TermExplanation, ...]]:
+        choice = choose_device(
+            device, query, session, needs=needs, tuples=tuples, build=options.build
+        )
+        return choice, (check or check_query)(query, choice, *schemas)
+
+    try:
+        return (*tried(options.device), ())
+    except _LIMITS as error:
+        # Rows that are counted are counted beforehand, so their window is a mistake to correct.
+        if options.strict or isinstance(error, CapacityError):
+            raise
+        try:
+            choice, terms = tried(SOFTWARE)
+        except _LIMITS:  # the error of the devices asked for is the one that helps
+            raise error from None
+        _LOG.warning("The software engine joins in place of the accelerator: %s", error)
+        why = "the accelerator cannot serve; strict=True raises this"
+        return replace(choice, cause=why), terms, (Cause.of(error),)
 
 
 def check_query(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The aggregation of a batch frame over windows of time as a plan."""
 
+from collections.abc import Callable
 from functools import partial
 import logging
 from typing import Any
@@ -14,8 +15,8 @@ from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.aggregate import WindowAggregation
 from host.operators.states import Phases
 from host.query.queries import BOUNDARIES, AggregateQuery
-from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
-from spark_offload.explanation.explanations import Cause, Explanation
+from spark_offload.cluster.machines import cluster_of, ship_bundle
+from spark_offload.explanation.explanations import Explanation
 from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import (
     answer_schema,
@@ -27,15 +28,16 @@ from spark_offload.partitioning.columns import (
     rows_with_a_time,
 )
 from spark_offload.partitioning.placement import require_partitions
-from spark_offload.plan.accelerator import HOST, OWN, device_text
-from spark_offload.plan.plan import Answer, Plan, Strategy, by_spark_itself
-from spark_offload.task.operators import AggregateTask, aggregate_function
+from spark_offload.plan.accelerator import OWN, device_text
+from spark_offload.plan.options import Options
+from spark_offload.plan.plan import Plan, Strategy, by_spark_itself
+from spark_offload.task.operators import AggregateTask
+from spark_offload.task.task import Answer
 from spark_offload.verification.own_operators import own_aggregate
 
 __all__ = [
     "aggregate_plan",
     "make_aggregate_plan",
-    "unsupported",
 ]
 
 _LOG = logging.getLogger("spark_offload")
@@ -45,27 +47,23 @@ def _on_host(
     frame: DataFrame, *, query: AggregateQuery, schema: StructType, partitions: int, name: str
 ) -> Answer:
     """Reduce rows to panes where they are, and panes to windows where their keys are."""
-    cluster = cluster_of(frame.sparkSession)
-    ship_packages(cluster)
     phases = Phases(query)
     rows = rows_with_a_time(frame, query)
     arrow = arrow_schema(read_schema(frame.schema, query), "given")
     panes = WindowAggregation(arrow, phases.panes).schema
     pane_columns = numbered(from_arrow_schema(panes))
-    first, read_first = cluster.gather_tasks()
-    task = AggregateTask(phases.panes, arrow, panes)
-    parts = rows.mapInArrow(aggregate_function(task, f"{name}, panes", first), pane_columns)
+    first = AggregateTask(query=phases.panes, input=arrow, output=panes)
+    parts, read_first = first.answer(rows, f"{name}, panes", pane_columns)
     keys = [pane_columns.names[panes.names.index(key)] for key in query.on]
     placed = parts.repartition(partitions, *keys)
-    second, read_second = cluster.gather_tasks()
-    task = AggregateTask(
-        phases.windows,
-        panes,
-        arrow_schema(schema, "output"),
-        phases,
+    second = AggregateTask(
+        query=phases.windows,
+        input=panes,
+        output=arrow_schema(schema, "output"),
+        whole=phases,
         ends=True,
     )
-    answer = placed.mapInArrow(aggregate_function(task, name, second), schema)
+    answer, read_second = second.answer(placed, name, schema)
     return answer, lambda: JoinMetrics((*read_first().tasks, *read_second().tasks))
 
 
@@ -89,32 +87,27 @@ def _on_devices(
         Whether the host goes on from the first rows for which an accelerator has no room.
     """
     cluster = cluster_of(frame.sparkSession)
-    ship_packages(cluster)
     rows = rows_with_a_time(frame, query)
     given = read_schema(frame.schema, query)
     time, *keys = (rows.columns[given.names.index(column)] for column in (query.time, *query.on))
     placed = rows.repartition(partitions, *keys).sortWithinPartitions(time)
-    report, read = cluster.gather_tasks()
     task = AggregateTask(
-        query,
-        arrow_schema(given, "given"),
-        arrow_schema(schema, "output"),
+        query=query,
+        input=arrow_schema(given, "given"),
+        output=arrow_schema(schema, "output"),
         in_order=True,
         device=ship_bundle(cluster, device),
         device_name=device,
         ends=True,
         goes_on=goes_on,
     )
-    return placed.mapInArrow(aggregate_function(task, name, report), schema), read
+    return task.answer(placed, name, schema)
 
 
 def make_aggregate_plan(
     frame: DataFrame,
     query: AggregateQuery,
-    *,
-    device: str | None = None,
-    partitions: int | None = None,
-    strict: bool = False,
+    options: Options,
 ) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
@@ -124,88 +117,97 @@ def make_aggregate_plan(
         If the input, a column, a type, the windows or the device will not do.
     """
     check_batch_frame(frame, "given")
-    require_partitions(partitions)
-    if not query.on and partitions not in (None, 1):
+    require_partitions(options.partitions)
+    if not query.on and options.partitions not in (None, 1):
         raise UsageError(
-            f"partitions={partitions} needs keys (on): without any, each window has one result; "
-            "leave partitions out."
+            f"partitions={options.partitions} needs keys (on): without any, each window has one "
+            f"result; leave partitions out."
         )
-    try:
-        given = check_columns(frame, query, "given")
-        description = device_text(device, given, query, goes_on=not strict)
-    except (UnsupportedTypeError, AcceleratorLimitError) as error:
-        if strict or device is not None:
-            raise
-        schema = own_aggregate(frame, query).schema  # raises if Spark cannot compute it either
-        _LOG.warning("The aggregation is done by Spark itself: %s", error)
-        explanation = _explanation(frame, query, partitions, schema, OWN, unsupported(error))
-        return aggregate_plan(frame, query, explanation, schema)
-    schema = answer_schema(frame.schema, query)
-    explanation = _explanation(frame, query, partitions, schema, description)
-    known: dict[str, Any] = {
-        "query": query,
-        "schema": schema,
-        "partitions": explanation.partitions,
-        "name": explanation.name,
-    }
-    strategy = (
-        partial(_on_host, **known)
-        if device is None
-        else partial(_on_devices, **known, device=device, goes_on=not strict)
+    number = options.partitions or (cluster_of(frame.sparkSession).cores if query.on else 1)
+    where = f"by the keys {', '.join(query.on)}" if query.on else "there are no keys"
+    on_host = options.device is None
+    what = "of panes of all rows at hand" if on_host else "all rows, sorted by time"
+
+    def strategy(schema: StructType, name: str) -> Strategy:
+        known: dict[str, Any] = {
+            "query": query, "schema": schema, "partitions": number, "name": name
+        }  # fmt: skip
+        if on_host:
+            return partial(_on_host, **known)
+        device, goes_on = str(options.device), not options.strict
+        return partial(_on_devices, **known, device=device, goes_on=goes_on)
+
+    return aggregate_plan(
+        frame,
+        query,
+        options,
+        strategy,
+        partitions=number,
+        partitioning=f"{where}, {what}",
+        ordering="in each partition by window, then by keys",
     )
-    return aggregate_plan(frame, query, explanation, schema, strategy)
 
 
 def aggregate_plan(
     frame: DataFrame,
     query: AggregateQuery,
-    explanation: Explanation,
-    schema: StructType,
-    strategy: Strategy | None = None,
+    options: Options,
+    strategy: Callable[[StructType, str], Strategy],
+    *,
+    side: str = "given",
+    reduced: AggregateQuery | None = None,
+    schema_of: Callable[[StructType, AggregateQuery], StructType] = answer_schema,
+    read: Callable[[], JoinMetrics] = JoinMetrics,
+    **words: Any,
 ) -> Plan:
-    """Return the plan of an aggregation; without a strategy Spark itself computes it."""
-    own = partial(own_aggregate, query=query)
+    """Return the plan of an aggregation, which Spark itself computes where the host cannot.
+
+    Parameters
+    ----------
+    strategy : callable
+        Takes the columns of the answer and what the aggregation is called in Spark's plan.
+    side : str
+        What messages call the input.
+    reduced : AggregateQuery, optional
+        What an accelerator computes, if that is not all of the query.
+    schema_of : callable
+        Returns the columns of the answer.
+    read : callable
+        Reads what was measured where Spark itself computes it.
+    words
+        What only this way to run has to say in the explanation.
+    """
+    device, own = options.device, partial(own_aggregate, query=query)
+    assert device is None or isinstance(device, str)
+    refusal = None
+    try:
+        given = check_columns(frame, query, side)
+        text = device_text(device, given, reduced or query, goes_on=not options.strict)
+        schema = schema_of(frame.schema, query)
+    except (UnsupportedTypeError, AcceleratorLimitError) as error:
+        if options.strict or device is not None:
+            raise
+        text, schema = OWN, own(frame).schema  # raises if Spark cannot compute it either
+        _LOG.warning("The aggregation is done by Spark itself: %s", error)
+        refusal = error
+    explanation = Explanation(
+        device=text,
+        aggregates=tuple(f"{name} = {one}" for name, one in query.aggregates.items()),
+        window=f"{query.window} of {query.time!r}, every {query.advance}; null times are left out",
+        columns=tuple(schema.names),
+        name=f"splitjoin aggregate: {query}",
+        **words,
+    )
+    if refusal is not None:
+        explanation = explanation.by_spark(OWN, "Spark aggregate", refusal)
     return Plan(
         query=query,
         inputs=(frame,),
         schema=schema,
         explanation=explanation,
-        strategy=by_spark_itself(own) if strategy is None else strategy,
+        strategy=(
+            strategy(schema, explanation.name) if refusal is None else by_spark_itself(own, read)
+        ),
         own=own,
         keys=len(BOUNDARIES) + len(query.on),
-    )
-
-
-def unsupported(error: UnsupportedTypeError | AcceleratorLimitError) -> Cause:
-    """Return why Spark itself computes an aggregation of a type that the host refuses."""
-    if isinstance(error, AcceleratorLimitError):
-        return Cause(error.reason, (), error.remedy)
-    return Cause(
-        f"values of type {error.type_name} are not aggregated on the host",
-        (error.column,),
-        f"cast it to one of: {error.supported}",
-    )
-
-
-def _explanation(
-    frame: DataFrame,
-    query: AggregateQuery,
-    partitions: int | None,
-    schema: StructType,
-    device: str,
-    cause: Cause | None = None,
-) -> Explanation:
-    count = partitions or (cluster_of(frame.sparkSession).cores if query.on else 1)
-    where = f"by the keys {', '.join(query.on)}" if query.on else "there are no keys"
-    what = "of panes of all rows at hand" if device == HOST else "all rows, sorted by time"
-    return Explanation(
-        device=device,
-        partitions=count,
-        partitioning="as Spark decides" if cause else f"{where}, {what}",
-        aggregates=tuple(f"{name} = {one}" for name, one in query.aggregates.items()),
-        window=f"{query.window} of {query.time!r}, every {query.advance}; null times are left out",
-        ordering="in no order" if cause else "in each partition by window, then by keys",
-        columns=tuple(schema.names),
-        name=f"{'Spark' if cause else 'splitjoin'} aggregate: {query}",
-        causes=() if cause is None else (cause,),
     )

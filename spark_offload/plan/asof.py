@@ -12,20 +12,23 @@ from host.columns.kinds import Kind, column_type
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.asof import AsofStream
 from host.query.queries import AsofQuery
-from spark_offload.cluster.machines import cluster_of, ship_packages
+from spark_offload.cluster.machines import cluster_of
 from spark_offload.cluster.query_plans import is_plain_read
-from spark_offload.explanation.explanations import Cause, Explanation, TermExplanation
+from spark_offload.explanation.explanations import Explanation, TermExplanation
 from spark_offload.partitioning.columns import (
     arrow_schema,
     check_batch_frame,
-    find_column,
     output_schema,
+    require_columns,
     require_equal_bytes,
+    task_columns,
 )
 from spark_offload.partitioning.placement import Placement, require_partitions
 from spark_offload.plan.inputs import JoinInputs, checked_by_rules, checked_for_disorder
-from spark_offload.plan.plan import Answer, Plan, by_spark_itself
-from spark_offload.task.operators import AsofTask, asof_function
+from spark_offload.plan.options import Options
+from spark_offload.plan.plan import Plan, by_spark_itself
+from spark_offload.task.operators import AsofTask
+from spark_offload.task.task import Answer
 from spark_offload.verification.own_operators import own_asof
 
 __all__ = [
@@ -46,18 +49,14 @@ def _on_host(
     name: str,
 ) -> Answer:
     """Join in tasks that need no device."""
-    cluster = cluster_of(left.sparkSession)
-    ship_packages(cluster)
-    report, read = cluster.gather_tasks()
     candidates = query.pairs
     tagged = JoinInputs(left, right, candidates).tagged(placement)
     task = AsofTask(
-        query,
-        arrow_schema(left.schema, "left"),
-        arrow_schema(right.schema, "right"),
-        arrow_schema(schema, "output"),
+        asof=query,
+        query=candidates,
+        **task_columns(left, right, schema),
     )
-    joined = tagged.frame.mapInArrow(asof_function(task, name, report), schema)
+    joined, read = task.answer(tagged.frame, name, schema)
     if query.sorted and any(placement.keys):
         # A task sees the order of its own keys' rows only; a null it sees in any row.
         joined = checked_for_disorder(joined, left, right, candidates)
@@ -68,9 +67,7 @@ def make_asof_plan(
     left: DataFrame,
     right: DataFrame,
     query: AsofQuery,
-    *,
-    partitions: int | None = None,
-    strict: bool = False,
+    options: Options,
 ) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
@@ -79,39 +76,29 @@ def make_asof_plan(
     UsageError
         If an input, a column, a type or the tolerance will not do.
     """
-    for frame, side, on in ((left, "left", query.time[0]), (right, "right", query.time[1])):
-        check_batch_frame(frame, side)
-        find_column(frame.schema, on, side)
-    for own, other in query.on:
-        find_column(left.schema, own, "left")
-        find_column(right.schema, other, "right")
+    check_batch_frame(left, "left")
+    check_batch_frame(right, "right")
+    require_columns(left, right, query.pairs)
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
-    placement = _placement(left, right, query, partitions)
+    placement = _placement(left, right, query, options.partitions)
+    explanation = _explanation(query, schema, placement)
     try:
         require_equal_bytes(left.schema, right.schema, query.on)
         AsofStream(arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right"), query)
     except (UnsupportedTypeError, AcceleratorLimitError) as error:
-        if strict or not _can_fall_back(left, right, query, error):
+        if options.strict or not _can_fall_back(left, right, query, error):
             raise
         own_asof(left, right, query)  # raises if Spark cannot compare them either
         _LOG.warning("The as-of join is done by Spark itself: %s", error)
-        cause = (
-            Cause(
-                f"a time of type {error.type_name} has no place in the host's order",
-                query.time,
-                f"cast it to one of: {error.supported}",
-            )
-            if isinstance(error, UnsupportedTypeError)
-            else Cause(error.reason, (), error.remedy)
-        )
 
         def joined(left: DataFrame, right: DataFrame) -> DataFrame:
             return checked_by_rules(own_asof(left, right, query), left, right, query.pairs)
 
-        explanation = _explanation(query, schema, placement, cause)
+        explanation = explanation.by_spark(
+            "none: Spark's own windows", "Spark's own as-of join", error
+        )
         strategy = by_spark_itself(joined)
     else:
-        explanation = _explanation(query, schema, placement)
         strategy = partial(
             _on_host, query=query, schema=schema, placement=placement, name=explanation.name
         )
@@ -168,21 +155,15 @@ def _placement(
     return Placement(1, why)
 
 
-def _explanation(
-    query: AsofQuery, schema: StructType, placement: Placement, cause: Cause | None = None
-) -> Explanation:
+def _explanation(query: AsofQuery, schema: StructType, placement: Placement) -> Explanation:
     left, right = query.time
     by_time = f"by the time of the left row, {left!r}"
     return Explanation(
-        device="none: Spark's own windows" if cause else "none: the software engine",
-        chosen=(
-            "the host cannot serve; strict=True raises this"
-            if cause
-            else "no accelerator has a walk that ends with the closest row"
-        ),
+        device="none: the software engine",
+        chosen="no accelerator has a walk that ends with the closest row",
         accelerator="none",
         partitions=placement.partitions,
-        partitioning=placement.reason if cause is None else "as Spark decides",
+        partitioning=placement.reason,
         join=str(query),
         terms=key_terms(query),
         window=(
@@ -192,13 +173,10 @@ def _explanation(
         ),
         arrival=f"by left {left!r} and right {right!r}; on a tie in input order",
         ordering=(
-            "in no order"
-            if cause
-            else f"{by_time}, over all partitions"
+            f"{by_time}, over all partitions"
             if placement.follows_time
             else f"in each partition {by_time}"
         ),
         columns=tuple(schema.names),
-        name=f"splitjoin as-of: {query}" if cause is None else f"Spark's own as-of join: {query}",
-        causes=() if cause is None else (cause,),
+        name=f"splitjoin as-of: {query}",
     )

@@ -37,8 +37,8 @@ from spark_offload.partitioning.tagged import (
     tagged_ranges,
     window_width,
 )
-from spark_offload.task.join import in_utc
 from spark_offload.task.rows import SideCheck
+from spark_offload.task.task import in_utc
 from spark_offload.verification.own_join import Difference, difference_of
 
 __all__ = [

@@ -1,38 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The join of batch frames over a window as a plan: on an accelerator, or by Spark itself."""
+"""The join of batch frames over a window as a plan: on an accelerator, or the software engine."""
 
 from dataclasses import dataclass, replace
 from functools import partial
-import logging
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from host import JoinError, Manifest
-from host.columns import plan_streams
-from host.columns.conditions import BoundCondition
 from host.devices.bundles import known_accelerator
-from host.devices.software import SOFTWARE_MANIFEST
-from host.errors import AcceleratorLimitError, BuildError, MissingToolError
-from host.installation import command
 from host.query.queries import Query
 from host.reference.types import JoinType
-from spark_offload.cluster.devices import Devices
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.explanation.cost import InputSize, devices_of, estimate_cost, join_size
-from spark_offload.explanation.explanations import Cause, Explanation, TermExplanation
+from spark_offload.explanation.explanations import Explanation
 from spark_offload.partitioning.columns import (
     arrow_schema,
     check_batch_frame,
-    find_column,
+    equal_columns,
     output_schema,
     require_columns,
     require_equal_bytes,
+    task_columns,
 )
 from spark_offload.partitioning.placement import (
-    PartitionBy,
     Placement,
-    check_placement,
     choose_placement,
 )
 from spark_offload.partitioning.tagged import gauge_width
@@ -41,20 +32,25 @@ from spark_offload.plan.accelerator import (
     Choice,
     QueryCheck,
     check_query,
-    choose_device,
+    serving,
     software_serves,
 )
-from spark_offload.plan.inputs import JoinInputs, checked_by_rules, checked_for_disorder
-from spark_offload.plan.plan import Answer, Plan, by_spark_itself
+from spark_offload.plan.inputs import (
+    JoinInputs,
+    Tagged,
+    checked_for_disorder,
+)
+from spark_offload.plan.options import Options
+from spark_offload.plan.plan import Plan
 from spark_offload.task.handover import count_windows
-from spark_offload.task.join import JoinTask, arrow_function
+from spark_offload.task.join import JoinTask
+from spark_offload.task.rows import TaggedTask
+from spark_offload.task.task import Answer
 from spark_offload.verification.own_join import own_join
 
 __all__ = [
     "OnDevices",
-    "can_fall_back",
     "make_plan",
-    "own_join_plan",
 ]
 
 
@@ -96,27 +92,33 @@ class OnDevices:
 
     def __call__(self, left: DataFrame, right: DataFrame) -> Answer:
         cluster = cluster_of(left.sparkSession)
-        ship_packages(cluster)
-        report, read = cluster.gather_tasks()
         tagged = JoinInputs(left, right, self.query).tagged(self.placement)
         task = JoinTask(
             query=self.query,
             devices=self.choice.source.shipped(cluster),
-            left=arrow_schema(left.schema, "left"),
-            right=arrow_schema(right.schema, "right"),
-            output=arrow_schema(self.schema, "output"),
+            **task_columns(left, right, self.schema),
             trace=self.trace,
             progress=self.progress,
             halos=tagged.halos,
             width=self.width,
             software=ship_bundle(cluster, SOFTWARE) if self.goes_on else None,
         )
-        function = arrow_function(task, self.name, report)
-        joined = self.checked(tagged.frame.mapInArrow(function, self.schema), left, right)
-        manifest = self.choice.manifest
-        return joined, lambda: read().on_hardware(manifest)
+        return self.answer(task, tagged, self.schema, left, right)
 
-    def checked(self, answer: DataFrame, left: DataFrame, right: DataFrame) -> DataFrame:
+    def answer(
+        self,
+        task: TaggedTask,
+        tagged: Tagged,
+        schema: StructType,
+        left: DataFrame,
+        right: DataFrame,
+    ) -> Answer:
+        """Return what tasks make of the tagged rows, with what no task sees checked."""
+        joined, read = task.answer(tagged.frame, self.name, schema)
+        manifest = self.choice.manifest
+        return self._checked(joined, left, right), lambda: read().on_hardware(manifest)
+
+    def _checked(self, answer: DataFrame, left: DataFrame, right: DataFrame) -> DataFrame:
         """Return an answer that fails if a declared order does not hold, where no task sees it.
 
         A task sees the order of the rows of its own keys, or of its own range of time, only. A
@@ -136,23 +138,21 @@ def _sized(
     query: Query,
     left: DataFrame,
     right: DataFrame,
-    devices: OnDevices | None,
+    devices: OnDevices,
     count: bool,
 ) -> Explanation:
     """Return the explanation with sizes and cost, from how the rows lie in time, if known."""
     inputs = JoinInputs(left, right, query)
-    profile = rule = manifest = instead = None
-    number = 1
-    if devices is not None:
-        profile, rule = devices.placement.profile, devices.placement.rule
-        number = devices_of(devices.placement)
-        manifest = devices.choice.manifest if devices.choice.is_estimated else None
-        # What the accelerator would take where the software engine joins.
-        instead = None if devices.choice.has_limits else known_accelerator(query)
+    profile, rule = devices.placement.profile, devices.placement.rule
+    manifest = devices.choice.manifest if devices.choice.is_estimated else None
+    # What the accelerator would take where the software engine joins.
+    instead = None if devices.choice.has_limits else known_accelerator(query)
     if profile is None and count:
         profile = inputs.profile(1 if rule is None else rule.ranges)
     size = None if profile is None else join_size(query, profile, inputs.facts().width)
-    cost = estimate_cost(left, right, query, manifest or instead, size, number)
+    cost = estimate_cost(
+        left, right, query, manifest or instead, size, devices_of(devices.placement)
+    )
     found = replace(
         explanation,
         inputs=InputSize(None if profile is None else profile.rows, inputs.known_bytes()),
@@ -167,14 +167,7 @@ def make_plan(
     left: DataFrame,
     right: DataFrame,
     query: Query,
-    *,
-    device: Devices = None,
-    partitions: int | None = None,
-    partition_by: PartitionBy = None,
-    trace: bool = False,
-    progress: str | None = None,
-    build: bool = False,
-    strict: bool = False,
+    options: Options,
     check: QueryCheck = check_query,
 ) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
@@ -194,32 +187,27 @@ def make_plan(
     UsageError
         If an input, a column, a type, the window or the device will not do.
     """
-    for frame, side, order in (
-        (left, "left", query.time[0]),
-        (right, "right", query.time[1]),
-    ):
-        check_batch_frame(frame, side)
-        find_column(frame.schema, order, side)
+    check_batch_frame(left, "left")
+    check_batch_frame(right, "right")
     require_columns(left, right, query)
-    equal = [(term.left, term.right) for term in query.terms if term.is_equality]
-    require_equal_bytes(left.schema, right.schema, equal)
+    require_equal_bytes(left.schema, right.schema, equal_columns(query))
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     session = left.sparkSession
-    needs = "a trace of cycles" if trace else None
-    choice = choose_device(device, query, session, needs=needs, build=build)
-    terms = check(query, choice, *schemas)
+    choice, terms, causes = serving(query, options, session, schemas, check)
     inputs = JoinInputs(left, right, query)
     facts = inputs.facts()
-    placement = choose_placement(query, facts, partitions=partitions, partition_by=partition_by)
-    if choice.is_simulated and build and facts.width is not None:
+    placement = choose_placement(
+        query, facts, partitions=options.partitions, partition_by=options.partition_by
+    )
+    if choice.is_simulated and options.build and facts.width is not None:
         ship_packages(cluster_of(session))
         tuples = count_windows(inputs.tagged(placement).frame, facts.width)
         if tuples > choice.manifest.capacity:
-            choice = choose_device(device, query, session, tuples=tuples, build=build)
-            terms = check(query, choice, *schemas)
+            asked = query, options, session, schemas, check
+            choice, terms, causes = serving(*asked, tuples=tuples)
     width = gauge_width(query, inputs.order_type) if choice.has_limits else None
-    goes_on = not strict and width is not None and software_serves(query, choice, *schemas)
+    goes_on = not options.strict and width is not None and software_serves(query, choice, *schemas)
     explanation = Explanation(
         device=choice.uri,
         chosen=choice.reason,
@@ -240,6 +228,7 @@ def make_plan(
         ),
         columns=tuple(schema.names),
         name=choice.name(query),
+        causes=causes,
     )
     devices = OnDevices(
         query=query,
@@ -247,8 +236,8 @@ def make_plan(
         name=explanation.name,
         choice=choice,
         placement=placement,
-        trace=trace,
-        progress=progress,
+        trace=options.trace,
+        progress=options.progress,
         width=width,
         goes_on=goes_on,
     )
@@ -282,133 +271,3 @@ def _window_text(query: Query, *, goes_on: bool) -> str:
         f"rows of the other side with |left.{query.time[0]} - right.{query.time[1]}| <= "
         f"{query.width}{beyond}"
     )
-
-
-# Where no accelerator can serve: the same rows by Spark's own join, and no secret made of it.
-
-_LOG = logging.getLogger("spark_offload")
-
-
-def can_fall_back(error: JoinError, query: Query) -> bool:
-    """Whether Spark can answer a query that an accelerator could not serve for this reason.
-
-    It can if the query makes sense and its window is time-based; mistakes in it stay mistakes.
-    """
-    limits = (AcceleratorLimitError, BuildError, MissingToolError)
-    return query.is_timed and isinstance(error, limits)
-
-
-def own_join_plan(
-    left: DataFrame,
-    right: DataFrame,
-    query: Query,
-    error: JoinError,
-    *,
-    device: Devices,
-    partitions: int | None = None,
-    partition_by: PartitionBy = None,
-    check: QueryCheck = check_query,
-) -> Plan:
-    """Return the plan of Spark's own join; the explanation and the log say why.
-
-    Parameters
-    ----------
-    check : callable
-        What has found that the accelerator cannot serve.
-
-    Raises
-    ------
-    UsageError
-        If the query is one that no device would answer: the rules are those of a device, its limits
-        are not.
-    """
-    _check_rules(left, right, query)
-    facts = JoinInputs(left, right, query).facts()
-    check_placement(query, facts, partitions=partitions, partition_by=partition_by)
-    _LOG.warning("The join is done by Spark itself: %s", error)
-    causes = _causes(left, right, query, error, device, check)
-    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
-    equal = any(term.is_equality for term in query.terms)
-    explanation = Explanation(
-        device="none: Spark's own join",
-        chosen="the accelerator cannot serve; strict=True raises this",
-        accelerator="none",
-        partitions=cluster_of(left.sparkSession).cores,
-        partitioning=(
-            "by the equal columns, as Spark decides"
-            if equal
-            else "by cells of a grid over bounded differences, or over time, as Spark decides"
-        ),
-        join=f"{query.how}: {query.how.answer}",
-        terms=tuple(
-            TermExplanation(str(term), "a condition", "evaluated by Spark")
-            for term in (*query.terms, *([] if query.rest is None else [query.rest]))
-        ),
-        window=f"|left.{query.time[0]} - right.{query.time[1]}| <= {query.width}, as a condition",
-        arrival="does not matter to the rows of the answer",
-        ordering="in no order",
-        columns=tuple(schema.names),
-        name=f"Spark's own join: {query}",
-        causes=causes,
-    )
-
-    def joined(left: DataFrame, right: DataFrame) -> DataFrame:
-        return checked_by_rules(own_join(left, right, query), left, right, query)
-
-    return Plan(
-        query=query,
-        inputs=(left, right),
-        schema=schema,
-        explanation=explanation,
-        strategy=by_spark_itself(joined),
-        own=partial(own_join, query=query),
-        sized=partial(_sized, explanation, query, left, right, None),
-    )
-
-
-def _check_rules(left: DataFrame, right: DataFrame, query: Query) -> None:
-    """Raise for columns that cannot be compared or ordered by, whatever the device."""
-    manifest = Manifest.load(SOFTWARE_MANIFEST)
-    schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-    # Each term alone: how many there can be is up to a device.
-    for terms in ((), *((term,) for term in query.terms)):
-        plan_streams(*schemas, query.with_terms(*terms), manifest)
-    if query.rest is not None:
-        BoundCondition.of(query.rest, *schemas)
-
-
-def _causes(
-    left: DataFrame,
-    right: DataFrame,
-    query: Query,
-    error: JoinError,
-    device: Devices,
-    check: QueryCheck,
-) -> tuple[Cause, ...]:
-    """Return a cause for every term that the device cannot compare, or the one for all of them."""
-    if not isinstance(error, AcceleratorLimitError):
-        return (_cause(error),)
-    choice = choose_device(device, query, left.sparkSession)
-    schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-    causes = []
-    try:
-        check(query.with_terms(), choice, *schemas)
-    except AcceleratorLimitError:
-        return (_cause(error),)  # no term is to blame
-    for term in query.terms:
-        try:
-            check(query.with_terms(term), choice, *schemas)
-        except AcceleratorLimitError as found:
-            causes.append(_cause(found, (term.left, term.right)))
-    return tuple(causes) or (_cause(error),)
-
-
-def _cause(error: JoinError, columns: tuple[str, ...] = ()) -> Cause:
-    if isinstance(error, AcceleratorLimitError):
-        return Cause(error.reason, columns, error.remedy)
-    remedy = (
-        error.remedy
-        if isinstance(error, MissingToolError)
-        else f"`{command('host doctor')}` says which tools are missing"
-    )
-    return Cause(str(error).rstrip("."), columns, remedy)

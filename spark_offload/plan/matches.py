@@ -15,14 +15,15 @@ from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.matches import require_matches
 from host.protocol.manifest import JoinAggregateManifest
 from host.query.queries import Aggregate, Query
-from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
+from spark_offload.cluster.machines import cluster_of, ship_bundle
 from spark_offload.explanation.explanations import Explanation, TermExplanation
-from spark_offload.partitioning.columns import arrow_schema, find_column
+from spark_offload.partitioning.columns import find_column, task_columns
 from spark_offload.plan.accelerator import SOFTWARE, Choice, QueryCheck, check_query, require_window
 from spark_offload.plan.inputs import JoinInputs
 from spark_offload.plan.join import OnDevices
-from spark_offload.plan.plan import Answer, Plan
-from spark_offload.task.matches import MatchTask, match_function
+from spark_offload.plan.plan import Plan
+from spark_offload.task.matches import MatchTask
+from spark_offload.task.task import Answer
 from spark_offload.verification.own_operators import aggregated
 
 __all__ = [
@@ -173,26 +174,19 @@ def _on_devices(
         The left outer join of the numbered rows that has the same answer; it is not run.
     """
     cluster = cluster_of(left.sparkSession)
-    ship_packages(cluster)
-    report, read = cluster.gather_tasks()
     inputs = JoinInputs(left, right, join.query)
     tagged = inputs.tagged(join.placement)
     task = MatchTask(
         query=join.query,
         aggregates=aggregates,
         devices=join.choice.source.shipped(cluster),
-        left=arrow_schema(left.schema, "left"),
-        right=arrow_schema(right.schema, "right"),
-        output=arrow_schema(schema, "output"),
+        **task_columns(left, right, schema),
         progress=join.progress,
         halos=tagged.halos,
         width=inputs.facts().width,
         software=None if strict else ship_bundle(cluster, SOFTWARE),
     )
-    function = match_function(task, join.name, report)
-    answer = join.checked(tagged.frame.mapInArrow(function, schema), left, right)
-    manifest = join.choice.manifest
-    return answer, lambda: read().on_hardware(manifest)
+    return join.answer(task, tagged, schema, left, right)
 
 
 def answer_schema(join: Plan, aggregates: Mapping[str, Aggregate]) -> StructType:

@@ -27,9 +27,10 @@ from spark_offload.partitioning.columns import (
 )
 from spark_offload.partitioning.placement import require_partitions
 from spark_offload.plan.accelerator import SOFTWARE
-from spark_offload.plan.plan import Answer, Plan, Strategy
-from spark_offload.task.join import ArrowFunction
-from spark_offload.task.operate import OperatorTask, operator_function
+from spark_offload.plan.options import Options
+from spark_offload.plan.plan import Plan, Strategy
+from spark_offload.task.operate import OperatorTask
+from spark_offload.task.task import Answer, ArrowFunction
 
 __all__ = [
     "OperatorInputs",
@@ -65,7 +66,7 @@ class OperatorInputs:
 
     @classmethod
     def of(
-        cls, frames: Sequence[DataFrame], query: OperatorQuery, device: str | None
+        cls, frames: Sequence[DataFrame], query: OperatorQuery, options: Options
     ) -> "OperatorInputs":
         """Check the inputs of an operator, and whether the device is one for it.
 
@@ -88,7 +89,8 @@ class OperatorInputs:
         if len(frames) > operator.inputs:
             schemas += [arrow_schema(frame.schema, "right") for frame in frames[operator.inputs :]]
         columns = OperatorColumns(schemas, query)
-        device = None if device == SOFTWARE else device
+        device = None if options.device == SOFTWARE else options.device
+        assert device is None or isinstance(device, str)
         if device is not None:
             require_device(operator, device)
         return cls(query, tuple(rows), columns, tuple(schemas), device)
@@ -116,35 +118,36 @@ class OperatorInputs:
         for side, rows in enumerate(self.rows):
             output = self.columns.parts[side] if self.columns.has_parts else self.columns.schema
             task = OperatorTask(
-                self.query, self.given, output, side,
-                _shipped(cluster, self.first_device), self.first_device or "",
+                query=self.query, given=self.given, output=output, side=side,
+                device=_shipped(cluster, self.first_device), device_name=self.first_device or "",
             )  # fmt: skip
-            function = carrying(cluster.luggage, operator_function(task, name, report))
+            function = carrying(cluster.luggage, task.function(name, report))
             found.append(_mapped(rows, function, output, self.columns.has_parts))
         return found
 
-    def explained(self, name: str, partitions: int, partitioning: str, **words: Any) -> Explanation:
+    def explained(self, name: str, **words: Any) -> Explanation:
         """Return the explanation, from what only one way to run has to say."""
+        return Explanation(**self.words(name), **words)
+
+    def words(self, name: str) -> dict[str, Any]:
+        """Return what every way to run has to say in an explanation."""
         query, operator = self.query, self.query.operator
         unit = "" if query.unit is None else f" of {query.unit}"
         where = "tasks reduce the rows at hand" if self.first_device else "tasks join on it"
         outputs = [str(one.name) for one in operator.outputs or ()]
-        return Explanation(
-            device=self.device or "none: the software engine",
-            chosen=(
+        return {
+            "device": self.device or "none: the software engine",
+            "chosen": (
                 f"as given; {where}"
                 if self.device
                 else "the host computes it; give a device for an accelerator"
             ),
-            partitions=partitions,
-            partitioning=partitioning,
-            join="" if operator.match is None else f"pairs with {operator.match}",
-            aggregates=tuple(outputs),
-            window=f"{operator.size} units{unit} of {query.time[0]!r}, every {operator.advance}",
-            columns=tuple(self.columns.schema.names),
-            name=name,
-            **words,
-        )
+            "join": "" if operator.match is None else f"pairs with {operator.match}",
+            "aggregates": tuple(outputs),
+            "window": f"{operator.size} units{unit} of {query.time[0]!r}, every {operator.advance}",
+            "columns": tuple(self.columns.schema.names),
+            "name": name,
+        }
 
     def planned(
         self, frames: Sequence[DataFrame], explanation: Explanation, strategy: Strategy
@@ -175,9 +178,7 @@ def _mapped(
 def make_operate_plan(
     frames: Sequence[DataFrame],
     query: OperatorQuery,
-    *,
-    device: str | None = None,
-    partitions: int | None = None,
+    options: Options,
 ) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
@@ -188,8 +189,9 @@ def make_operate_plan(
     """
     for side, frame in enumerate(frames):
         check_batch_frame(frame, _SIDES[side])
+    partitions = options.partitions
     require_partitions(partitions)
-    inputs = OperatorInputs.of(frames, query, device)
+    inputs = OperatorInputs.of(frames, query, options)
     keys = inputs.columns.part_keys
     if not keys and inputs.columns.has_parts and partitions not in (None, 1):
         why = "stores in turns" if query.operator.in_turns else "has no keys"
@@ -202,8 +204,8 @@ def make_operate_plan(
     by = f"by the keys {', '.join(query.operator.key_names or ())}" if keys else "all rows"
     explanation = inputs.explained(
         name,
-        number,
-        f"{by}, of what is found of the rows at hand"
+        partitions=number,
+        partitioning=f"{by}, of what is found of the rows at hand"
         if inputs.columns.has_parts
         else "as the rows are; nothing is kept of them",
         ordering="in each partition by window, then by keys",
@@ -227,12 +229,11 @@ def _answer(inputs: OperatorInputs, name: str, partitions: int) -> Answer:
     placed = parts[0] if len(parts) == 1 else _tagged(parts, shared)
     keys = placed.columns[len(parts) > 1 :][1:shared]
     placed = placed.repartition(partitions, *keys) if keys else placed.coalesce(1)
-    second, read_second = cluster.gather_tasks()
     task = OperatorTask(
-        inputs.query, inputs.given, inputs.columns.schema, None,
-        _shipped(cluster, inputs.second_device), inputs.second_device or "",
+        query=inputs.query, given=inputs.given, output=inputs.columns.schema,
+        device=_shipped(cluster, inputs.second_device), device_name=inputs.second_device or "",
     )  # fmt: skip
-    answer = placed.mapInArrow(operator_function(task, name, second), inputs.schema)
+    answer, read_second = task.answer(placed, name, inputs.schema)
     return answer, lambda: JoinMetrics((*read_first().tasks, *read_second().tasks))
 
 

@@ -40,9 +40,8 @@ class Options:
         see ``docs/failures.md``. Of streams, only ``"raise"``.
     elastic : Controller or bool
         What chooses how many cores of its accelerator a task uses; True stands for
-        :class:`host.ThresholdController`. Of streams, how many devices of the pool the tasks of a
-        micro-batch use. The answer stays the same; :func:`metrics` and :func:`stream_metrics` say
-        what was decided, see ``docs/elastic.md``.
+        :class:`host.ThresholdController`. The answer stays the same; :func:`metrics` says what was
+        decided, see ``docs/elastic.md``. Not for streams.
     device : str or list of str, optional
         ``"software:"`` is the software engine, ``"sim:"`` the simulated accelerator that suits the
         query, whose bundle is built when it is first needed, ``"sim:BUNDLE"`` that of a bundle.
@@ -60,11 +59,11 @@ class Options:
         ranges of the time columns, with the rows that the window holds at the start of a range
         sent along. Left out, the equal columns where possible.
     strict : bool
-        Whether it is an error that the accelerator cannot serve. Otherwise a join over a time-based
-        window is done by Spark itself then, by the same rules; :func:`explain` and the log say so
-        and why. A window that turns out to outgrow the device while rows arrive is then an error
-        too, which says how many rows it needs; otherwise the task goes on in software from that
-        row on, and :func:`metrics` and the log say so.
+        Whether it is an error that the accelerator cannot serve. Otherwise the software engine
+        joins then, and :func:`explain` and the log say so and why. A window that turns out to
+        outgrow the device while rows arrive is then an error too, which says how many rows it
+        needs; otherwise the task goes on in software from that row on, and :func:`metrics` and the
+        log say so.
     build : bool
         Whether a larger simulated accelerator is built, for device ``"sim:"``, where the default
         one is too small for the window or has too few key fields, and none that serves is here. The

@@ -3,8 +3,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cached_property, update_wrapper
+import inspect
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -14,15 +15,16 @@ from host.query.queries import AggregateQuery, AsofQuery, Query
 from spark_offload.errors import kit_errors
 from spark_offload.explanation.explanations import Explanation
 from spark_offload.measures import JoinMetrics
+from spark_offload.task.task import Answer
 from spark_offload.verification.comparison import Verification, compare_keyed, compare_rows
 
 if TYPE_CHECKING:
     from host.operators.operate import OperatorQuery
 
 __all__ = [
-    "Answer",
     "Plan",
     "Strategy",
+    "answer_of",
     "by_spark_itself",
     "explain",
     "metrics",
@@ -33,8 +35,7 @@ __all__ = [
 
 _ATTRIBUTE = "_splitjoin_plan"
 
-Answer: TypeAlias = "tuple[DataFrame, Callable[[], JoinMetrics]]"
-"""The rows of an answer, and what reads the measurements of its tasks."""
+_Words = ParamSpec("_Words")
 
 Strategy: TypeAlias = Callable[..., Answer]
 """A way to the answer: takes the inputs of a plan, in their order."""
@@ -148,9 +149,28 @@ class Plan:
         return frame, read
 
 
-def by_spark_itself(own: Callable[..., DataFrame]) -> Strategy:
+def answer_of(
+    plan: Callable[_Words, Plan],
+) -> Callable[[Callable[[Plan], DataFrame]], Callable[_Words, DataFrame]]:
+    """Return the decorator of a function of a plan, which then takes what ``plan`` takes."""
+
+    def decorated(function: Callable[[Plan], DataFrame]) -> Callable[_Words, DataFrame]:
+        def answer(*inputs: _Words.args, **words: _Words.kwargs) -> DataFrame:
+            return function(plan(*inputs, **words))
+
+        signature = inspect.signature(plan).replace(return_annotation=DataFrame)
+        update_wrapper(answer, function).__dict__["__signature__"] = signature
+        answer.__annotations__ = {**plan.__annotations__, "return": DataFrame}
+        return answer
+
+    return decorated
+
+
+def by_spark_itself(
+    own: Callable[..., DataFrame], read: Callable[[], JoinMetrics] = JoinMetrics
+) -> Strategy:
     """Return the strategy of a plan whose answer Spark computes itself; no task measures that."""
-    return lambda *inputs: (own(*inputs), lambda: JoinMetrics(()))
+    return lambda *inputs: (own(*inputs), read)
 
 
 def remember(frame: DataFrame, plan: Plan) -> None:

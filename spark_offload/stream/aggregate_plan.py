@@ -10,7 +10,6 @@ the same windows as its rows are; the watermark is taken from the rows.
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-import logging
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -19,24 +18,22 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DecimalType, StructField, StructType
 
 from host import UsageError
-from host.errors import AcceleratorLimitError, KeyRangeError, UnsupportedTypeError
+from host.errors import KeyRangeError
 from host.operators.aggregate import WindowAggregation
 from host.operators.states import Phases
 from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
 from spark_offload.cluster.by_value import carrying
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.errors import raised
-from spark_offload.explanation.explanations import Cause, Explanation
 from spark_offload.partitioning.columns import (
     answer_schema,
     arrow_schema,
-    check_columns,
     check_frame,
     told_apart,
 )
-from spark_offload.plan.accelerator import OWN, device_text
-from spark_offload.plan.aggregate import aggregate_plan, unsupported
-from spark_offload.plan.plan import Answer, Plan
+from spark_offload.plan.aggregate import aggregate_plan
+from spark_offload.plan.options import Options
+from spark_offload.plan.plan import Plan, Strategy
 from spark_offload.stream.checks import delay, require_watermark, without_watermarks
 from spark_offload.stream.metrics import (
     AGGREGATES,
@@ -55,13 +52,12 @@ from spark_offload.stream.task import (
     state_partitions,
 )
 from spark_offload.task.operators import AggregateTask
-from spark_offload.verification.own_operators import own_aggregate, own_windows
+from spark_offload.task.task import Answer
+from spark_offload.verification.own_operators import own_windows
 
 __all__ = [
     "make_aggregate_stream_plan",
 ]
-
-_LOG = logging.getLogger("spark_offload")
 
 QUESTION = "question"
 """Column of panes whose type is what the aggregation asks."""
@@ -105,7 +101,7 @@ def _of_panes(
     asked = pa.field(QUESTION, question_type(question))
     schema = panes_schema(WindowAggregation(given, first).schema, asked)
     shipped = None if device is None else ship_bundle(cluster, device)
-    task = AggregateTask(first, given, schema, device=shipped, goes_on=goes_on)
+    task = AggregateTask(query=first, input=given, output=schema, device=shipped, goes_on=goes_on)
     event_time = {BOUNDARIES[0]: frame.schema[query.time].metadata}
     panes = rows.mapInArrow(
         carrying(cluster.luggage, panes_function(task, title)),
@@ -131,10 +127,7 @@ def _of_panes(
 def make_aggregate_stream_plan(
     frame: DataFrame,
     query: AggregateQuery,
-    *,
-    device: str | None = None,
-    partitions: int | None = None,
-    strict: bool = False,
+    options: Options,
 ) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
@@ -144,42 +137,49 @@ def make_aggregate_stream_plan(
         If the input, a column, a type, the watermark, the windows or the device will not do.
     """
     check_frame(frame, "frame")
-    if partitions is not None:
+    if options.partitions is not None:
         raise UsageError(
-            f"partitions={partitions} is for batch frames; the windows of a stream lie in as many "
-            f"partitions as its state has: set {SHUFFLE_PARTITIONS} before the query's first start."
+            f"partitions={options.partitions} is for batch frames; the windows of a stream lie in "
+            f"as many partitions as its state has: set {SHUFFLE_PARTITIONS} before the query's "
+            f"first start."
         )
     require_watermark(frame.schema, "frame", query.time)
-    cause = None
-    try:
-        given = check_columns(frame, query, "frame")
-        description = device_text(device, given, Phases(query).panes, goes_on=not strict)
-        schema = without_watermarks(answer_schema(frame.schema, query))
-    except (UnsupportedTypeError, AcceleratorLimitError) as error:
-        if strict or device is not None:
-            raise
-        schema = own_aggregate(frame, query).schema  # raises if Spark cannot compute it either
-        description = OWN
-        _LOG.warning("The aggregation is done by Spark itself: %s", error)
-        cause = unsupported(error)
     question = question_of_aggregation(query, frame.schema.simpleString())
-    name = metrics_name(question, frame, kind=AGGREGATES)
-    explanation = _explanation(frame, query, schema, name, description, cause)
-    strategy = partial(
-        _of_panes,
-        query=query,
-        answer=schema,
-        name=name,
-        title=explanation.name,
-        question=question,
-        device=device,
-        goes_on=not strict,
+    metrics = metrics_name(question, frame, kind=AGGREGATES)
+    late = delay(frame.schema, query.time)
+
+    def strategy(schema: StructType, title: str) -> Strategy:
+        return partial(
+            _of_panes,
+            query=query,
+            answer=schema,
+            name=metrics,
+            title=title,
+            question=question,
+            device=None if options.device is None else str(options.device),
+            goes_on=not options.strict,
+        )
+
+    return aggregate_plan(
+        frame,
+        query,
+        options,
+        strategy,
+        side="frame",
+        reduced=Phases(query).panes,
+        schema_of=lambda given, query: without_watermarks(answer_schema(given, query)),
+        read=measured_by("stream_aggregate_metrics"),
+        partitions=state_partitions(frame.sparkSession),
+        partitioning=f"as Spark spreads windows and keys over its state ({SHUFFLE_PARTITIONS})",
+        ordering="in no order within a micro-batch; no column carries a watermark",
+        watermark=(
+            f"{late:,} ms behind {query.time!r}; the results of a window come when the watermark "
+            f"reaches its end; a late row counts in those of its windows that have not ended"
+        ),
+        metrics=(
+            f"observedMetrics[{metrics!r}] of a query's progress; stream_aggregate_metrics(query)"
+        ),
     )
-    if cause is None:
-        return aggregate_plan(frame, query, explanation, schema, strategy)
-    own = partial(own_aggregate, query=query)
-    measured = measured_by("stream_aggregate_metrics")
-    return aggregate_plan(frame, query, explanation, schema, lambda one: (own(one), measured))
 
 
 def _renamed(frame: DataFrame, query: AggregateQuery) -> tuple[AggregateQuery, DataFrame]:
@@ -226,34 +226,3 @@ def _of_type(column: Column, given: StructField, field: StructField) -> Column:
     )
     fits = column.isNull() | column.between(least, most)
     return F.when(fits, column.cast(field.dataType)).otherwise(beyond).alias(field.name)
-
-
-def _explanation(
-    frame: DataFrame,
-    query: AggregateQuery,
-    schema: StructType,
-    name: str,
-    device: str,
-    cause: Cause | None,
-) -> Explanation:
-    late = delay(frame.schema, query.time)
-    return Explanation(
-        device=device,
-        partitions=state_partitions(frame.sparkSession),
-        partitioning=f"as Spark spreads windows and keys over its state ({SHUFFLE_PARTITIONS})",
-        aggregates=tuple(f"{name} = {one}" for name, one in query.aggregates.items()),
-        window=f"{query.window} of {query.time!r}, every {query.advance}; null times are left out",
-        ordering="in no order within a micro-batch; no column carries a watermark",
-        columns=tuple(schema.names),
-        name=f"{'Spark' if cause else 'splitjoin'} aggregate: {query}",
-        causes=() if cause is None else (cause,),
-        watermark=(
-            f"{late:,} ms behind {query.time!r}; the results of a window come when the watermark "
-            f"reaches its end; a late row counts in those of its windows that have not ended"
-        ),
-        metrics=(
-            "none: Spark's own progress"
-            if cause
-            else f"observedMetrics[{name!r}] of a query's progress; stream_aggregate_metrics(query)"
-        ),
-    )

@@ -12,6 +12,7 @@ from host.reference.types import JoinType
 from spark_offload.cluster.machines import cluster_of, is_connect
 from spark_offload.cluster.query_plans import delaying_operator
 from spark_offload.partitioning.columns import check_frame, find_column, quoted
+from spark_offload.plan.options import Options
 from spark_offload.stream.task import SHUFFLE_PARTITIONS, state_partitions
 
 __all__ = [
@@ -34,14 +35,7 @@ __all__ = [
 _DELAY = "spark.watermarkDelayMs"
 
 
-def check_streams(
-    left: DataFrame,
-    right: DataFrame,
-    query: Query,
-    *,
-    trace: bool = False,
-    progress: str | None = None,
-) -> None:
+def check_streams(left: DataFrame, right: DataFrame, query: Query, options: Options) -> None:
     """Raise unless a streaming join of the two frames can be right.
 
     Raises
@@ -49,6 +43,8 @@ def check_streams(
     UsageError
         Naming what will not do and what to do instead.
     """
+    if options.partition_by is not None:
+        raise UsageError("partition_by is for batch frames; a stream is grouped by its keys.")
     require_streams(left, right)
     if not query.is_timed:
         raise UsageError(
@@ -71,7 +67,12 @@ def check_streams(
             f"on_failure={query.on_failure.value!r} is not for streams, whose micro-batches Spark "
             f"runs again after a failure; leave it out."
         )
-    if trace or progress is not None:
+    if query.elastic is not None:
+        raise UsageError(
+            "elastic is not for streams: each micro-batch is a join of its own, which begins with "
+            "all cores of its device; leave it out."
+        )
+    if options.trace or options.progress is not None:
         raise UsageError(
             "Latencies and progress of single tuples are taken of batch frames only; leave out "
             "trace and progress, and read spark_offload.stream_metrics(query)."

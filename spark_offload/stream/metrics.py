@@ -15,17 +15,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from host import UsageError
 from spark_offload.cluster.machines import is_connect
-from spark_offload.cluster.pools import PoolDecision
 from spark_offload.cluster.query_plans import analysed
 from spark_offload.measures import JoinMetrics, Stopwatch
 from spark_offload.stream.processor import NUMBERS
-from spark_offload.task.join import ArrowFunction, task_function
-from spark_offload.task.operators import AggregateTask, results_of
+from spark_offload.task.operators import AggregateTask
+from spark_offload.task.task import ArrowFunction, task_function
 
 __all__ = [
     "AGGREGATES",
     "AggregateMicroBatch",
-    "DECISIONS",
     "METRICS",
     "MicroBatch",
     "PANE_NUMBERS",
@@ -88,7 +86,7 @@ def panes_function(task: AggregateTask, name: str) -> ArrowFunction:
 def _panes(batches: Iterator[pa.RecordBatch], task: AggregateTask) -> Iterator[pa.RecordBatch]:
     watch = Stopwatch()
     with task.begun() as doing:
-        (panes,) = results_of(watch.reading(batches), task, doing)
+        (panes,) = task.results(watch.reading(batches), doing)
         device = doing.device_work
     if not panes.num_rows:
         return
@@ -109,9 +107,6 @@ def _panes(batches: Iterator[pa.RecordBatch], task: AggregateTask) -> Iterator[p
 
 METRICS = "splitjoin"
 """First part of the names under which ``observedMetrics`` of a progress has the numbers."""
-
-DECISIONS = "decisions"
-"""Name of the observed column with the decisions on the devices of a pool, one a line."""
 
 
 @dataclass(frozen=True)
@@ -147,9 +142,6 @@ class MicroBatch:
         Kept rows that were read from the state store; workers hold the others already.
     waited_seconds : float
         Time that tasks have waited for a device that another one held.
-    decisions : tuple of PoolDecision
-        How many devices of an elastic pool were in use, by machine, and why; none if the pool is
-        not elastic.
     """
 
     batch: int
@@ -169,12 +161,6 @@ class MicroBatch:
     software_rows: int = 0
     read_rows: int = 0
     waited_seconds: float = 0.0
-    decisions: tuple[PoolDecision, ...] = ()
-
-    @property
-    def active_devices(self) -> int | None:
-        """Most devices of an elastic pool that a machine used; None if the pool is not elastic."""
-        return max((decision.active for decision in self.decisions), default=None)
 
     @property
     def rows(self) -> int:
@@ -188,10 +174,8 @@ class MicroBatch:
 
 
 def observed_columns() -> list[Column]:
-    """Return what is observed over the output of the processor: sums, and all decisions."""
-    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in NUMBERS]
-    decisions = F.array_join(F.sort_array(F.collect_set("decision")), "\n")
-    return [*sums, decisions.alias(DECISIONS)]
+    """Return what is observed over the output of the processor: sums."""
+    return [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in NUMBERS]
 
 
 def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
@@ -202,25 +186,36 @@ def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
     progress : StreamingQueryProgress
         From ``query.lastProgress``, ``query.recentProgress`` or a ``StreamingQueryListener``.
     """
-    found = []
-    for name, row in sorted(progress.observedMetrics.items()):
-        if name.split("-")[0] == METRICS:
-            observed = observed_by_name(row)
-            numbers: dict[str, Any] = {
-                key: float(observed[key]) if kind == "double" else int(observed[key])
-                for key, kind in NUMBERS.items()
-            }
-            found.append(
-                MicroBatch(
-                    batch=progress.batchId,
-                    join=name,
-                    watermark=progress.eventTime.get("watermark", ""),
-                    trigger_seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
-                    decisions=tuple(map(PoolDecision.parse, observed[DECISIONS].splitlines())),
-                    **numbers,
-                )
-            )
-    return tuple(found)
+    return tuple(
+        MicroBatch(join=name, **_of_trigger(progress), **_numbers(observed, NUMBERS))
+        for name, observed in _observed(progress, METRICS).items()
+    )
+
+
+def _observed(progress: Any, kind: str) -> dict[str, dict[str, Any]]:
+    """Return what was observed of one kind, by its names."""
+    return {
+        name: observed_by_name(row)
+        for name, row in sorted(progress.observedMetrics.items())
+        if name.split("-")[0] == kind
+    }
+
+
+def _of_trigger(progress: Any) -> dict[str, Any]:
+    """Return what a progress tells of the whole micro-batch."""
+    return {
+        "batch": progress.batchId,
+        "watermark": progress.eventTime.get("watermark", ""),
+        "trigger_seconds": progress.durationMs.get("triggerExecution", 0) / 1000,
+    }
+
+
+def _numbers(observed: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Return observed numbers by their types in Spark."""
+    return {
+        name: float(observed[name]) if kind == "double" else int(observed[name])
+        for name, kind in kinds.items()
+    }
 
 
 def observed_by_name(row: Row) -> dict[str, Any]:
@@ -323,32 +318,17 @@ def stream_aggregate_metrics(query: StreamingQuery) -> tuple[AggregateMicroBatch
 
 
 def _of_progress(progress: Any) -> list[AggregateMicroBatch]:
-    observed = {
-        name: observed_by_name(row)
-        for name, row in sorted(progress.observedMetrics.items())
-        if name.split("-")[0] == AGGREGATES
-    }
+    observed = _observed(progress, AGGREGATES)
+    kinds = {**PANE_NUMBERS, "panes": "bigint", RESULTS: "bigint"}
     return [
-        _micro_batch(progress, name, {**numbers, **observed[f"{name}-{RESULTS}"]})
+        AggregateMicroBatch(
+            aggregation=name,
+            **_of_trigger(progress),
+            **_numbers({**numbers, **observed[f"{name}-{RESULTS}"]}, kinds),
+        )
         for name, numbers in observed.items()
         if not name.endswith(f"-{RESULTS}")
     ]
-
-
-def _micro_batch(progress: Any, name: str, observed: dict[str, Any]) -> AggregateMicroBatch:
-    measured: dict[str, Any] = {
-        key: float(observed[key]) if kind == "double" else int(observed[key])
-        for key, kind in PANE_NUMBERS.items()
-    }
-    return AggregateMicroBatch(
-        batch=progress.batchId,
-        aggregation=name,
-        watermark=progress.eventTime.get("watermark", ""),
-        trigger_seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
-        panes=int(observed["panes"]),
-        results=int(observed[RESULTS]),
-        **measured,
-    )
 
 
 def measured_by(function: str) -> Callable[[], JoinMetrics]:

@@ -15,7 +15,7 @@ from host.columns.kinds import row_at
 from host.errors import NullOrderError
 from spark_offload.stream.groups import REGISTRY
 from spark_offload.stream.task import GroupedTask, from_blob, to_blob
-from spark_offload.task.join import ArrowFunction, declared, spare_modules, task_function
+from spark_offload.task.task import ArrowFunction, declared, spare_modules, task_function
 
 __all__ = [
     "INPUT_TYPES",

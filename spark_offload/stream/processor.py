@@ -1,47 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens to a group of rows in a micro-batch: late rows out, join, keep, forget."""
 
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 import time
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 
 from host import Device, JoinError, open_device
+from host.operators.asof import AsofStream
 from spark_offload.cluster.devices import TaskDevice, take_device
 from spark_offload.cluster.machines import local_device_uri
-from spark_offload.cluster.pools import MicroBatchTask
 from spark_offload.errors import in_partition, task_partition
 from spark_offload.partitioning.tagged import LEFT, RIGHT
 from spark_offload.stream.groups import REGISTRY
 from spark_offload.stream.passes import NewPairs, Rows, reach
 from spark_offload.stream.reduction import HELD
-from spark_offload.stream.state import WindowState
+from spark_offload.stream.state import WindowState, move_timer
 from spark_offload.stream.task import (
+    AsofStreamTask,
     GroupedTask,
     MapStore,
     StreamTask,
     Timers,
+    Values,
     ValueStore,
     as_results,
     from_blob,
+    microseconds,
     require_group,
     require_question,
     to_blob,
     whole_table,
 )
-from spark_offload.task.join import spare_modules
+from spark_offload.task.task import spare_modules
 
 __all__ = [
+    "AsofGroups",
+    "BlobGroups",
     "GroupJoin",
+    "Groups",
     "NUMBERS",
     "OUTPUT_TYPES",
-    "new_rows",
+    "Step",
+    "in_time",
     "output_row",
 ]
+
+Shipped = TypeVar("Shipped", bound=GroupedTask)
+
+Both = tuple[pa.Table, pa.Table]
+"""Rows of the left and of the right side."""
+
+_QUERY = "sql.streaming.queryId"
+"""Property by which Spark tells a task its query, the same after a restart."""
 
 NUMBERS = {
     "left_rows": "bigint",
@@ -63,34 +81,30 @@ NUMBERS = {
 OUTPUT_TYPES = ", ".join(
     [
         "pairs binary",
-        "decision string",
         *(f"{name} {kind} not null" for name, kind in NUMBERS.items()),
     ]
 )
-"""Columns that the processor returns: packed results, or null beside the numbers of a group.
-
-The first numbers of a task that has a device of an elastic pool have its decision beside them.
-"""
+"""Columns that the processor returns: packed results, or null beside the numbers of a group."""
 
 
-class GroupJoin:
-    """The join in one task of one micro-batch, group after group.
+class Groups(ABC, Generic[Shipped]):
+    """A query over streams in one task of one micro-batch, group after group.
 
     Parameters
     ----------
-    task : StreamTask
-        What to join.
+    task : GroupedTask
+        What to compute.
     question : ValueStore
         What the checkpoint was begun with; holds a value for the group of the registry only.
     directory, rows : ValueStore, MapStore
-        See :class:`~spark_offload.stream.state.WindowState`.
+        Where the state of the group lies that Spark is calling for.
     timers : Timers
         The handle of the processor.
     """
 
     def __init__(
         self,
-        task: StreamTask,
+        task: Shipped,
         question: ValueStore,
         directory: ValueStore,
         rows: MapStore,
@@ -101,9 +115,6 @@ class GroupJoin:
         self._directory = directory
         self._rows = rows
         self._timers = timers
-        self._taken: TaskDevice | None = None
-        self._is_told = False  # what taking the device has shown
-        self._software: Device | None = None
 
     def rows_came(
         self, group: int, frames: Iterable[pd.DataFrame], watermark_ms: int
@@ -125,21 +136,67 @@ class GroupJoin:
                 for _ in frames:
                     pass
                 return
-            yield from self._joined(group, frames, watermark_ms)
+            gathered: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
+            for frame in frames:
+                for side, blob in zip(frame["side"], frame["rows"], strict=True):
+                    gathered[side].extend(from_blob(blob, self._task.schema(side)))
+            left, right = (
+                whole_table(gathered[side], self._task.schema(side)) for side in (LEFT, RIGHT)
+            )
+            yield from self._work(group, (left, right), watermark_ms, None)
 
     def timer_fired(self, group: int, timer: int, watermark_ms: int) -> Iterator[pd.DataFrame]:
-        """Remove rows of a group that no row can meet any more; they may come alone."""
+        """Give the results of a group that waited for the watermark, and forget rows."""
         with self._errors_told():
             require_group(group, self._task.groups)
-            state = self._state(group)
-            state.expire(watermark_ms * 1000)
-            state.save(fired=timer)
-            HELD.trim()
-            yield from self._alone(state)
-            if state.expired:
-                yield output_row(
-                    expired=state.expired, results=_count(state), read_rows=state.read_rows
-                )
+            none = self._task.left.empty_table(), self._task.right.empty_table()
+            yield from self._work(group, none, watermark_ms, timer)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """End the task; ``error`` is what it fails with."""
+        if error is None:
+            spare_modules()
+
+    @abstractmethod
+    def _work(
+        self, group: int, new: Both, watermark_ms: int, fired: int | None
+    ) -> Iterator[pd.DataFrame]:
+        """Take rows that have come; ``fired`` is the timer that went off, if none have."""
+
+    @contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        """Let go of devices if anything fails; name the partition in errors of this kit."""
+        try:
+            yield
+        except JoinError as error:
+            self.close(error)
+            raise in_partition(error, task_partition()) from None
+        except BaseException as error:
+            self.close(error)
+            raise
+
+
+def in_time(new: Both, task: GroupedTask, watermark_ms: int) -> tuple[Both, tuple[int, int]]:
+    """Return the rows that are not older than the watermark, and how many of each side are."""
+    found = []
+    for side, table in enumerate(new):
+        if watermark_ms > 0 and table.num_rows:
+            times = table.column(task.order(side)).cast(pa.int64())
+            early = pc.greater_equal(times, pa.scalar(watermark_ms * 1000, pa.int64()))
+            table = table.filter(early)
+        found.append(table)
+    left, right = found
+    return (left, right), (new[LEFT].num_rows - left.num_rows, new[RIGHT].num_rows - right.num_rows)
+
+
+class GroupJoin(Groups[StreamTask]):
+    """The join over a window; the state is a :class:`~spark_offload.stream.state.WindowState`."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._taken: TaskDevice | None = None
+        self._waited = 0.0  # for the device, which has not been told
+        self._software: Device | None = None
 
     def close(self, error: BaseException | None = None) -> None:
         """Let go of the device, if one was needed; ``error`` is what the task fails with."""
@@ -149,15 +206,28 @@ class GroupJoin:
             software.close()
         if taken is not None:
             taken.close(error)
-        if error is None:
-            spare_modules()
+        super().close(error)
 
-    def _joined(
-        self, group: int, frames: Iterable[pd.DataFrame], watermark_ms: int
+    def _work(
+        self, group: int, new: Both, watermark_ms: int, fired: int | None
     ) -> Iterator[pd.DataFrame]:
+        if fired is None:
+            yield from self._joined(group, new, watermark_ms)
+            return
+        state = self._state(group)
+        state.expire(watermark_ms * 1000)
+        state.save(fired=fired)
+        HELD.trim()
+        yield from self._alone(state)
+        if state.expired:
+            yield output_row(
+                expired=state.expired, results=_count(state), read_rows=state.read_rows
+            )
+
+    def _joined(self, group: int, came: Both, watermark_ms: int) -> Iterator[pd.DataFrame]:
         started = time.perf_counter()
         task = self._task
-        new, late = new_rows(frames, task, watermark_ms)
+        new, late = in_time(came, task, watermark_ms)
         state = self._state(group)
         if watermark_ms > 0:
             state.expire(watermark_ms * 1000)
@@ -182,10 +252,8 @@ class GroupJoin:
         state.save()
         HELD.trim()
         yield from self._alone(state)
-        taken.rows += sum(side.num_rows for side in new)
-        decision, waited = self._first_told(taken)
+        waited, self._waited = self._waited, 0.0
         yield output_row(
-            decision=decision,
             waited_seconds=waited,
             left_rows=new[LEFT].num_rows,
             right_rows=new[RIGHT].num_rows,
@@ -208,22 +276,16 @@ class GroupJoin:
                 yield output_row(to_blob([batch], batch.schema))
 
     def _state(self, group: int) -> WindowState:
-        here = MicroBatchTask.here()
-        held = HELD.of("" if here is None else here.query, group)
+        context = TaskContext.get()
+        query = None if context is None else context.getLocalProperty(_QUERY)
+        held = HELD.of(query or "", group)
         return WindowState(self._task, self._directory, self._rows, self._timers, held)
 
     def _open(self) -> TaskDevice:
         if self._taken is None:
             self._taken = take_device(self._task.devices)
-            self._is_told = False
+            self._waited = self._taken.waited
         return self._taken
-
-    def _first_told(self, taken: TaskDevice) -> tuple[str | None, float]:
-        """Return the decision and the wait that led to the device, the first time only."""
-        if self._is_told:
-            return None, 0.0
-        self._is_told = True
-        return None if taken.decision is None else taken.decision.text, taken.waited
 
     def _open_software(self) -> Device:
         assert self._task.software is not None
@@ -231,52 +293,135 @@ class GroupJoin:
             self._software = open_device(local_device_uri(self._task.software))
         return self._software
 
-    @contextmanager
-    def _errors_told(self) -> Iterator[None]:
-        """Let go of the device if anything fails; name the partition in errors of this kit."""
-        try:
-            yield
-        except JoinError as error:
-            self.close(error)
-            raise in_partition(error, task_partition()) from None
-        except BaseException as error:
-            self.close(error)
-            raise
+
+# Groups of which few rows are kept: as one blob for each side, written anew in every micro-batch.
 
 
-def new_rows(
-    frames: Iterable[pd.DataFrame], task: GroupedTask, watermark_ms: int
-) -> tuple[tuple[pa.Table, pa.Table], tuple[int, int]]:
-    """Return the rows of both sides that came in time, and how many of each came late."""
-    gathered: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
-    for frame in frames:
-        for side, blob in zip(frame["side"], frame["rows"], strict=True):
-            gathered[side].extend(from_blob(blob, task.schema(side)))
-    left, right = (whole_table(gathered[side], task.schema(side)) for side in (LEFT, RIGHT))
-    new = (
-        _in_time(left, task.order(LEFT), watermark_ms),
-        _in_time(right, task.order(RIGHT), watermark_ms),
-    )
-    return new, (left.num_rows - new[LEFT].num_rows, right.num_rows - new[RIGHT].num_rows)
+@dataclass(frozen=True)
+class Step:
+    """What becomes of a group when rows or a watermark come.
+
+    Parameters
+    ----------
+    results : Table
+        What the watermark has decided.
+    late : sequence of int
+        Rows of each side that came too late.
+    kept : sequence of Table
+        Rows of each side that are kept.
+    at : int or None
+        Microseconds of the watermark that has something to decide or to forget; None: none has.
+    noted : (int, bytes) or None
+        What stands in the directory beside; None if nothing of the group has to be remembered.
+    cycles : int
+        Clock cycles that a device ran.
+    """
+
+    results: pa.Table
+    late: Sequence[int]
+    kept: Sequence[pa.Table]
+    at: int | None
+    noted: tuple[int, bytes] | None
+    cycles: int = 0
 
 
-def _in_time(table: pa.Table, order: str, watermark_ms: int) -> pa.Table:
-    """Return the rows that are not older than the watermark."""
-    if watermark_ms <= 0 or not table.num_rows:
-        return table
-    times = table.column(order).cast(pa.int64())
-    return table.filter(pc.greater_equal(times, pa.scalar(watermark_ms * 1000, pa.int64())))
+class BlobGroups(Groups[Shipped]):
+    """Groups whose rows lie in the state as a blob for each side."""
+
+    @abstractmethod
+    def _step(self, kept: Both, noted: Values | None, new: Both, watermark_ms: int) -> Step:
+        """Return what becomes of a group, from what was kept and noted of it, and what came."""
+
+    def _work(
+        self, group: int, new: Both, watermark_ms: int, fired: int | None
+    ) -> Iterator[pd.DataFrame]:
+        started = time.perf_counter()
+        found = self._directory.get()
+        before = self._read(LEFT, found), self._read(RIGHT, found)
+        step = self._step(before, found, new, watermark_ms)
+        if step.results.num_rows:
+            yield output_row(to_blob(step.results.to_batches(), step.results.schema))
+        timer = 0 if step.at is None else max(1, -(-step.at // 1000))  # rounded up to milliseconds
+        timer_before = 0 if found is None else found[1]
+        assert isinstance(timer_before, int)
+        # A timer that has gone off is gone, and may be wanted again.
+        move_timer(self._timers, 0 if timer == fired else timer_before, timer, fired)
+        for side, table in enumerate(step.kept):
+            place = (side, 0, 0)
+            if table.num_rows:
+                self._rows.updateValue(place, (to_blob(table.to_batches(), table.schema),))
+            elif before[side].num_rows:
+                self._rows.removeKey(place)
+        if step.noted is None:
+            self._directory.clear()
+        else:
+            self._directory.update((step.noted[0], timer, step.noted[1]))
+        late = [*step.late, 0][:2]
+        came = [table.num_rows - behind for table, behind in zip(new, late, strict=True)]
+        gone = sum(table.num_rows for table in before) - sum(table.num_rows for table in step.kept)
+        yield output_row(
+            left_rows=came[LEFT],
+            right_rows=came[RIGHT],
+            left_late=late[LEFT],
+            right_late=late[RIGHT],
+            results=step.results.num_rows,
+            stored=sum(came),
+            expired=gone + sum(came),
+            cycles=step.cycles,
+            seconds=time.perf_counter() - started,
+        )
+
+    def _read(self, side: int, found: Values | None) -> pa.Table:
+        value = None if found is None else self._rows.getValue((side, 0, 0))
+        schema = self._task.schema(side)
+        if value is None:
+            return schema.empty_table()
+        blob = value[0]
+        assert isinstance(blob, (bytes, bytearray))
+        return whole_table(from_blob(bytes(blob), schema), schema)
+
+
+_NO_TIME = -(1 << 63)
+"""Microseconds that no watermark has reached."""
+
+
+class AsofGroups(BlobGroups[AsofStreamTask]):
+    """The as-of join: left rows that wait are kept, and the right rows that they may need.
+
+    Without a tolerance that is one right row for each key, else those of a tolerance's length, and
+    the rows that the watermark has not passed.
+    """
+
+    def _step(self, kept: Both, noted: Values | None, new: Both, watermark_ms: int) -> Step:
+        task = self._task
+        stream = AsofStream(task.left, task.right, task.query, ordered=False)
+        stream.waiting, stream.kept = kept
+        new, late = in_time(new, task, watermark_ms)
+        reached = watermark_ms * 1000 if watermark_ms > 0 else _NO_TIME
+        results = pa.Table.from_batches([stream.rows_until(*new, reached)])
+        left, right = stream.waiting, stream.kept
+        count = left.num_rows + right.num_rows
+        noted_now = (count, b"") if count else None
+        return Step(results, late, (left, right), self._next(left, right), noted_now)
+
+    def _next(self, waiting: pa.Table, kept: pa.Table) -> int | None:
+        """Return the watermark at which a row leaves."""
+        task = self._task
+        if waiting.num_rows:
+            # Before these rows leave, no right row is forgotten that they could need.
+            return int(microseconds(waiting, task.order(LEFT)).min()) + task.ahead + 1
+        if task.tolerance is not None and kept.num_rows:
+            return int(microseconds(kept, task.order(RIGHT)).min()) + task.tolerance + 1
+        return None
 
 
 def _count(state: WindowState) -> int:
     return sum(rows.num_rows for _, rows in state.alone)
 
 
-def output_row(
-    pairs: bytes | None = None, decision: str | None = None, **numbers: float
-) -> pd.DataFrame:
+def output_row(pairs: bytes | None = None, **numbers: float) -> pd.DataFrame:
     """Return a row of the processor's output; numbers that are not given are zero."""
-    values: dict[str, list[Any]] = {"pairs": [pairs], "decision": [decision]}
+    values: dict[str, list[Any]] = {"pairs": [pairs]}
     for name, kind in NUMBERS.items():
         number = numbers.get(name, 0)
         values[name] = [float(number) if kind == "double" else int(number)]

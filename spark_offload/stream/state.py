@@ -23,6 +23,7 @@ from spark_offload.stream.task import (
 __all__ = [
     "MatchedBits",
     "WindowState",
+    "move_timer",
 ]
 
 # Which kept rows have matched: a bit each, in the state beside the slices of rows.
@@ -104,6 +105,23 @@ def _key(place: Slice) -> tuple[int, int, int]:
 # that one is rewritten, so that small micro-batches do not leave many small blobs. Where rows
 # come alone, the rows of a slice are needed again when it goes. Parts that the worker holds are
 # not read (:mod:`~spark_offload.stream.reduction`).
+
+
+def move_timer(timers: Timers, before: int, timer: int, fired: int | None) -> None:
+    """Set the timer of a group, zero for none, where there was another one or none.
+
+    Parameters
+    ----------
+    fired : int, optional
+        The timer that has just gone off, which Spark removes by itself.
+    """
+    if timer == before:
+        return
+    if before not in (0, fired):
+        timers.deleteTimer(before)
+    if timer:
+        timers.registerTimer(timer)
+
 
 PART_ROWS = 4096
 """Rows of a part from which on it is not rewritten any more."""
@@ -261,11 +279,7 @@ class WindowState:
         if self._slices:
             # Milliseconds, rounded up: when the watermark is there, the slice has expired.
             timer = max(1, -(-min(map(self._end, self._slices)) // 1000))
-        if timer != self._timer:
-            if self._timer not in (0, fired):
-                self._timers.deleteTimer(self._timer)
-            if timer:
-                self._timers.registerTimer(timer)
+        move_timer(self._timers, self._timer, timer, fired)
         if self._slices:
             table = [
                 [*place, *part] for place, parts in sorted(self._slices.items()) for part in parts

@@ -23,7 +23,7 @@ from spark_offload.cluster.devices import DeviceSource
 from spark_offload.cluster.session import PROVIDER, ROCKSDB
 from spark_offload.partitioning.tagged import LEFT
 from spark_offload.stream.groups import MOST_GROUPS, group_keys
-from spark_offload.task.join import declared
+from spark_offload.task.task import declared
 
 __all__ = [
     "AsofStreamTask",

@@ -19,18 +19,16 @@ from host.session.rows import joined
 from spark_offload.cluster.devices import DeviceSource, take_device
 from spark_offload.cluster.machines import local_device_uri
 from spark_offload.cluster.session import tuples_writer
-from spark_offload.measures import Stopwatch, TaskMetrics, TaskReport
-from spark_offload.partitioning.halos import HaloCounts
-from spark_offload.partitioning.tagged import LEAST, LEFT, RIGHT
+from spark_offload.errors import task_partition
+from spark_offload.partitioning.tagged import LEAST, LEFT
 from spark_offload.task.handover import order_numbers
-from spark_offload.task.join import BUFFER_ROWS, ArrowFunction, declared, task_function
-from spark_offload.task.rows import PartitionChecks, PartitionRows, gathered, split_sides
+from spark_offload.task.rows import TaggedTask, split_sides
+from spark_offload.task.task import BUFFER_ROWS
 
 __all__ = [
     "MatchPiece",
     "MatchPieces",
     "MatchTask",
-    "match_function",
 ]
 
 # Tagged rows cut into pieces that hold all matches of the left rows which they answer for.
@@ -151,28 +149,19 @@ class MatchPieces:
 
 # What a Spark task does with a join aggregate: each left row of its partition gets its values.
 
-PIECE_ROWS = 1 << 16
-"""Rows that are sent at a time, at least; as many as are kept, if those are more."""
 
-
-@dataclass(frozen=True)
-class MatchTask:
+@dataclass(frozen=True, kw_only=True)
+class MatchTask(TaggedTask):
     """All that a task needs to know; shipped with the function.
 
     Parameters
     ----------
-    query : Query
-        Which rows match.
     aggregates : mapping of str to Aggregate
         What is computed of the right rows.
     devices : DeviceSource
         Where to get a device, shipped.
-    left, right, output : Schema
-        Columns of the inputs and of the answer.
     progress : str, optional
         Folder in which to tell how far the task has come.
-    halos : HaloCounts, optional
-        For a window of rows over ranges of time: how large the halos are.
     width : int or None
         Of a window of time, as a difference of order numbers; None if they are no numbers.
     software : str or None
@@ -180,67 +169,35 @@ class MatchTask:
         such a piece is an error.
     """
 
-    query: Query
     aggregates: Mapping[str, Aggregate]
     devices: DeviceSource
-    left: pa.Schema
-    right: pa.Schema
-    output: pa.Schema
     progress: str | None = None
-    halos: HaloCounts | None = None
     width: int | None = None
     software: str | None = None
 
-
-def match_function(task: MatchTask, name: str, report: TaskReport) -> ArrowFunction:
-    """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans."""
-    return task_function(
-        name, lambda batches, partition: _aggregated(batches, task, partition, report)
-    )
-
-
-def _aggregated(
-    batches: Iterator[pa.RecordBatch], task: MatchTask, partition: int, report: TaskReport
-) -> Iterator[pa.RecordBatch]:
-    """Yield the left rows of a partition with their aggregates; report at the end."""
-    watch = Stopwatch()
-    tell = tuples_writer(task.progress, partition)
-    rows = PartitionRows(
-        gathered(watch.reading(batches), BUFFER_ROWS),
-        task.left,
-        task.right,
-        PartitionChecks(task.query, halos=task.halos),
-    )
-    pieces = MatchPieces(rows.layout, task.query, task.width, rows=PIECE_ROWS)
-    results = 0
-    with take_device(task.devices) as taken:
-        answering = _Answering(task, taken.device)
-        for answer in watch.giving(map(answering.answer, pieces.of(rows.reader()))):
-            for batch in answer.to_batches():
-                results += batch.num_rows
-                yield declared(batch, task.output)
-            tell(sum(rows.counts))
-        measured = TaskMetrics(
-            partition=partition,
-            device=taken.name,
-            attempt=taken.attempt,
-            device_seconds=answering.work.seconds,
-            waited_seconds=answering.work.waited,
-            cycles=answering.work.cycles,
-            counters=answering.counters(),
-            software_rows=answering.software_rows,
-            handed_over=answering.handed_over,
-        )
-    report(
-        replace(
-            measured,
-            left_rows=rows.counts[LEFT],
-            right_rows=rows.counts[RIGHT],
-            halo_rows=rows.halo_rows,
-            results=results,
-            seconds=watch.seconds,
-        )
-    )
+    def work(
+        self, batches: Iterator[pa.RecordBatch], told: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the left rows with their aggregates."""
+        tell = tuples_writer(self.progress, task_partition())
+        rows = self.rows(batches)
+        pieces = MatchPieces(rows.layout, self.query, self.width, rows=BUFFER_ROWS)
+        with take_device(self.devices) as taken:
+            answering = _Answering(self, taken.device)
+            for answer in map(answering.answer, pieces.of(rows.reader())):
+                yield from answer.to_batches()
+                tell(sum(rows.counts))
+            told.update(
+                device=taken.name,
+                attempt=taken.attempt,
+                device_seconds=answering.work.seconds,
+                waited_seconds=answering.work.waited,
+                cycles=answering.work.cycles,
+                counters=answering.counters(),
+                software_rows=answering.software_rows,
+                handed_over=answering.handed_over,
+            )
+        told.update(rows.counted)
 
 
 class _Answering:

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,77 +19,39 @@ from host.reference.asof import Direction
 from host.reference.types import JoinType
 from host.session.intake import TaggedLayout
 from spark_offload.cluster.machines import local_device_uri
-from spark_offload.measures import Stopwatch, TaskMetrics, TaskReport
-from spark_offload.partitioning.tagged import LEFT, RIGHT
-from spark_offload.task.join import BUFFER_ROWS, ArrowFunction, declared, task_function
-from spark_offload.task.rows import PartitionChecks, PartitionRows, gathered, split_sides
+from spark_offload.task.rows import PartitionRows, TaggedTask, gathered, split_sides
+from spark_offload.task.task import BUFFER_ROWS, Task, declared
 
 __all__ = [
     "AggregateTask",
     "AsofTask",
-    "aggregate_function",
-    "asof_function",
-    "results_of",
 ]
 
 # What one Spark task of an as-of join does: read its partition, find partners, hand rows back.
-
-PIECE_ROWS = 1 << 16
-"""Rows that are joined at a time, at least; as many as are kept, if those are more."""
 
 STACK_BYTES = 1 << 25
 """Bytes that wait in memory to be read backwards, once for each of three kinds of rows."""
 
 
-@dataclass(frozen=True)
-class AsofTask:
+@dataclass(frozen=True, kw_only=True)
+class AsofTask(TaggedTask):
     """All that a task needs to know; shipped with the function.
 
     Parameters
     ----------
-    query : AsofQuery
-        What to join.
-    left, right, output : Schema
-        Columns of the inputs and of the answer.
+    asof : AsofQuery
+        What to join; ``query`` is that of the pairs that are candidates.
     """
 
-    query: AsofQuery
-    left: pa.Schema
-    right: pa.Schema
-    output: pa.Schema
+    asof: AsofQuery
 
-
-def asof_function(task: AsofTask, name: str, report: TaskReport) -> ArrowFunction:
-    """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans."""
-    return task_function(
-        name, lambda batches, partition: _join_partition(batches, task, partition, report)
-    )
-
-
-def _join_partition(
-    batches: Iterator[pa.RecordBatch], task: AsofTask, partition: int, report: TaskReport
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the answer as they are decided; report at the end."""
-    watch = Stopwatch()
-    rows = PartitionRows(
-        gathered(watch.reading(batches), BUFFER_ROWS),
-        task.left,
-        task.right,
-        PartitionChecks(task.query.pairs),
-    )
-    results = 0
-    for batch in watch.giving(declared(batch, task.output) for batch in _joined(rows, task.query)):
-        results += batch.num_rows
-        yield batch
-    report(
-        TaskMetrics(
-            partition=partition,
-            left_rows=rows.counts[LEFT],
-            right_rows=rows.counts[RIGHT],
-            results=results,
-            seconds=watch.seconds,
-        )
-    )
+    def work(
+        self, batches: Iterator[pa.RecordBatch], told: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the answer as they are decided."""
+        rows = self.rows(batches)
+        yield from _joined(rows, self.asof)
+        told.update(rows.counted)
 
 
 def _joined(rows: PartitionRows, query: AsofQuery) -> Iterator[pa.RecordBatch]:
@@ -116,7 +79,7 @@ def _pieces(
         piece.append(batch)
         count += batch.num_rows
         kept = 0 if stream is None else stream.waiting.num_rows + stream.kept.num_rows
-        if count >= max(PIECE_ROWS, kept):
+        if count >= max(BUFFER_ROWS, kept):
             yield split_sides(piece, rows.layout)
             piece, count = [], 0
     yield split_sides(piece, rows.layout)
@@ -196,19 +159,17 @@ def _table(batch: pa.RecordBatch) -> pa.Table:
 # On the host, panes of the rows at hand, and then windows of panes. With a device, all rows of
 # some keys, in the order of their times.
 
-"""Rows that are aggregated at a time, about: the fewer pieces, the less is merged."""
 
-
-@dataclass(frozen=True)
-class AggregateTask:
+@dataclass(frozen=True, kw_only=True)
+class AggregateTask(Task):
     """All that a task of one phase needs to know; shipped with the function.
 
     Parameters
     ----------
     query : AggregateQuery
         The aggregation of this phase.
-    input, output : pa.Schema
-        Columns of what the phase reads and gives.
+    input : pa.Schema
+        Columns of what the phase reads.
     whole : Phases or None
         The aggregation that this phase ends; None if it is the first phase or the only one.
     in_order : bool
@@ -225,7 +186,6 @@ class AggregateTask:
 
     query: AggregateQuery
     input: pa.Schema
-    output: pa.Schema
     whole: Phases | None = None
     in_order: bool = False
     device: str | None = None
@@ -238,49 +198,33 @@ class AggregateTask:
         device = None if self.device is None else local_device_uri(self.device)
         return WindowAggregation(self.input, self.query, device, goes_on=self.goes_on)
 
+    def results(
+        self, batches: Iterator[pa.RecordBatch], doing: WindowAggregation
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the results of all rows of a partition."""
+        for batch in gathered(batches, BUFFER_ROWS):
+            rows = declared(batch, self.input)
+            if self.in_order:
+                yield doing.rows_in_order(rows)
+            else:
+                doing.more_rows(rows)
+        yield doing.last_rows()
 
-def aggregate_function(task: AggregateTask, name: str, report: TaskReport) -> ArrowFunction:
-    """Return the function for ``mapInArrow``; Spark shows its ``name`` in plans."""
-    return task_function(
-        name, lambda batches, partition: _aggregated(batches, task, partition, report)
-    )
-
-
-def results_of(
-    batches: Iterator[pa.RecordBatch], task: AggregateTask, doing: WindowAggregation
-) -> Iterator[pa.RecordBatch]:
-    """Yield the results of all rows of a partition."""
-    for batch in gathered(batches, PIECE_ROWS):
-        rows = declared(batch, task.input)
-        if task.in_order:
-            yield doing.rows_in_order(rows)
-        else:
-            doing.more_rows(rows)
-    yield doing.last_rows()
-
-
-def _aggregated(
-    batches: Iterator[pa.RecordBatch], task: AggregateTask, partition: int, report: TaskReport
-) -> Iterator[pa.RecordBatch]:
-    """Yield the results of a partition; report at the end."""
-    watch = Stopwatch()
-    with task.begun() as doing:
-        found = (
-            results if task.whole is None else task.whole.finished(results, task.output)
-            for results in results_of(watch.reading(batches), task, doing)
-        )
-        yield from watch.giving(declared(results, task.output) for results in found)
-        device = doing.device_work
-    report(
-        TaskMetrics(
-            partition=partition,
-            device=task.device_name,
-            left_rows=0 if task.whole is not None else doing.rows,
-            results=doing.results if task.ends else 0,
-            seconds=watch.seconds,
+    def work(
+        self, batches: Iterator[pa.RecordBatch], told: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the results of a partition, in the columns of the phase."""
+        with self.begun() as doing:
+            for results in self.results(batches, doing):
+                whole = self.whole
+                yield results if whole is None else whole.finished(results, self.output)
+            device = doing.device_work
+        told.update(
+            device=self.device_name,
+            left_rows=0 if self.whole is not None else doing.rows,
+            results=doing.results if self.ends else 0,
             device_seconds=device.seconds,
             waited_seconds=device.waited,
             cycles=device.cycles,
             handed_over="" if doing.refusal is None else f"on the host: {doing.refusal}",
         )
-    )

@@ -26,14 +26,14 @@ from spark_offload.partitioning.tagged import (
     SHARED,
     TAG_COLUMNS,
 )
+from spark_offload.task.task import BUFFER_ROWS, Task
 
 __all__ = [
-    "DepartingRows",
-    "HaloCheck",
     "MOST_BYTES",
-    "PartitionChecks",
     "PartitionRows",
+    "RangeRows",
     "SideCheck",
+    "TaggedTask",
     "gathered",
     "split_sides",
 ]
@@ -101,141 +101,102 @@ def split_sides(
     return sides[LEFT], sides[RIGHT]
 
 
-# The halo rows of a count-based window as they pass: counted, and cut down to the window.
+# The rows of a range of a count-based window as they pass: the halo is cut down to the window.
 
 _SIDES = ("left", "right")
 
 
-class HaloCheck:
-    """Passes on the last halo rows of each side, as many as the window holds.
+class RangeRows:
+    """Passes on the own rows of a range, and the last halo rows, as many as the window holds.
 
-    A task knows from the rows which partition they were sent to; that of the task itself can be
-    another one, as in a union with other frames.
+    A task knows from the rows which range they were sent to; its own number can be another one, as
+    in a union with other frames.
 
     Parameters
     ----------
     counts : HaloCounts
-        How many halo rows there must be, and how many of them are needed.
+        How many rows of either side there must be, and how many of the halo are needed.
+    size : int, optional
+        Of the window: then a column tells which rows the range answers for if they come alone. A
+        row leaves the window with the row of its own side that is so many rows behind it. The range
+        answers for the row if that one is its own; the last range also if there is none. Which rows
+        are the last ones of a range is known from the counts only.
     """
 
-    def __init__(self, counts: HaloCounts) -> None:
+    def __init__(self, counts: HaloCounts, size: int | None = None) -> None:
         self._counts = counts
+        self._size = size
         self._part: int | None = None
-        self._seen = [0, 0]
-        self._complete = False
+        self._halo = [0, 0]  # rows of either side in the halo so far
+        self._passed = [0, 0]
+        self._is_complete = False
 
     def see(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return ``batch`` without the halo rows that no row of the partition meets.
+        """Return ``batch`` without the halo rows that no row of the range meets.
 
         Raises
         ------
         FailureError
             If there are more or fewer halo rows than were counted when the ranges were cut.
         """
-        if self._complete or not batch.num_rows:
-            return batch
-        if self._part is None:
+        if self._part is None and batch.num_rows:
             self._part = batch.column("part")[0].as_py()
+        passed = batch if self._is_complete or not batch.num_rows else self._needed(batch)
+        return passed if self._size is None else self._flagged(passed, self._size)
+
+    def finish(self) -> None:
+        """No rows follow; raises like :meth:`see`, and for own rows too if they may come alone."""
+        if self._part is None:
+            return
+        self._require_halo(self._part)
+        if self._size is not None:
+            needed = self._counts.needed[self._part]
+            own = [rows - halo for rows, halo in zip(self._passed, needed, strict=True)]
+            self._require(own, self._counts.own[self._part], "rows")
+
+    def _needed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        assert self._part is not None
         halo = batch.column("halo").to_numpy(zero_copy_only=False)
         sides = batch.column("side").to_numpy()
         kept = np.ones(batch.num_rows, np.bool_)
+        sent, needed = self._counts.sent[self._part], self._counts.needed[self._part]
         for side in range(len(_SIDES)):
             rows = np.flatnonzero(halo & (sides == side))
-            needless = (
-                self._wanted(self._counts.sent)[side] - self._wanted(self._counts.needed)[side]
-            )
-            kept[rows[: max(0, needless - self._seen[side])]] = False
-            self._seen[side] += len(rows)
+            kept[rows[: max(0, sent[side] - needed[side] - self._halo[side])]] = False
+            self._halo[side] += len(rows)
         if not halo.all():
-            self._require_all()
+            self._require_halo(self._part)
         return batch if kept.all() else batch.filter(pa.array(kept))
 
-    def finish(self) -> None:
-        """No rows follow; raises like :meth:`see`."""
-        if self._part is not None and not self._complete:
-            self._require_all()
-
-    def _wanted(self, counts: tuple[tuple[int, int], ...]) -> tuple[int, int]:
-        assert self._part is not None  # there is a row, and only ranges are sent rows
-        return counts[self._part]
-
-    def _require_all(self) -> None:
-        for side, name in enumerate(_SIDES):
-            found, expected = self._seen[side], self._wanted(self._counts.sent)[side]
-            if found != expected:
-                raise FailureError(
-                    f"The {name} input changed while it was joined: range {self._part} of the "
-                    f"order column has {found:,} rows in its halo, not {expected:,} as counted "
-                    f"before; write the input to a table or persist() it, or take partitions=1."
-                )
-        self._complete = True
-
-
-# Which rows leave a count-based window in the range of their partition, told as they pass.
-
-
-class DepartingRows:
-    """Adds a column that tells which rows the partition answers for if they come alone.
-
-    A row leaves the window with the row of its own side that is so many rows behind it. The
-    partition answers for the row if that one is its own; the last partition also if there is none.
-    Which rows are the last ones of a range is known from the counts only.
-
-    Parameters
-    ----------
-    counts : HaloCounts
-        How many rows of either side come: the halo, cut down to what is needed, and the own ones.
-    size : int
-        Of the window.
-    """
-
-    def __init__(self, counts: HaloCounts, size: int) -> None:
-        self._counts = counts
-        self._size = size
-        self._part: int | None = None
-        self._seen = [0, 0]
-
-    def see(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return ``batch`` with the column :data:`ALONE_COLUMN`."""
-        if self._part is None and batch.num_rows:
-            # The task itself may have another number, as in a union with other frames.
-            self._part = batch.column("part")[0].as_py()
+    def _flagged(self, batch: pa.RecordBatch, size: int) -> pa.RecordBatch:
+        """Return rows with the column :data:`ALONE_COLUMN`."""
         sides = batch.column("side").to_numpy()
         alone = np.zeros(batch.num_rows, np.bool_)
         for side in range(len(_SIDES)):
             rows = np.flatnonzero(sides == side)
             if len(rows):
-                pushed_by = self._size + self._seen[side] + np.arange(len(rows))
-                alone[rows] = self._in_range(side, pushed_by)
-                self._seen[side] += len(rows)
+                assert self._part is not None  # there is a row
+                halo, own = (
+                    counts[self._part][side] for counts in (self._counts.needed, self._counts.own)
+                )
+                pushed_by = size + self._passed[side] + np.arange(len(rows))
+                is_last = self._part == len(self._counts.own) - 1
+                alone[rows] = (pushed_by >= halo) & (is_last | (pushed_by < halo + own))
+                self._passed[side] += len(rows)
         return batch.append_column(ALONE_COLUMN, pa.array(alone))
 
-    def finish(self) -> None:
-        """No rows follow.
+    def _require_halo(self, part: int) -> None:
+        self._require(self._halo, self._counts.sent[part], "rows in its halo")
+        self._is_complete = True
 
-        Raises
-        ------
-        FailureError
-            If there were more or fewer of them than were counted when the ranges were cut.
-        """
-        if self._part is None:
-            return
-        for side, name in enumerate(_SIDES):
-            halo, own = self._counts.needed[self._part][side], self._counts.own[self._part][side]
-            if self._seen[side] != halo + own:
+    def _require(self, found: Sequence[int], expected: Sequence[int], what: str) -> None:
+        for name, rows, counted in zip(_SIDES, found, expected, strict=True):
+            if rows != counted:
                 raise FailureError(
                     f"The {name} input changed while it was joined: range {self._part} of the "
-                    f"order column has {self._seen[side] - halo:,} rows, not {own:,} as counted "
-                    f"before; write the input to a table or persist() it, or take partitions=1."
+                    f"order column has {rows:,} {what}, not {counted:,} as counted before; write "
+                    f"the input to a table or persist() it, or take partitions=1."
                 )
-
-    def _in_range(self, side: int, pushed_by: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Whether rows of one side, by their places in the partition, are its own or missing."""
-        assert self._part is not None  # there is a row
-        halo, own = self._counts.needed[self._part][side], self._counts.own[self._part][side]
-        inside = pushed_by >= halo
-        is_last = self._part == len(self._counts.own) - 1
-        return inside if is_last else inside & (pushed_by < halo + own)
 
 
 # What is required of the rows of one side: a place in time, and the declared order.
@@ -348,22 +309,6 @@ class SideCheck:
 # The rows of one partition as they pass by: laid out, counted and checked.
 
 
-@dataclass(frozen=True)
-class PartitionChecks:
-    """What is required of the rows of a partition.
-
-    Parameters
-    ----------
-    query : Query
-        Names the order columns, the type of the join, and whether the inputs were declared sorted.
-    halos : HaloCounts, optional
-        How large the halos of a count-based window are.
-    """
-
-    query: Query
-    halos: HaloCounts | None = None
-
-
 class PartitionRows:
     """The rows of a partition as they pass.
 
@@ -373,8 +318,10 @@ class PartitionRows:
         Tagged batches.
     left, right : Schema
         Columns of the inputs.
-    checks : PartitionChecks
-        What is required of the rows.
+    query : Query
+        Names the order columns, the type of the join, and whether the inputs were declared sorted.
+    halos : HaloCounts, optional
+        How large the halos of a count-based window are.
 
     Attributes
     ----------
@@ -392,16 +339,16 @@ class PartitionRows:
         batches: Iterator[pa.RecordBatch],
         left: pa.Schema,
         right: pa.Schema,
-        checks: PartitionChecks,
+        query: Query,
+        halos: HaloCounts | None = None,
     ) -> None:
         self._batches = batches
         self._first = next(batches, None)
-        query = checks.query
-        self._halo_check = None if checks.halos is None else HaloCheck(checks.halos)
-        self._departing: DepartingRows | None = None
-        if checks.halos is not None and query.how is not JoinType.INNER:
+        self._range: RangeRows | None = None
+        come_alone = halos is not None and query.how is not JoinType.INNER
+        if halos is not None:
             assert isinstance(query.window, CountWindow)  # what halos are counted for
-            self._departing = DepartingRows(checks.halos, query.window.size)
+            self._range = RangeRows(halos, query.window.size if come_alone else None)
         if self._first is None:
             self._schema = pa.schema(
                 [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
@@ -411,7 +358,7 @@ class PartitionRows:
                     self._schema = self._schema.append(pa.field(f"{letter}{index}", column.type))
         else:
             self._schema = self._first.schema
-        if self._departing is not None and self._first is not None:
+        if come_alone and self._first is not None:
             self._schema = self._schema.append(pa.field(ALONE_COLUMN, pa.bool_()))
         types = self._schema.types[len(TAG_COLUMNS) :]
         shared = f"{SHARED}0" in self._schema.names
@@ -441,6 +388,12 @@ class PartitionRows:
         self.counts = [0, 0]
         self.halo_rows = 0
 
+    @property
+    def counted(self) -> dict[str, int]:
+        """The rows so far, by the fields of :class:`~spark_offload.measures.TaskMetrics`."""
+        left, right = self.counts
+        return {"left_rows": left, "right_rows": right, "halo_rows": self.halo_rows}
+
     def reader(self) -> pa.RecordBatchReader:
         """Return the batches, to be read once."""
         return pa.RecordBatchReader.from_batches(self._schema, self._passing())
@@ -448,15 +401,12 @@ class PartitionRows:
     def _passing(self) -> Iterator[pa.RecordBatch]:
         first, self._first = self._first, None
         for batch in self._batches if first is None else chain([first], self._batches):
-            kept = batch if self._halo_check is None else self._halo_check.see(batch)
-            if self._departing is not None:
-                kept = self._departing.see(kept)
+            kept = batch if self._range is None else self._range.see(batch)
             if kept.num_rows:
                 self._see(kept)
                 yield kept
-        for check in (self._halo_check, self._departing):
-            if check is not None:
-                check.finish()
+        if self._range is not None:
+            self._range.finish()
 
     def _see(self, batch: pa.RecordBatch) -> None:
         """Count and check the rows of both sides."""
@@ -468,3 +418,28 @@ class PartitionRows:
             halos = 0 if halo is None else pc.and_(mask, halo).true_count
             self.counts[side] += count - halos
             self.halo_rows += halos
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggedTask(Task):
+    """What the tasks that read tagged rows need to know.
+
+    Parameters
+    ----------
+    query : Query
+        What is joined.
+    left, right : Schema
+        Columns of the inputs.
+    halos : HaloCounts, optional
+        For a count-based window over ranges of time: how large the halos are.
+    """
+
+    query: Query
+    left: pa.Schema
+    right: pa.Schema
+    halos: HaloCounts | None = None
+
+    def rows(self, batches: Iterator[pa.RecordBatch]) -> PartitionRows:
+        """Return the rows of a partition as they pass."""
+        large = gathered(batches, BUFFER_ROWS)
+        return PartitionRows(large, self.left, self.right, self.query, self.halos)

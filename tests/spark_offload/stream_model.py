@@ -161,8 +161,6 @@ class Cluster:
         Number of the micro-batch, and of its task that is at work.
     tasks : int
         Tasks of a micro-batch, one after another.
-    decisions : list of str
-        What the tasks told of their elastic pool.
     pairs : list of (int, int)
         What has been emitted, by identities.
     late, software_rows : int
@@ -175,7 +173,6 @@ class Cluster:
         self.task = task
         self.batch = self.partition = 0
         self.tasks = tasks
-        self.decisions = []
         self.key = None
         self.question, self.directory, self.rows = _Value(self), _Value(self), _Map(self)
         self.timers = set()
@@ -272,7 +269,6 @@ class Cluster:
 
     def _emit(self, frames):
         for frame in frames:
-            self.decisions.extend(frame["decision"].dropna())
             self.software_rows += int(frame["software_rows"].sum())
             self.late += int(frame["left_late"].sum() + frame["right_late"].sum())
             batch = pa.RecordBatch.from_pydict({"pairs": pa.array(frame["pairs"], pa.binary())})

@@ -20,8 +20,8 @@ from spark_offload import (
     task_error,
     verify,
 )
-from spark_offload.plan import aggregate
-from spark_offload.task import operators
+from spark_offload.task.operators import AggregateTask
+from spark_offload.task.task import Task
 from tests.host.operators.by_rows import expected_rows
 
 START = datetime(2026, 11, 2)
@@ -165,7 +165,7 @@ def test_spark_itself_answers_what_the_host_cannot(spark, caplog):
     assert "The aggregation is done by Spark itself" in caplog.text
     said = explain(answer)
     assert not said.offloaded
-    assert "values of type decimal128(9, 2) are not aggregated on the host" in str(said)
+    assert "values of type decimal128(9, 2) are not computed with on the host" in str(said)
     assert verify(answer).agrees
     with pytest.raises(UnsupportedTypeError):
         plan_aggregate(frame, **given, strict=True)
@@ -201,7 +201,7 @@ def test_a_mean_is_a_double_of_the_exact_sum_however_large_it_is(spark):
 
 def test_a_wrong_answer_is_found_out(frame, monkeypatch):
     plan = plan_aggregate(frame, time="t", window=50, aggregates={"n": "count"})
-    monkeypatch.setattr(aggregate, "aggregate_function", without_the_first)
+    monkeypatch.setattr(AggregateTask, "function", without_the_first)
     with pytest.raises(FailureError, match=r"results 1 are missing and 0 are in excess, by Spark"):
         verify(plan.dataframe())
     assert not verify(plan.dataframe(), raises=False).agrees
@@ -210,7 +210,7 @@ def test_a_wrong_answer_is_found_out(frame, monkeypatch):
 
 
 def without_the_first(task, name, report):
-    plain = operators.aggregate_function(task, name, report)
+    plain = Task.function(task, name, report)
     return plain if task.whole is None else lambda batches: (one.slice(1) for one in plain(batches))
 
 

@@ -200,7 +200,7 @@ def test_spark_itself_answers_what_the_host_cannot(folders, caplog):
     asked = {**ASKED, "aggregates": {"last": "max:a key"}, "on": ()}
     said = explain(stream_aggregate(frame, **asked))
     assert not said.offloaded
-    assert "values of type string are not aggregated on the host" in str(said)
+    assert "values of type string are not computed with on the host" in str(said)
     assert "The aggregation is done by Spark itself" in caplog.text
     with pytest.raises(UnsupportedTypeError):
         stream_aggregate(frame, **asked, strict=True)

@@ -197,7 +197,7 @@ def test_a_declared_order_is_checked(frames, device):
         ),
     ],
 )
-def test_what_it_cannot_do_spark_does_and_says_why(frames, device, changes, reason):
+def test_what_it_cannot_do_is_done_from_pairs_and_says_why(frames, device, changes, reason):
     left, right = frames
     left = left.withColumn("f", F.col("x") * F.lit(0.25))
     right = right.withColumn("g", F.col("a") * F.lit(0.25)).withColumn(
@@ -207,6 +207,7 @@ def test_what_it_cannot_do_spark_does_and_says_why(frames, device, changes, reas
     said = explain(join_aggregate(left, right, **asked))
     assert not said.offloaded
     assert len(said.causes) == 1
+    assert said.device == "software:"
     with pytest.raises(AcceleratorLimitError, match=reason):
         join_aggregate(left, right, **asked, strict=True)
 

@@ -192,7 +192,7 @@ def test_every_type_is_verified(spark):
         assert verify(answer).rows == len(expected(LEFT, RIGHT, how, terms, within=12))
 
 
-def test_where_no_accelerator_can_serve_spark_joins_by_the_same_type(spark, tmp_path):
+def test_where_no_accelerator_can_serve_software_joins_by_the_same_type(spark, tmp_path):
     equality = f"software:{bundle(tmp_path / 'equality', comparator='equality')}"
     left = spark.createDataFrame([(1, 0.5), (2, 1.75), (3, None)], "t bigint, x double")
     right = spark.createDataFrame([(1, 0.25), (2, 3.0)], "t bigint, x double")
@@ -200,7 +200,7 @@ def test_where_no_accelerator_can_serve_spark_joins_by_the_same_type(spark, tmp_
         left, right, band={"x": (0, 1)}, time="t", within=5, how="left", device=equality
     )
     explanation = explain(answer)
-    assert explanation.device == "none: Spark's own join"
+    assert explanation.device == "software:"
     assert explanation.join.startswith("left outer: the pairs, and every left row")
     assert sorted(collected(answer)) == [
         (1, 0.5, 1, 0.25), (2, 1.75, None, None), (3, None, None, None),

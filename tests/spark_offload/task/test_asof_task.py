@@ -13,7 +13,8 @@ import pytest
 from host.operators.asof_tables import AsofJoin
 from host.query.queries import AsofQuery
 from spark_offload.task import operators
-from spark_offload.task.operators import AsofTask, asof_function
+from spark_offload.task import rows as rows_of_tasks
+from spark_offload.task.operators import AsofTask
 from tests.host.operators.test_asof_stream import LEFT, QUERY, RIGHT, ROW, pieces, tables
 
 TAGS = [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
@@ -38,8 +39,8 @@ def tagged(left, right, begin=0):
 def answer(batches, query):
     """Yield what a task yields for the rows of its partition."""
     output = AsofJoin(LEFT.empty_table(), RIGHT.empty_table(), query).schema
-    task = AsofTask(query, LEFT, RIGHT, output)
-    return asof_function(task, "as-of", lambda metrics: None)(iter(batches))
+    task = AsofTask(asof=query, query=query.pairs, left=LEFT, right=RIGHT, output=output)
+    return task.function("as-of", lambda metrics: None)(iter(batches))
 
 
 @settings(max_examples=100)
@@ -48,7 +49,7 @@ def test_rows_in_pieces_give_the_same_rows_in_the_same_order(rows, query, piece,
     whole = tables(rows)
     tags = tagged(*whole).combine_chunks()
     batches = [batch for cut in pieces(rows) for batch in tags[slice(*cut)].to_batches()]
-    with patch.multiple(operators, PIECE_ROWS=piece, STACK_BYTES=memory):
+    with patch.multiple(operators, BUFFER_ROWS=piece, STACK_BYTES=memory):
         found = [row for batch in answer(batches, query) for row in batch.to_pylist()]
     assert found == AsofJoin(*whole, query).table().to_pylist()
 
@@ -90,7 +91,10 @@ def peak(query, parts):
             look()
 
     found = 0
-    with patch.multiple(operators, PIECE_ROWS=500, BUFFER_ROWS=500, STACK_BYTES=20_000):
+    with (
+        patch.multiple(operators, BUFFER_ROWS=500, STACK_BYTES=20_000),
+        patch.object(rows_of_tasks, "BUFFER_ROWS", 500),
+    ):
         for batch in answer(batches(), query):
             found += batch.num_rows
             look()

@@ -9,7 +9,7 @@ import pytest
 from host import FailureError
 from spark_offload.partitioning.halos import HaloCounts
 from spark_offload.partitioning.tagged import ALONE_COLUMN
-from spark_offload.task.rows import DepartingRows
+from spark_offload.task.rows import RangeRows
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
 
 CUTS = st.lists(st.integers(0, 40), max_size=4)
@@ -68,7 +68,7 @@ def test_each_row_leaves_in_the_range_of_the_row_that_pushes_it_out(size, own, m
     counts, ranges = partitions(borders, [size + more] * len(own), rng)
     told = []
     for part, table in enumerate(ranges):
-        departing = DepartingRows(counts, size)
+        departing = RangeRows(counts, size)
         for batch in in_batches(table, cuts):
             flagged = departing.see(batch)
             assert flagged.drop_columns([ALONE_COLUMN]) == batch
@@ -97,7 +97,7 @@ def test_rows_that_were_not_counted_are_named(side, more):
     found[side] += more
     rows = [(of, 0, 0, 0, True) for of in (0, 1) for _ in range(halo[of])]
     rows += [(of, 1, 0, 0, False) for of in (0, 1) for _ in range(found[of])]
-    departing = DepartingRows(counts, 2)
+    departing = RangeRows(counts, 2)
     for batch in in_batches(tagged_table(rows, part=1), [3]):
         departing.see(batch)
     name = ("left", "right")[side]
@@ -107,7 +107,7 @@ def test_rows_that_were_not_counted_are_named(side, more):
 
 
 def test_a_range_without_rows_is_not_checked():
-    departing = DepartingRows(HaloCounts(((0, 0),), ((0, 0),), ((3, 3),)), 2)
+    departing = RangeRows(HaloCounts(((0, 0),), ((0, 0),), ((3, 3),)), 2)
     empty = next(in_batches(tagged_table([], part=0), []))
     assert departing.see(empty).schema.names[-1] == ALONE_COLUMN
     departing.finish()

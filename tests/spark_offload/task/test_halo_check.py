@@ -5,7 +5,7 @@ import pytest
 
 from host import FailureError
 from spark_offload.partitioning.halos import HaloCounts
-from spark_offload.task.rows import HaloCheck
+from spark_offload.task.rows import RangeRows
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
 
 PAIRS = st.tuples(st.integers(0, 6), st.integers(0, 6))
@@ -49,7 +49,7 @@ def test_the_last_halo_rows_of_each_side_pass_as_many_as_are_needed(
             left_out[side] += 1
         else:
             want.append(row)
-    check = HaloCheck(counts_of(part, sent, needed, own))
+    check = RangeRows(counts_of(part, sent, needed, own))
     assert seen(check, in_batches(table, cuts)) == want
 
 
@@ -61,7 +61,7 @@ def test_halo_rows_that_were_not_counted_are_named(part, sent, own, cuts, side, 
         return
     rows = [(of, 0, 0, 0, True) for of in (0, 1) for _ in range(found[of])]
     rows += [(of, 1, 0, 0, False) for of in (0, 1) for _ in range(own[of])]
-    check = HaloCheck(counts_of(part, sent, sent, own))
+    check = RangeRows(counts_of(part, sent, sent, own))
     name = ("left", "right")[side]
     words = (
         f"The {name} input changed while it was joined: range {part} of the order column has "
@@ -72,7 +72,7 @@ def test_halo_rows_that_were_not_counted_are_named(part, sent, own, cuts, side, 
 
 
 def test_a_wrong_halo_is_told_with_the_first_row_behind_it():
-    check = HaloCheck(counts_of(1, (2, 1), (2, 1), (1, 1)))
+    check = RangeRows(counts_of(1, (2, 1), (2, 1), (1, 1)))
     halo = [(0, 0, 0, 0, True), (1, 0, 0, 0, True)]
     assert check.see(next(in_batches(tagged_table(halo, part=1), []))).num_rows == 2
     with pytest.raises(FailureError, match="has 1 rows in its halo, not 2"):
@@ -82,7 +82,7 @@ def test_a_wrong_halo_is_told_with_the_first_row_behind_it():
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_wrong_halo_is_told_at_the_end_if_no_row_stands_behind_it(side):
     sent = (2, 1) if side else (1, 2)
-    check = HaloCheck(counts_of(1, sent, sent, (0, 0)))
+    check = RangeRows(counts_of(1, sent, sent, (0, 0)))
     (batch,) = in_batches(tagged_table([(0, 0, 0, 0, True), (1, 0, 0, 0, True)], part=1), [])
     assert check.see(batch).num_rows == 2
     with pytest.raises(FailureError, match="has 1 rows in its halo, not 2"):
@@ -90,5 +90,5 @@ def test_a_wrong_halo_is_told_at_the_end_if_no_row_stands_behind_it(side):
 
 
 def test_a_range_without_rows_is_not_checked():
-    check = HaloCheck(counts_of(1, (2, 1), (2, 1), (1, 1)))
+    check = RangeRows(counts_of(1, (2, 1), (2, 1), (1, 1)))
     assert seen(check, in_batches(tagged_table([], part=1), [0])) == []

@@ -17,7 +17,7 @@ from host.query.queries import Query, Term
 from host.query.tables import output_schema
 from host.reference.types import JoinType
 from spark_offload.measures import JoinMetrics
-from spark_offload.task.join import JoinTask, arrow_function
+from spark_offload.task.join import JoinTask
 from tests.halves import half
 from tests.host.small_bundles import write_manifest
 from tests.spark_offload.device_sources import made_by_task
@@ -75,16 +75,16 @@ def run(batches, device, *, how="inner", software="software:", **options):
         how=how,
     )
     task = JoinTask(
-        query,
-        made_by_task(device),
-        options["left"],
-        options["right"],
-        output_schema(options["left"], options["right"], how=how),
+        query=query,
+        devices=made_by_task(device),
+        left=options["left"],
+        right=options["right"],
+        output=output_schema(options["left"], options["right"], how=how),
         width=options.pop("width", WIDTH),
         software=software,
     )
     reports = []
-    found = list(arrow_function(task, "join", reports.append)(iter(batches)))
+    found = list(task.function("join", reports.append)(iter(batches)))
     answer = pa.Table.from_batches(found, task.output).to_pylist()
     return answer, reports[0]
 

@@ -12,7 +12,7 @@ from host.errors import WindowOverflowError
 from host.operators.matches import aggregate_matches
 from host.query.queries import Aggregate, Query
 from spark_offload.task import matches
-from spark_offload.task.matches import MatchTask, match_function
+from spark_offload.task.matches import MatchTask
 from tests.host.small_bundles import write_manifest
 from tests.spark_offload.device_sources import made_by_task
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
@@ -35,7 +35,7 @@ def device(tmp_path_factory):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(matches, "PIECE_ROWS", 40)
+    monkeypatch.setattr(matches, "BUFFER_ROWS", 40)
 
 
 def arrivals(*crowd):
@@ -55,12 +55,13 @@ def run(rows, window, uri, **options):
     """The answer of the task as a table, what it reports, and how much of it had come when."""
     query = Query(band=[("x", "x", -9, 9)], time="t", **over(window))
     task = MatchTask(
-        query, AGGREGATES, made_by_task(uri), SCHEMA, SCHEMA, OUTPUT,
+        query=query, aggregates=AGGREGATES, devices=made_by_task(uri), left=SCHEMA, right=SCHEMA,
+        output=OUTPUT,
         width=getattr(window, "lifespan", None), **options,
     )  # fmt: skip
     reports = []
     batches = in_batches(tagged_table(rows), range(0, len(rows), 23))
-    found = list(match_function(task, "matches", reports.append)(batches))
+    found = list(task.function("matches", reports.append)(batches))
     with open_device("software:") as software:
         wanted = aggregate_matches(of_side(rows, 0), of_side(rows, 1), query, AGGREGATES, software)
     answer = pa.Table.from_batches(found, OUTPUT)

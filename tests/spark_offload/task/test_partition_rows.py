@@ -10,7 +10,7 @@ from host.query.queries import Query
 from host.session.intake import TaggedLayout
 from spark_offload.partitioning.halos import HaloCounts
 from spark_offload.partitioning.tagged import ALONE_COLUMN
-from spark_offload.task.rows import PartitionChecks, PartitionRows
+from spark_offload.task.rows import PartitionRows
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
 from tests.windows import over
 
@@ -25,7 +25,7 @@ def passing(table, *, cuts=(3,), how="inner", halos=None, is_sorted=False, schem
     window = TimeWindow(5) if halos is None else CountWindow(1)
     query = Query(time="t", **over(window), how=how, sorted=is_sorted)
     batches = iter(()) if table is None else in_batches(table, cuts)
-    return PartitionRows(batches, *schemas, PartitionChecks(query, halos=halos))
+    return PartitionRows(batches, *schemas, query, halos)
 
 
 def test_rows_without_halos_all_count():

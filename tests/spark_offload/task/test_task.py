@@ -12,7 +12,8 @@ from host import CountWindow, TimeWindow, UsageError
 from host.errors import DisorderError
 from host.query.queries import Query, Term
 from host.query.tables import output_schema
-from spark_offload.task.join import BUFFER_ROWS, JoinTask, arrow_function
+from spark_offload.task.join import JoinTask
+from spark_offload.task.task import BUFFER_ROWS
 from tests.spark_offload.device_sources import made_by_task
 from tests.windows import over
 
@@ -50,7 +51,12 @@ def task(**options):
         **over(options.pop("window", TimeWindow(100))), sorted=options.pop("declared", False),
     )  # fmt: skip
     return JoinTask(
-        query, made_by_task("software:"), SCHEMA, SCHEMA, output_schema(SCHEMA, SCHEMA), **options
+        query=query,
+        devices=made_by_task("software:"),
+        left=SCHEMA,
+        right=SCHEMA,
+        output=output_schema(SCHEMA, SCHEMA),
+        **options,
     )
 
 
@@ -61,7 +67,7 @@ def task(**options):
 def test_results_come_before_the_partition_has_been_read(options):
     partition = Partition(20 * BUFFER_ROWS // BATCH * BATCH)
     reports, ahead, results = [], [], 0
-    join = arrow_function(task(**options), "join", reports.append)
+    join = task(**options).function("join", reports.append)
     for batch in join(iter(partition)):
         results += batch.num_rows
         ahead.append(partition.read - batch.column("t")[-1].as_py())
@@ -76,7 +82,7 @@ def test_results_come_before_the_partition_has_been_read(options):
 
 def test_an_empty_partition_is_reported_too():
     reports = []
-    assert list(arrow_function(task(), "join", reports.append)(iter(()))) == []
+    assert list(task().function("join", reports.append)(iter(()))) == []
     assert reports[0].results == reports[0].left_rows == 0
 
 
@@ -85,10 +91,10 @@ def test_what_is_wrong_far_into_a_partition_is_named():
         return pa.array(column, mask=(column % BATCH == 8) & (begin == 2 * BATCH))
 
     with pytest.raises(UsageError, match=r"'left\.t' is null in the row with t=.*=\d"):
-        list(arrow_function(task(), "join", print)(iter(Partition(5 * BATCH, order=broken))))
+        list(task().function("join", print)(iter(Partition(5 * BATCH, order=broken))))
     falling = Partition(3 * BATCH, row=lambda begin, column: column[::-1])
     with pytest.raises(DisorderError, match=r"'left\.t'"):
-        list(arrow_function(task(declared=True), "join", print)(iter(falling)))
+        list(task(declared=True).function("join", print)(iter(falling)))
 
 
 def test_a_band_may_have_values_beyond_the_field_of_its_device(simulated_bundle):
@@ -103,7 +109,7 @@ def test_a_band_may_have_values_beyond_the_field_of_its_device(simulated_bundle)
     for device in ("software:", simulated_bundle):
         rows = iter(Partition(2 * BATCH, l1=far, r1=far))
         on_device = replace(band, devices=made_by_task(device))
-        batches = list(arrow_function(on_device, "join", lambda _: None)(rows))
+        batches = list(on_device.function("join", lambda _: None)(rows))
         answers.append(pa.Table.from_batches(batches))
     assert answers[0].equals(answers[1])
     assert pc.any(pc.greater(answers[0]["x"], 1 << 50)).as_py()

@@ -6,19 +6,19 @@ import weakref
 
 import pytest
 
-from spark_offload.task import join
-from spark_offload.task.join import spare_modules
+from spark_offload.task import task
+from spark_offload.task.task import spare_modules
 
 
 @pytest.fixture
 def worker(monkeypatch):
     """Pretend to be a worker; afterwards the collector sees everything again."""
-    join._spare.cache_clear()
-    monkeypatch.setattr(join.TaskContext, "get", staticmethod(lambda: object()))
+    task._spare.cache_clear()
+    monkeypatch.setattr(task.TaskContext, "get", staticmethod(lambda: object()))
     gc.unfreeze()
     yield
     gc.unfreeze()
-    join._spare.cache_clear()
+    task._spare.cache_clear()
 
 
 class Ring:
@@ -42,7 +42,7 @@ def test_modules_are_spared_once_and_garbage_goes(worker):
 
 
 def test_nothing_is_spared_outside_of_a_worker():
-    join._spare.cache_clear()
+    task._spare.cache_clear()
     frozen = gc.get_freeze_count()
     spare_modules()
     assert gc.get_freeze_count() == frozen
