@@ -18,8 +18,7 @@ from host.devices import Device, open_device
 from host.devices.bundles import choose_device
 from host.errors import UsageError
 from host.files.reading import Dataset
-from host.operators.asof import AsofStream
-from host.operators.asof_tables import AsofJoin
+from host.operators.asof import AsofJoin, AsofStream
 from host.operators.matches import aggregate_matches
 from host.operators.operate import OperatorQuery, operate_tables
 from host.operators.overlap import overlap_query
@@ -321,11 +320,11 @@ def operate(
     """
     query = OperatorQuery(operator, time, unit)
     given = [rows] if right is None else [rows, right]
-    tables = [
-        as_table(_as_they_lie(one, query.time[side], ("left", "right")[side]))
+    inputs = [
+        _as_they_lie(one, query.time[side], ("left", "right")[side])
         for side, one in enumerate(given)
     ]
-    return operate_tables(tables, query, device)
+    return operate_tables(inputs, query, device)
 
 
 def join_aggregate(
@@ -418,7 +417,8 @@ def _rows(rows: Rows, time: str, is_sorted: bool, side: str) -> Input:
 def _as_they_lie(rows: Rows, time: str, side: str) -> Input:
     """Return the rows of an input, those of files in the order of the files."""
     if isinstance(rows, (str, Path)):
-        return Dataset(rows).table()
+        dataset = Dataset(rows)
+        return pa.RecordBatchReader.from_batches(dataset.schema, dataset.batches())
     return _rows(rows, time, False, side)
 
 

@@ -9,7 +9,7 @@ from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
 from host import open_device
 from host.engine.asof import AsofSearch, Times
-from host.operators.asof_tables import DeviceRows
+from host.operators.asof import DeviceRows
 from host.reference.asof import Direction
 from sim.verilated.library import build_library
 

@@ -17,8 +17,8 @@ from host.cli.arguments import (
     naming_cells,
     parse_span,
 )
-from host.cli.command import Status, add_memory, memory_of, memory_taken
-from host.errors import FailureError, UsageError
+from host.cli.command import Status, add_memory, memory_of, memory_taken, tell_verdict
+from host.errors import UsageError
 from host.files.reading import Dataset, format_of, require_text
 from host.files.writing import require_outputs, write_table
 from host.installation import CommandParser
@@ -116,7 +116,9 @@ def main(options: argparse.Namespace) -> int:
                 batches = execution.batches()
                 if options.verify:
                     result = pa.Table.from_batches(batches, execution.schema)
-                    _verify(files.table(), query, result, status)
+                    with status.stage("comparing with the reference operator"):
+                        verdict = compare_with_reference(files.table(), query, result)
+                    tell_verdict(*verdict)
                     batches = iter(result.to_batches())
                 count = write_table(batches, execution.schema, options.output)
         done = started[-1].work
@@ -127,14 +129,6 @@ def main(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 0
-
-
-def _verify(table: pa.Table, query: AggregateQuery, result: pa.Table, status: Status) -> None:
-    with status.stage("comparing with the reference operator"):
-        agrees, found = compare_with_reference(table, query, result)
-    print(f"verify: {found}", file=sys.stderr)
-    if not agrees:
-        raise FailureError(f"Verification failed: {found}.")
 
 
 def _query(options: argparse.Namespace) -> AggregateQuery:

@@ -25,14 +25,13 @@ from host.cli.command import (
     memory_of,
     memory_taken,
     open_for_command,
+    tell_verdict,
     wait_of,
 )
-from host.errors import FailureError
 from host.files.reading import format_of
 from host.files.writing import require_outputs, write_table
 from host.installation import CommandParser, command
-from host.operators.asof import AsofStream
-from host.operators.asof_tables import AsofJoin
+from host.operators.asof import AsofJoin, AsofStream
 from host.operators.verification import compare_pairs
 from host.query.queries import AsofQuery
 from host.reference.asof import Direction
@@ -158,9 +157,7 @@ def _checked(join: AsofJoin, verify: bool, status: Status) -> Iterator[pa.Record
         return
     with status.stage("comparing with the reference join"):
         verdict = compare_pairs(join.rows, join.reference_rows(), ordered=True)
-    print(f"verify: {verdict.text}", file=sys.stderr)
-    if not verdict.agrees:
-        raise FailureError(f"Verification failed: {verdict.text}.")
+    tell_verdict(*verdict)
 
 
 def _worked(join: AsofStream | AsofJoin) -> str:

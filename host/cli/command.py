@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from host.devices import Device
 from host.devices.locks import WAIT_DEFAULT, open_in_turn, parse_wait
-from host.errors import JoinError, UsageError
+from host.errors import FailureError, JoinError, UsageError
 from host.query.quantities import Duration, parse_size, size_text
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "memory_of",
     "memory_taken",
     "open_for_command",
+    "tell_verdict",
     "wait_of",
     "was_interrupted",
 ]
@@ -207,6 +208,22 @@ def open_for_command(uri: str, command: str, wait: Duration) -> AbstractContextM
         remedy=f"wait longer ({_OPTION}), or end that process",
         report=lambda text: print(f"device: {text}", file=sys.stderr),
     )
+
+
+# What `--verify` has found.
+
+
+def tell_verdict(agrees: bool, text: str) -> None:
+    """Say what a comparison with a reference has found.
+
+    Raises
+    ------
+    FailureError
+        If the results differ.
+    """
+    print(f"verify: {text}", file=sys.stderr)
+    if not agrees:
+        raise FailureError(f"Verification failed: {text}.")
 
 
 # The option for the memory of a command, and what it took.

@@ -25,13 +25,14 @@ from host.cli.command import (
     memory_of,
     memory_taken,
     open_for_command,
+    tell_verdict,
     wait_of,
 )
 from host.columns import EncodingPlan, Ranges, arrange, plan_tables
 from host.devices import Device
 from host.devices.bundles import SOFTWARE, ChosenDevice, choose_device, known_accelerator
 from host.devices.software import SOFTWARE_MANIFEST, on_device_or_software
-from host.errors import FailureError, UsageError
+from host.errors import UsageError
 from host.files.reading import format_of
 from host.files.writing import inputs_of, require_outputs, write_table
 from host.installation import CommandParser, command
@@ -278,9 +279,7 @@ def _checked(work: _Work, options: argparse.Namespace, status: Status) -> Iterat
         expected = reference_pairs(left, right, join.query)
         ordered = join.query.ordering.period == 1
         verdict = compare_pairs(join.measured.pairs, expected, ordered=ordered)
-    print(f"verify: {verdict.text}", file=sys.stderr)
-    if not verdict.agrees:
-        raise FailureError(f"Verification failed: {verdict.text}.")
+    tell_verdict(*verdict)
 
 
 def explain(join: Join, size: JoinSize) -> str:

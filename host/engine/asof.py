@@ -42,20 +42,29 @@ class Times:
     time: UInt64s
     key: Int64s | None = None
 
+    def backwards(self) -> "Times":
+        """Return the rows in a time that runs backwards."""
+        return Times(
+            np.uint64(_TOP) - self.time[::-1], None if self.key is None else self.key[::-1]
+        )
+
 
 class Neighbours(Protocol):
     """Finds the right rows of each left row's key around a place among all right rows."""
 
-    def last_before(self, number: Int64s) -> Iterator[Int64s]:
+    def last_before(self, number: Int64s, *, backwards: bool = False) -> Iterator[Int64s]:
         """Yield the last row of each left row's key whose number is less than ``number``.
 
         Each part is about the left rows that follow those of the part before. None is empty, but
         one that is about no left row at all.
-        """
-        ...
 
-    def first_from(self, number: Int64s) -> Int64s:
-        """Return the first row of each left row's key whose number is at least ``number``."""
+        Parameters
+        ----------
+        number : array of int64
+        backwards : bool
+            Whether the rows of both sides are taken, numbered and returned from the last to the
+            first, in a time that runs backwards: so what is ahead is found.
+        """
         ...
 
 
@@ -72,24 +81,15 @@ class SortedRows:
     """
 
     def __init__(self, left: Times, right: Times) -> None:
-        self._rows = len(right.time)
         self._keys = None if left.key is None or right.key is None else (left.key, right.key)
 
-    def last_before(self, number: Int64s) -> Iterator[Int64s]:
-        """Yield the last row of each left row's key whose number is less than ``number``."""
+    def last_before(self, number: Int64s, *, backwards: bool = False) -> Iterator[Int64s]:
+        """See :meth:`Neighbours.last_before`."""
         if self._keys is None:
             yield np.where(number > 0, number - 1, NO_ROW)
         else:
-            yield self._closest(*self._keys, number)
-
-    def first_from(self, number: Int64s) -> Int64s:
-        """Return the first row of each left row's key whose number is at least ``number``."""
-        if self._keys is None:
-            return np.where(number < self._rows, number, NO_ROW)
-        # Looking ahead is looking back in an order that runs backwards.
-        left, right = self._keys
-        last = self._closest(left[::-1], right[::-1], self._rows - number[::-1])[::-1]
-        return np.where(last == NO_ROW, NO_ROW, self._rows - 1 - last)
+            left, right = (keys[::-1] if backwards else keys for keys in self._keys)
+            yield self._closest(left, right, number)
 
     def _closest(self, left: Int64s, right: Int64s, number: Int64s) -> Int64s:
         """Return the last row of each left key whose number is less than ``number``, ascending."""
@@ -176,7 +176,10 @@ class AsofSearch:
         back = np.full(len(left.time), NO_ROW, np.int64)
         if self.direction.looks_back:
             back = np.concatenate(list(parts))
-        ahead = groups.first_from(places(right.time, left.time, after=not self.exact))
+        rows = len(right.time)
+        number = rows - places(right.time, left.time, after=not self.exact)[::-1]
+        last = np.concatenate(list(groups.last_before(number, backwards=True)))[::-1]
+        ahead = np.where(last == NO_ROW, NO_ROW, rows - 1 - last)
         earlier, later = (_distances(left.time, right.time, rows) for rows in (back, ahead))
         # No distance is farther than the one of a missing row, so a row that exists wins.
         is_back = (back != NO_ROW) & ((ahead == NO_ROW) | (earlier <= later))

@@ -97,6 +97,10 @@ class OpenWindows(ABC):
         """
 
     @abstractmethod
+    def panes(self) -> Cells:
+        """Return the states of panes; of a device, if its windows are no longer than a pane."""
+
+    @abstractmethod
     def floor(self, last: int) -> int:
         """Return the first pane whose rows count in a window behind ``last``."""
 
@@ -140,6 +144,10 @@ class HostWindows(OpenWindows):
         none = Cells.none(len(self.combines))
         self.cells = none if last is None else self.cells.after(self.floor(last))
         return WindowStates(found.window, np.argsort(ranks)[found.key], found.states)
+
+    def panes(self) -> Cells:
+        """See :meth:`OpenWindows.panes`."""
+        return self.cells
 
     def floor(self, last: int) -> int:
         """See :meth:`OpenWindows.floor`."""
@@ -437,11 +445,13 @@ class DeviceWindows(OpenWindows):
         An open device, which nobody else uses, and which has nothing left to answer.
     deadline : Deadline
         Longest time without progress.
+    work : Work, optional
+        What the accelerator takes is added to it; by default to a new one.
 
     Attributes
     ----------
-    work : Work
-        What the accelerator took.
+    keys : int
+        How many keys it has room for.
 
     Raises
     ------
@@ -450,20 +460,27 @@ class DeviceWindows(OpenWindows):
     """
 
     def __init__(
-        self, windows: Windows, lanes: Lanes, device: SimulatedAggregate, deadline: Deadline
+        self,
+        windows: Windows,
+        lanes: Lanes,
+        device: SimulatedAggregate,
+        deadline: Deadline,
+        work: Work | None = None,
     ) -> None:
         manifest = device.manifest
         require_panes(manifest, windows)
         self._time, self._length = windows, windows.window // windows.pane
         self._advance = windows.advance // windows.pane
-        self._keys = manifest.keys
+        self.keys = manifest.keys
         self._lanes = lanes
         # Length of a pane in the accelerator's own units of time.
         self._scale = windows.pane if lanes.reads_time else 1
         self._codec = AggregateCodec(manifest)
         self._times = 1 << manifest.input_word["tuple.timestamp"].bits
         self._room = np.zeros((RESULT_WORDS, manifest.result_word.columns), np.uint64)
-        self._talk = Conversation(device, deadline, self._codec.marks, self._room, EXCHANGE_CYCLES)
+        self._talk = Conversation(
+            device, deadline, self._codec.marks, self._room, EXCHANGE_CYCLES, work
+        )
         self.work = self._talk.work
         self._waiting: list[tuple[Int64s, list[Array]]] = []  # panes; keys and values
         self._staged: list[UInt64s] = []
@@ -488,10 +505,10 @@ class DeviceWindows(OpenWindows):
         if not len(panes):
             return
         most = int(keys.max())
-        if most >= self._keys:
+        if most >= self.keys:
             raise AcceleratorLimitError(
                 f"The input has at least {most + 1} distinct keys, but the accelerator has room "
-                f"for {self._keys}",
+                f"for {self.keys}",
                 "group by fewer columns, generate an accelerator with a larger --key-capacity, or "
                 "aggregate without a device",
             )
@@ -533,6 +550,11 @@ class DeviceWindows(OpenWindows):
         if last is None:
             self._origin = None  # what comes now begins anew
         return found
+
+    def panes(self) -> Cells:
+        """See :meth:`OpenWindows.panes`."""
+        found = self.ended(np.arange(self.keys), None, None)
+        return Cells(found.key, found.window, found.states)
 
     def floor(self, last: int) -> int:
         """See :meth:`OpenWindows.floor`."""
@@ -810,10 +832,10 @@ class Aggregation(ABC):
 
     def _add(self, batch: pa.RecordBatch, times: Int64s, floor: int | None = None) -> None:
         """Add rows with these times to the states."""
-        self.rows += batch.num_rows
         if len(times):
             times, keys, values = self.entries(batch, times)
             self.add(keys, times // self.time.pane, values, floor)
+        self.rows += batch.num_rows
 
     def add(
         self, keys: Int64s, panes: Int64s, values: list[Array], floor: int | None = None

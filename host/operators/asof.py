@@ -1,40 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As-of joins of Arrow rows: as two tables, and as pieces whose left rows leave when decided."""
+"""As-of joins of Arrow rows: as two tables, on a device too, and in pieces as rows are decided."""
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.columns import EncodedSide, encode
+from host.columns import encode
 from host.columns.codes import numbered
 from host.columns.kinds import ColumnType, column_type, contiguous, integer_view
 from host.columns.scale import bound_in_ticks, common_tick
 from host.columns.times import OrderCheck, TimePlan, require_temporal
+from host.devices import Device
 from host.devices.software import SOFTWARE_MANIFEST
-from host.engine.asof import AsofSearch, Times
-from host.errors import UsageError
+from host.engine.asof import AsofSearch, SortedRows, Times, places
+from host.errors import AcceleratorLimitError, UsageError
 from host.protocol.manifest import Manifest
-from host.query.queries import AsofQuery
-from host.query.tables import output_schema
-from host.reference.asof import Direction
+from host.query.ordering import Ordering
+from host.query.queries import AsofQuery, Query
+from host.query.tables import output_schema, without_views
+from host.reference.arrivals import Side
+from host.reference.asof import Direction, reference_asof
 from host.reference.types import NO_ROW, JoinType
 from host.reference.window import TimeWindow
+from host.session.cores import failed_cores
+from host.session.join import Join
+from host.session.params import Progress
 
 __all__ = [
+    "AsofJoin",
     "AsofSides",
     "AsofStream",
+    "DeviceRows",
     "encode_sides",
     "joined_rows",
-    "require_tolerance",
 ]
 
 Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
+#: No time is later.
+_END = (1 << 64) - 1
 
 # Put rows of two tables side by side.
 
@@ -63,8 +74,6 @@ def joined_rows(
 
 # Two tables as the times and keys of an as-of join.
 
-_LAST = np.uint64((1 << 64) - 1)
-
 
 @dataclass(frozen=True, eq=False)
 class AsofSides:
@@ -82,8 +91,8 @@ class AsofSides:
         Row numbers of the right rows with a key, in the order of time.
     left, right : Times
         Times and keys of ``row[keyed]`` and of ``right_row``.
-    all_times : tuple of array of uint64
-        Times of all rows of either table, in the order of time.
+    latest : int
+        The latest time of all rows of both tables; -1 if there are none.
     search : AsofSearch
         What is looked for, with a tolerance in units of the times.
     plan : TimePlan
@@ -95,30 +104,9 @@ class AsofSides:
     right_row: Int64s
     left: Times
     right: Times
-    all_times: tuple[UInt64s, UInt64s]
+    latest: int
     search: AsofSearch
     plan: TimePlan
-
-    def mirrored(self) -> "AsofSides":
-        """Return a search ahead as one that looks back, in a time that runs backwards.
-
-        Rows of one time are in the opposite order too.
-        """
-
-        def turned(times: Times) -> Times:
-            keys = None if times.key is None else times.key[::-1]
-            return Times(_LAST - times.time[::-1], keys)
-
-        return replace(
-            self,
-            row=self.row[::-1],
-            keyed=(len(self.row) - 1 - self.keyed)[::-1],
-            right_row=self.right_row[::-1],
-            left=turned(self.left),
-            right=turned(self.right),
-            all_times=(_LAST - self.all_times[0][::-1], _LAST - self.all_times[1][::-1]),
-            search=replace(self.search, direction=Direction.BACKWARD),
-        )
 
     def joined(self, found: Int64s, first: int = 0) -> tuple[Int64s, Int64s]:
         """Return the rows of the left table up to where these tuples end, and their right rows.
@@ -141,60 +129,58 @@ class AsofSides:
         return self.row[begins:ends], numbers
 
 
-def encode_sides(left: pa.Table, right: pa.Table, query: AsofQuery) -> AsofSides:
+def encode_sides(
+    left: pa.Table, right: pa.Table, query: AsofQuery, *, backwards: bool = False
+) -> AsofSides:
     """Return the times and keys of two tables.
+
+    Parameters
+    ----------
+    left, right : pa.Table
+        The rows.
+    query : AsofQuery
+        The join.
+    backwards : bool
+        Whether time runs backwards, in which a search ahead is one that looks back. Rows of one
+        time are in the opposite order too.
 
     Raises
     ------
     UsageError
-        If the query does not suit the tables; see :class:`host.operators.asof_tables.AsofJoin`.
+        If the query does not suit the tables; see :class:`AsofJoin`.
     """
+    time = column_type(left.schema, query.time[0], "left")
+    require_temporal(time)
+    bound_in_ticks(query.within, time, time.tick, "The distance")
     # Key fields of 64 bits hold whatever can be compared.
     encoded = encode(left, right, query.pairs, Manifest.load(SOFTWARE_MANIFEST))
-    keyed = _with_keys(encoded.left), _with_keys(encoded.right)
-    fields = [
-        (encoded.left.keys[name][keyed[0]], encoded.right.keys[name][keyed[1]])
-        for name in encoded.left.keys
-    ]
+    turn, direction = (-1, Direction.BACKWARD) if backwards else (1, query.direction)
+    sides = []
+    for side in (encoded.left, encoded.right):
+        valid = np.ones(len(side), np.bool_) if side.valid is None else side.valid
+        keyed = np.flatnonzero(valid[::turn])
+        times = np.uint64(_END) - side.timestamp[::turn] if backwards else side.timestamp
+        fields = {name: key[::turn][keyed] for name, key in side.keys.items()}
+        sides.append((side.row[::turn], keyed, times, fields))
+    (row, keyed, times, fields), (right_row, right_keyed, right_times, right_fields) = sides
     keys: tuple[Int64s | None, Int64s | None] = (None, None)
     if fields:
-        codes = numbered(fields)
+        codes = numbered([(fields[name], right_fields[name]) for name in fields])
         keys = codes.left.astype(np.int64), codes.right.astype(np.int64)
-    times = encoded.left.timestamp, encoded.right.timestamp
     return AsofSides(
-        encoded.left.row,
-        keyed[0],
-        encoded.right.row[keyed[1]],
-        Times(times[0][keyed[0]], keys[0]),
-        Times(times[1][keyed[1]], keys[1]),
-        times,
+        row,
+        keyed,
+        right_row[right_keyed],
+        Times(times[keyed], keys[0]),
+        Times(right_times[right_keyed], keys[1]),
+        max(int(at[-1]) if len(at) else -1 for at in (times, right_times)),
         AsofSearch(
-            query.direction,
+            direction,
             encoded.plan.window.lifespan if isinstance(encoded.plan.window, TimeWindow) else None,
             query.allow_exact_matches,
         ),
         encoded.plan.times,
     )
-
-
-def require_tolerance(left: pa.Schema, query: AsofQuery) -> None:
-    """Raise if the tolerance is no length of the left column of time.
-
-    Raises
-    ------
-    UsageError
-        If a number is given for a temporal column, or a duration for another one.
-    """
-    time = column_type(left, query.time[0], "left")
-    require_temporal(time)
-    bound_in_ticks(query.within, time, time.tick, "The distance")
-
-
-def _with_keys(side: EncodedSide) -> Int64s:
-    """Return which tuples of a side have no null in a key."""
-    if side.valid is None:
-        return np.arange(len(side))
-    return np.flatnonzero(side.valid)
 
 
 # The as-of join of rows that come in pieces: each left row leaves when no row can change it.
@@ -204,8 +190,6 @@ def _with_keys(side: EncodedSide) -> Int64s:
 
 #: Rows of a side from which on a piece is joined.
 PIECE = 1 << 18
-#: No time is later.
-_END = (1 << 64) - 1
 
 
 class AsofStream:
@@ -255,7 +239,6 @@ class AsofStream:
             raise UsageError(
                 f"Only a join that looks forward takes rows backwards, not {query.direction.value}."
             )
-        require_tolerance(left, query)
         self.schema = output_schema(left, right, query.suffix, query.how)
         self.waiting = left.empty_table()
         self.kept = right.empty_table()
@@ -314,7 +297,7 @@ class AsofStream:
         No row that comes later may have an earlier time than any row of this piece; or a later one,
         backwards.
         """
-        return self._decide(left, right, lambda sides: max(map(_latest, sides.all_times)))
+        return self._decide(left, right, lambda sides: sides.latest)
 
     def rows_until(self, left: pa.Table, right: pa.Table, time: object) -> pa.RecordBatch:
         """Take more rows in any order; return what is decided.
@@ -342,9 +325,7 @@ class AsofStream:
         turn = -1 if self._backwards else 1
         left = pa.concat_tables([self.waiting, left][::turn])
         right = pa.concat_tables([self.kept, right][::turn])
-        sides = encode_sides(left, right, self.query)
-        if self._backwards:
-            sides = sides.mirrored()
+        sides = encode_sides(left, right, self.query, backwards=self._backwards)
         found = sides.search.rows(sides.left, sides.right)
         time = _END if reached is None else min(reached(sides), _END)
         decided = np.ones(len(sides.row), np.bool_)
@@ -406,6 +387,293 @@ class _Head:
         return integer_view(self._column.comparable(column))
 
 
-def _latest(times: UInt64s) -> int:
-    """Return the latest time, -1 if there is none."""
-    return int(times[-1]) if len(times) else -1
+# Find the right row of every left row on a device: one side is stored, the other one probes.
+#
+# Both sides go through the device in the order of time. The window of the right rows is as large
+# as the tolerance needs, and a left row's search ends with the newest row of its key in that
+# window. Each core answers with the newest row that it has, and the newest of these is the row
+# that is wanted; so as few cores store rows as the window needs. Times themselves stay on the
+# host: an order of arrival is all that the device has to know.
+#
+# Rows ahead are found in the same way, by sending both sides backwards.
+
+#: Keys of left and of right rows, of which either both are there or neither.
+Keys: TypeAlias = tuple[Int64s | None, Int64s | None]
+
+
+class DeviceRows:
+    """Finds right rows by a join on a device; see :class:`host.engine.asof.Neighbours`.
+
+    If the rows within the tolerance are more than the device holds, its window is the largest one,
+    and the left rows without an answer are looked up on the host. The newest row of the window is
+    the newest row of all, so the other answers are right.
+
+    Parameters
+    ----------
+    left, right : Times
+        The rows, both sorted by time; either both sides have keys, or neither.
+    device : Device
+        An open device, which nobody else uses meanwhile; it stays open.
+    tolerance : int, optional
+        Largest distance in time. Rows that are farther away need not be found.
+
+    Attributes
+    ----------
+    device : Device
+        The device.
+    cycles : int
+        Clock cycles that the device has run.
+    counters : Counter of str
+        Increases of the device's counters.
+    window : int
+        Right rows in the largest window so far.
+    looked_up : int
+        Left rows that were looked up on the host, because they had no answer in the device's
+        largest window.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the device is a chain of cores, in which no core has the newest rows of the window.
+    """
+
+    def __init__(
+        self, left: Times, right: Times, device: Device, *, tolerance: int | None = None
+    ) -> None:
+        if device.manifest.chain is not None:
+            raise AcceleratorLimitError(
+                f"Device {device.uri!r} is a {device.manifest.chain.architecture} join, whose "
+                f"tuples meet while they move, and which cannot end a search at the newest match",
+                "as-of joins need another bundle, with engine 'index' if they are to be quick",
+            )
+        self.device = device
+        self.cycles = self.window = self.looked_up = 0
+        self.counters: Counter[str] = Counter()
+        self._left, self._right = left, right
+        self._tolerance = None if tolerance is None else np.uint64(min(tolerance, _END))
+
+    def last_before(self, number: Int64s, *, backwards: bool = False) -> Iterator[Int64s]:
+        """See :meth:`host.engine.asof.Neighbours.last_before`.
+
+        A part comes when the device has answered its left rows, while it works on later ones.
+        """
+        left, right = self._left, self._right
+        if backwards:
+            left, right = left.backwards(), right.backwards()
+        first = np.zeros_like(number)  # of the rows within the tolerance
+        if self._tolerance is not None:
+            earliest = left.time - np.minimum(left.time, self._tolerance)
+            first = places(right.time, earliest, after=False)
+        needed = int((number - first).max(initial=0))
+        parts = self._newest((left.key, right.key), number, needed)
+        if needed <= self.device.manifest.capacity:
+            yield from parts
+            return
+        found = np.concatenate(list(parts))
+        # The window was smaller than needed: left rows without an answer are looked up here.
+        missing = np.flatnonzero(found == NO_ROW)
+        self.looked_up += len(missing)
+        key = None if left.key is None else left.key[missing]
+        rows = SortedRows(Times(left.time[missing], key), right)
+        (found[missing],) = rows.last_before(number[missing])
+        yield found
+
+    def _newest(self, keys: Keys, number: Int64s, needed: int) -> Iterator[Int64s]:
+        """Yield the last row of each left row's key whose number is less than ``number``.
+
+        Parameters
+        ----------
+        keys : tuple of array of int64 or None
+            Keys of the left and of the right rows.
+        number : array of int64
+            Ascending: how many right rows come before each left row.
+        needed : int
+            How many of the last ones are wanted in the window; there are fewer if the device
+            cannot hold so many.
+        """
+        found = np.full(len(number), NO_ROW, np.int64)
+        if not needed:
+            yield found
+            return
+        window = min(needed, self.device.manifest.capacity)
+        # On a tie of places, a stored row comes before a row that probes.
+        stored = {"place": np.arange(len(self._right.time))}
+        probes = {"place": number - 1}
+        on = None
+        for columns, key in zip((probes, stored), keys, strict=True):
+            if key is not None:
+                columns["key"] = key
+                on = "key"
+        answered = _Answered(number)
+        join = Join(
+            pa.table(stored),
+            pa.table(probes),
+            Query(
+                on=on, time="place", rows=window,
+                ordering=Ordering.none(), sorted=True,
+            ),
+            self.device,
+            newest_of=Side.R,
+            segments=self._segments(window),
+            record=True,
+            report=answered.note,
+        )  # fmt: skip
+        begin = came = 0
+        with closing(join.batches()) as batches:
+            for _ in batches:
+                row, probe = join.measured.take_pairs()
+                came += len(row)
+                # The other pairs were found by rows of the right table, which probe as well.
+                earlier = row < number[probe]
+                np.maximum.at(found, probe[earlier], row[earlier])
+                end = answered.left_rows(came)
+                if end > begin:
+                    yield found[begin:end]
+                    begin = end
+        self.window = max(self.window, window)
+        self.cycles += join.measured.cycles
+        self.counters.update(join.counters())
+        if begin < len(found):
+            yield found[begin:]
+
+    def _segments(self, window: int) -> list[tuple[int, list[int]]]:
+        """Let as few cores store as the window needs, because each that does sends an answer."""
+        manifest = self.device.manifest
+        live = [n for n in range(manifest.storage.cores) if n not in failed_cores(self.device)]
+        fewest = -(-window // manifest.storage.sub_window)
+        if fewest >= len(live) or "SEGMENT" not in manifest.operations:
+            return []
+        return [(0, live[:fewest])]
+
+
+class _Answered:
+    """Tells how many left rows are answered, by what their join reports.
+
+    A report counts pairs that have been decoded, and the reader gets these later.
+
+    Parameters
+    ----------
+    number : array of int64
+        Ascending: how many right rows come before each left row.
+    """
+
+    def __init__(self, number: Int64s) -> None:
+        # The left rows before it come first as well.
+        self._places = number + np.arange(len(number))
+        self._reports: deque[Progress] = deque()
+        self._arrivals = 0
+
+    def note(self, progress: Progress) -> None:
+        """Take a report."""
+        self._reports.append(progress)
+
+    def left_rows(self, pairs: int) -> int:
+        """Return how many first left rows have all of their pairs among the first ``pairs``."""
+        while self._reports and self._reports[0].pairs <= pairs:
+            self._arrivals = self._reports.popleft().tuples
+        return int(np.searchsorted(self._places, self._arrivals))
+
+
+# The as-of join of two tables, from Arrow to Arrow.
+
+#: Rows in each batch of the result.
+BATCH_ROWS = 1 << 16
+
+
+class AsofJoin:
+    """One as-of join of two tables, checked when it is made.
+
+    Results come in the order of the left rows' times, and in input order where times are equal.
+
+    Parameters
+    ----------
+    left, right : pa.Table
+        The rows.
+    query : AsofQuery
+        The join.
+    device : Device, optional
+        An open device that finds the right rows, which nobody else uses meanwhile; it stays open.
+        Without one, the host finds them.
+
+    Attributes
+    ----------
+    schema : pa.Schema
+        Schema of the result: the left columns, then the right ones.
+    found_by : DeviceRows or None
+        What drives the device; it has the cycles and counters once there are :attr:`rows`.
+
+    Raises
+    ------
+    UsageError
+        If a column is missing, has a type that cannot be compared or that gives no order, holds a
+        null or a decreasing time where it must not, if the tolerance has the wrong unit, or if the
+        device is a chain of cores.
+    """
+
+    def __init__(
+        self, left: pa.Table, right: pa.Table, query: AsofQuery, device: Device | None = None
+    ) -> None:
+        self.query = query
+        left, right = without_views(left), without_views(right)
+        self.schema = output_schema(left.schema, right.schema, query.suffix, query.how)
+        self._tables = (left, right)
+        self._rows: tuple[Int64s, Int64s] | None = None
+        self._sides = sides = encode_sides(left, right, query)
+        self.found_by = (
+            None
+            if device is None
+            else DeviceRows(sides.left, sides.right, device, tolerance=sides.search.tolerance)
+        )
+
+    @property
+    def rows(self) -> tuple[Int64s, Int64s]:
+        """Row numbers of both tables in each result; ``NO_ROW`` for a missing right row."""
+        for _ in self._parts():
+            pass
+        assert self._rows is not None
+        return self._rows
+
+    def reference_rows(self) -> tuple[Int64s, Int64s]:
+        """Return what :attr:`rows` should be, by the reference, which takes a row at a time."""
+        left, right = (
+            list(zip(at.time.tolist(), _keys_of(at), strict=True))
+            for at in (self._sides.left, self._sides.right)
+        )
+        tolerance, exact = self._sides.search.tolerance, self.query.allow_exact_matches
+        found = reference_asof(left, right, self.query.direction, tolerance=tolerance, exact=exact)
+        return self._wanted(*self._sides.joined(np.array(found, np.int64)))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the result as it is found; a device works on meanwhile."""
+        for left, right in self._parts():
+            for begin in range(0, len(left), BATCH_ROWS):
+                part = slice(begin, begin + BATCH_ROWS)
+                yield joined_rows(self._tables, (left[part], right[part]), self.schema)
+
+    def table(self) -> pa.Table:
+        """Return the result as a table."""
+        return pa.Table.from_batches(self.batches(), self.schema)
+
+    def _parts(self) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield the row numbers of consecutive results; a second call need not find them again."""
+        if self._rows is not None:
+            yield self._rows
+            return
+        parts = []
+        first = 0  # of the left tuples of the next part
+        sides = self._sides
+        for found in sides.search.parts(sides.left, sides.right, self.found_by):
+            parts.append(self._wanted(*sides.joined(found, first)))
+            yield parts[-1]
+            first += len(found)
+        left, right = (np.concatenate(side) for side in zip(*parts, strict=True))
+        self._rows = left, right
+
+    def _wanted(self, left: Int64s, right: Int64s) -> tuple[Int64s, Int64s]:
+        """Return the rows that are results."""
+        wanted = (right != NO_ROW) | (self.query.how is not JoinType.INNER)
+        return left[wanted], right[wanted]
+
+
+def _keys_of(side: Times) -> list[int]:
+    return [0] * len(side.time) if side.key is None else side.key.tolist()

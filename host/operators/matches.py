@@ -4,7 +4,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.asof import places
 from host.engine.software import SoftwareEngine, Tuples
 from host.errors import AcceleratorLimitError, DeviceError, UsageError, WindowOverflowError
-from host.operators.panes import Cells, cells_of, merge_cells, reduce_ranges
+from host.operators.panes import COMBINES, Cells, cells_of, merge_cells, reduce_ranges
 from host.operators.states import ROWS, AggregateStates, State
 from host.protocol.codecs import MatchCodec
 from host.protocol.configuration import MARKS, configuration
@@ -37,7 +38,6 @@ from host.session.join import Join
 __all__ = [
     "DeviceMatches",
     "MatchPass",
-    "MatchedValues",
     "aggregate_matches",
     "passes_of",
     "require_exact",
@@ -157,24 +157,10 @@ def _require_bits(greatest: int, manifest: JoinAggregateManifest) -> None:
 _RESULT_WORDS, _EXCHANGE_CYCLES = 1 << 14, 1 << 22
 
 
-@dataclass(frozen=True)
-class MatchedValues:
-    """What the matches of each left row are reduced to, one entry per row of the left table.
-
-    Parameters
-    ----------
-    count : array of int64
-        Number of matches with a value.
-    total : array of int64 or object
-        Sum of the values; Python integers if 64 bits might not hold it.
-    least, most : array of int64
-        The least and the greatest value; without meaning where there is none.
-    """
-
-    count: Int64s
-    total: npt.NDArray[Any]
-    least: Int64s
-    most: Int64s
+#: What the matches of each left row are reduced to: by its function, one entry per row of the left
+#: table. Sums are Python's integers if 64 bits might not hold them; a least or a greatest value
+#: means nothing where there is none.
+Reduced: TypeAlias = dict[str, npt.NDArray[Any]]
 
 
 class DeviceMatches:
@@ -221,7 +207,7 @@ class DeviceMatches:
         self._passes = passes_of(self._join, manifest)
         self.work = Work() if work is None else work
 
-    def values(self, values: Int64s, valid: Bools | None, name: str) -> MatchedValues:
+    def values(self, values: Int64s, valid: Bools | None, name: str) -> Reduced:
         """Return what one column of the right table is reduced to for each left row.
 
         Parameters
@@ -249,21 +235,15 @@ class DeviceMatches:
         own = values[side.row]
         base = self._base(own[sent], name)
         half = 1 << self._manifest.value_bits - 1
-        found = MatchedValues(
-            np.zeros(self._rows, np.int64),
-            np.zeros(self._rows, np.int64),
-            np.full(self._rows, half - 1),
-            np.full(self._rows, -half),
-        )
+        nothing = {"count": 0, "sum": 0, "min": half - 1, "max": -half}
+        found: Reduced = {name: np.full(self._rows, value) for name, value in nothing.items()}
         left = self._join.left
         probing = np.ones(len(left), np.bool_) if left.valid is None else left.valid
         rows = left.row[probing]
         for one in self._passes:
             answer = self._run(one.of(sent, probing), own[sent] - base, sent, probing)
-            found.count[rows] += answer["count"]
-            found.total[rows] += answer["total"]
-            found.least[rows] = np.minimum(found.least[rows], answer["least"])
-            found.most[rows] = np.maximum(found.most[rows], answer["most"])
+            for name, sent_as in _SENT_AS.items():
+                found[name][rows] = COMBINES[name](found[name][rows], answer[sent_as])
         return _moved(found, base)
 
     def _base(self, values: Int64s, name: str) -> int:
@@ -327,20 +307,22 @@ class DeviceMatches:
         return self._codec.pack_tuples(sides, keys, times, beside)
 
 
-def _moved(found: MatchedValues, base: int) -> MatchedValues:
+#: What a word calls the reductions of a left row's matches.
+_SENT_AS = {"count": "count", "sum": "total", "min": "least", "max": "most"}
+
+
+def _moved(found: Reduced, base: int) -> Reduced:
     """Return the reductions of values that ``base`` is added to again."""
-    most = int(found.count.max()) if len(found.count) else 0
-    largest = int(np.abs(found.total).max()) if len(found.total) else 0
-    total: npt.NDArray[Any] = found.total
-    if largest + most * abs(base) > np.iinfo(np.int64).max:
+    count, total = found["count"], found["sum"]
+    largest = int(np.abs(total).max(initial=0)) + int(count.max(initial=0)) * abs(base)
+    if largest > np.iinfo(np.int64).max:
         total = total.astype(object)
-    some = found.count > 0
-    return MatchedValues(
-        found.count,
-        total + found.count.astype(total.dtype) * base,
-        np.where(some, found.least + base, 0),
-        np.where(some, found.most + base, 0),
-    )
+    return {
+        "count": count,
+        "sum": total + count.astype(total.dtype) * base,
+        "min": np.where(count > 0, found["min"] + base, 0),
+        "max": np.where(count > 0, found["max"] + base, 0),
+    }
 
 
 def require_exact(join: EncodedJoin) -> None:
@@ -501,13 +483,11 @@ def _reduced(
     for name in columns:
         values, valid = states.integers(batch, name)
         reduced = matches.values(values, valid, name)
-        names = ("count", "sum", "min", "max")
-        parts = (reduced.count, reduced.total, reduced.least, reduced.most)
-        found |= {(function, name): part for function, part in zip(names, parts, strict=True)}
+        found |= {(function, name): part for function, part in reduced.items()}
         if valid is None:
-            found[ROWS] = reduced.count
+            found[ROWS] = reduced["count"]
     if ROWS not in found:
-        found[ROWS] = matches.values(np.zeros(right.num_rows, np.int64), None, "*").count
+        found[ROWS] = matches.values(np.zeros(right.num_rows, np.int64), None, "*")["count"]
     rows = np.flatnonzero(found[ROWS])
     return Cells(rows, np.zeros_like(rows), tuple(found[state][rows] for state in states.states))
 
@@ -603,21 +583,14 @@ def _pieces(
     batches: Iterator[pa.RecordBatch], places: tuple[int, int]
 ) -> Iterator[tuple[Int64s, Int64s]]:
     """Yield the row numbers of pairs, which stand in two columns, many at a time."""
-    gathered: list[tuple[Int64s, ...]] = []
-    count = 0
-    for batch in batches:
-        gathered.append(tuple(batch.column(place).to_numpy() for place in places))
-        count += batch.num_rows
-        if count >= _PIECE:
-            yield _one(gathered)
-            gathered, count = [], 0
-    if gathered:
-        yield _one(gathered)
-
-
-def _one(pairs: list[tuple[Int64s, ...]]) -> tuple[Int64s, Int64s]:
-    rows, others = (np.concatenate(side) for side in zip(*pairs, strict=True))
-    return rows, others
+    gathered: list[pa.RecordBatch] = []
+    for batch in chain(batches, [None]):
+        gathered += [] if batch is None else [batch]
+        count = sum(one.num_rows for one in gathered)
+        if count >= _PIECE or (count and batch is None):
+            table, gathered = pa.Table.from_batches(gathered), []
+            rows, others = (contiguous(table.column(place)).to_numpy() for place in places)
+            yield rows, others
 
 
 def _batch(values: pa.Table, numbers: Int64s) -> pa.RecordBatch:
@@ -635,11 +608,8 @@ def _with_aggregates(
     alone = np.ones(left.num_rows, np.bool_)
     alone[cells.key] = False
     places = pa.array(place, mask=alone)
-    results = (
-        states.results(cells.states)
-        if len(cells)
-        else [pa.array([], field.type) for field in states.schema]
-    )
+    none = [pa.array([], field.type) for field in states.schema]
+    results = states.results(cells.states) if len(cells) else none
     for (name, one), column in zip(aggregates.items(), results, strict=True):
         found = column.take(places)
         filled = pc.fill_null(found, 0) if one.function == "count" else found

@@ -8,8 +8,9 @@ and Spark sends the parts to where their keys are in between.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 import importlib.util
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from host.columns.kinds import Kind, column_type, contiguous, integer_view, row_at
-from host.devices import Device, device_kind, open_aggregate, open_device
+from host.devices import device_kind, open_aggregate, open_device
 from host.devices.simulated import SimulatedAggregate
 from host.devices.waiting import Deadline, Work
 from host.errors import (
@@ -31,32 +32,29 @@ from host.errors import (
     UsageError,
 )
 from host.installation import command
-from host.operators.aggregate import DeviceWindows, Lanes
+from host.operators.aggregate import Aggregation, DeviceWindows, HostWindows, Lanes
 from host.operators.meaning import WindowResult, reference_results
-from host.operators.panes import Array, Int64s, WindowStates
-from host.operators.states import TimeColumn, Windows
+from host.operators.panes import COMBINES, Array, Int64s, WindowStates
+from host.operators.states import ExactSums, KeyNumbers, TimeColumn, Windows
 from host.operators.vectorized import (
     ALL,
     Entries,
-    KeyedCells,
     Names,
     OperatorArrays,
     Span,
+    contributions,
     entries,
     fields_of,
     forwarded,
     joined,
-    key_codes,
-    keyed_cells,
-    merged_cells,
     state_results,
-    window_results,
+    windows_of,
 )
-from host.operators.windowed import WindowedOperator
+from host.operators.windowed import Field, WindowedOperator
 from host.protocol.manifest import AggregateManifest
 from host.query.quantities import Duration
 from host.query.queries import BOUNDARIES, Query
-from host.query.tables import require_column
+from host.query.tables import Input, Supply, require_column
 from host.query.words import Columns, Length, as_span, column_pair
 from host.query.words import Span as UnitSpan
 from host.reference.operator import Arrival
@@ -64,11 +62,10 @@ from host.session.join import Join
 
 __all__ = [
     "OperatorColumns",
-    "OperatorDevice",
+    "OperatorEngine",
+    "OperatorAggregation",
     "OperatorQuery",
     "OperatorStream",
-    "Software",
-    "engine_of",
     "load_description",
     "operate_tables",
     "reference_rows",
@@ -214,51 +211,8 @@ def load_description(text: str) -> WindowedOperator:
 # Where the work of a phase is done: in software, or on an accelerator.
 
 
-class Software:
-    """Does the work of an operator on arrays; the contract of :class:`OperatorDevice` too.
-
-    Attributes
-    ----------
-    work : Work
-        What a device took; nothing here.
-    """
-
-    def __init__(self, operator: WindowedOperator) -> None:
-        self._operator = operator
-        self.work = Work()
-
-    def close(self) -> None:
-        """Let go of a device."""
-
-    def cells(self, names: Names) -> KeyedCells:
-        """Return the states of the keys of tuples in each pane."""
-        return keyed_cells(self._operator, names)
-
-    def windows(self, names: Names) -> OperatorArrays:
-        """Return the results of an aggregate on all of its tuples."""
-        return window_results(self._operator, self.cells(names))[0]
-
-    def entries(self, inputs: Sequence[Names]) -> list[Entries]:
-        """Return the keys of the tuples of each input."""
-        return [entries(self._operator, names) for names in inputs]
-
-    def find(self, left: pa.Table, right: pa.Table, query: Query) -> tuple[Int64s, Int64s]:
-        """Return the numbers of the rows of the pairs that a query joins."""
-        with open_device("software:") as device:
-            return _pairs(left, right, query, device, self.work)
-
-
-def _pairs(
-    left: pa.Table, right: pa.Table, query: Query, device: Device, work: Work
-) -> tuple[Int64s, Int64s]:
-    found = Join(left, right, query, device).run()
-    work.cycles += found.cycles
-    work.seconds += found.device_seconds
-    return found.pairs
-
-
-class OperatorDevice(Software):
-    """Does the work of an operator on an accelerator that was generated for it.
+class OperatorEngine:
+    """Does the work of an operator: in software, or on an accelerator that was generated for it.
 
     The accelerator of an aggregate finds the keys of tuples and reduces these. That of a join
     compares tuples. That of a forward gives each tuple for each of its keys. What it gives, the
@@ -267,8 +221,14 @@ class OperatorDevice(Software):
     Parameters
     ----------
     operator : WindowedOperator
-    uri : str
-        Address of the accelerator: of aggregates for an aggregate or a forward, else of joins.
+    device : str, optional
+        Address of the accelerator: of aggregates for an aggregate or a forward, else of joins. By
+        default, and for ``"software:"``, the software engine.
+
+    Attributes
+    ----------
+    work : Work
+        What the accelerator took.
 
     Raises
     ------
@@ -278,63 +238,61 @@ class OperatorDevice(Software):
         If it does not open.
     """
 
-    def __init__(self, operator: WindowedOperator, uri: str) -> None:
-        super().__init__(operator)
+    def __init__(self, operator: WindowedOperator, device: str | None = None) -> None:
+        self._operator = operator
+        self.work = Work()
         self._aggregate: SimulatedAggregate | None = None
-        self._joins: Device | None = None
-        if operator.match is not None:
-            self._joins = open_device(uri)
-            return
-        self._core = WindowedOperator.from_dict(operator.circuit())
-        self._aggregate = open_aggregate(uri)
-        try:
-            _require_same(self._core, self._aggregate.manifest, uri)
-        except BaseException:
-            self.close()
-            raise
+        with ExitStack() as opened:
+            if operator.match is not None:
+                self._joins = opened.enter_context(open_device(device or "software:"))
+            elif device is not None and device != "software:":
+                self._core = WindowedOperator.from_dict(operator.circuit())
+                self._aggregate = opened.enter_context(closing(open_aggregate(device)))
+                _require_same(self._core, self._aggregate.manifest, device)
+            self._opened = opened.pop_all()
 
     def close(self) -> None:
         """Close the accelerator."""
-        for device in (self._aggregate, self._joins):
-            if device is not None:
-                device.close()
-        self._aggregate = self._joins = None
+        self._opened.close()
 
-    def cells(self, names: Names) -> KeyedCells:
-        """Return the states of the keys of tuples in each pane."""
-        pane = self._operator.pane
-        found, parts = self._reduced(names, names["timestamp"] // pane, Windows(_TIME, pane, pane))
-        return merged_cells(self._core, parts, found.window, found.states)
+    def aggregation(
+        self, columns: "OperatorColumns", *, panes: bool = False
+    ) -> "OperatorAggregation":
+        """Return an aggregation that has had no row.
 
-    def windows(self, names: Names) -> OperatorArrays:
-        """Return the results of an aggregate on all of its tuples."""
-        operator = self._operator
-        if operator.slide is not None:
-            return window_results(operator, self.cells(names))[0]
-        windows = Windows(_TIME, operator.size, operator.advance)
-        found, parts = self._reduced(names, names["timestamp"] // operator.pane, windows)
-        code, distinct = key_codes(parts, len(found.window))
-        order = np.lexsort((code, found.window))
-        states = tuple(state[order] for state in found.states)
-        sorted_ = WindowStates(found.window[order], code[order], states)
-        return state_results(operator, sorted_, distinct)
+        Parameters
+        ----------
+        columns : OperatorColumns
+            Of an aggregate.
+        panes : bool
+            Whether only the states of panes are wanted.
+        """
+        if self._aggregate is None:
+            return OperatorAggregation(columns)
+        core = self._core
+        core = core.with_(size=core.pane, advance=core.pane) if panes else core
+        return _DeviceAggregation(columns, core, self._kept(self._aggregate, core))
 
     def entries(self, inputs: Sequence[Names]) -> list[Entries]:
         """Return the keys of the tuples of each input."""
         if self._aggregate is None:
-            return super().entries(inputs)
-        counts = [len(names["timestamp"]) for names in inputs]
+            return [entries(self._operator, names) for names in inputs]
+        counts = [len(names[_TIME]) for names in inputs]
         place = np.arange(sum(counts), dtype=np.int64)
-        fields = {
-            one.name: np.concatenate(
+        fields = [
+            np.concatenate(
                 [
                     names.get(one.name, np.zeros(count, np.int64))
                     for names, count in zip(inputs, counts, strict=True)
                 ]
             )
             for one in self._core.fields
-        }
-        found, parts = self._reduced({"timestamp": place, **fields}, place, Windows(_TIME, 1, 1))
+        ]
+        with closing(self._kept(self._aggregate, self._core)) as kept:
+            keys = _FoundKeys(self._core.key_fields, kept.keys)
+            kept.add(np.zeros(len(place), np.int64), place, fields, None)
+            found = kept.ended(keys.ranks(), None, None)
+        parts = _arrays(keys.rows(found.key))
         first = 0
         sides: list[Entries] = []
         for count in counts:
@@ -345,31 +303,50 @@ class OperatorDevice(Software):
 
     def find(self, left: pa.Table, right: pa.Table, query: Query) -> tuple[Int64s, Int64s]:
         """Return the numbers of the rows of the pairs that a query joins."""
-        assert self._joins is not None
-        return _pairs(left, right, query, self._joins, self.work)
+        found = Join(left, right, query, self._joins).run()
+        self.work.cycles += found.cycles
+        self.work.seconds += found.device_seconds
+        return found.pairs
 
-    def _reduced(
-        self, names: Names, panes: Int64s, windows: Windows
-    ) -> tuple[WindowStates, list[Int64s]]:
-        """Return the states of windows, and the parts of the key of each of them."""
-        assert self._aggregate is not None
-        core, device = self._core, self._aggregate
-        values = [names[one.name] for one in core.fields]
-        if core.reads_time:
-            values.append(names["timestamp"])
-        kept = DeviceWindows(windows, Lanes(core), device, Deadline())
-        with closing(kept):
-            kept.add(np.zeros(len(panes), np.int64), panes, values, None)
-            found = kept.ended(np.arange(device.manifest.keys), None, None)
-        self.work.cycles += kept.work.cycles
-        self.work.seconds += kept.work.seconds
-        self.work.waited += kept.work.waited
-        parts, number = [], found.key
-        for one in core.key_fields:
-            part = number & ((1 << one.bits) - 1)
-            parts.append(part - ((part >> one.bits - 1) << one.bits) if one.signed else part)
-            number = number >> one.bits
-        return found, parts
+    def _kept(self, device: SimulatedAggregate, core: WindowedOperator) -> DeviceWindows:
+        windows = Windows(_TIME, core.size, core.advance)
+        return DeviceWindows(windows, Lanes(core), device, Deadline(), self.work)
+
+
+class _FoundKeys(KeyNumbers):
+    """Keys that an accelerator has found: their parts stand side by side in one number.
+
+    Parameters
+    ----------
+    fields : sequence of Field
+        The parts, the first one lowest.
+    count : int
+        How many numbers there are.
+    """
+
+    def __init__(self, fields: Sequence[Field], count: int) -> None:
+        super().__init__(pa.schema([]), ())
+        self._fields, self._numbers = fields, np.arange(count)
+
+    def rows(self, numbers: Int64s) -> list[pa.Array]:
+        """Return the columns of the keys with these numbers."""
+        parts = []
+        for one in self._fields:
+            part = numbers & ((1 << one.bits) - 1)
+            part = part - ((part >> one.bits - 1) << one.bits) if one.signed else part
+            parts.append(pa.array(part))
+            numbers = numbers >> one.bits
+        return parts
+
+    def ranks(self) -> Int64s:
+        """Return the place of each number's key among all keys sorted."""
+        parts = _arrays(self.rows(self._numbers))
+        order = np.lexsort(tuple(reversed(parts))) if parts else self._numbers
+        return np.argsort(order)
+
+
+def _arrays(columns: Iterable[pa.Array]) -> list[Int64s]:
+    return [column.to_numpy(zero_copy_only=False) for column in columns]
 
 
 def require_device(operator: WindowedOperator, uri: str) -> None:
@@ -417,10 +394,6 @@ def _require_same(core: WindowedOperator, manifest: AggregateManifest, uri: str)
 _PANE = "pane"
 
 
-def _key_column(name: str) -> str:
-    return f"key {name}"
-
-
 def _state_column(name: str) -> str:
     return f"state {name}"
 
@@ -459,9 +432,9 @@ class OperatorColumns:
                 f"Operator {operator.name!r} has {needed} input{'s' * (needed > 1)}, not {given}: "
                 f"{'give it the right one too' if needed > given else 'leave the right one out'}."
             )
-        self._times = [query.time_column(schema, side) for side, schema in enumerate(schemas)]
-        if len({time.type for time in self._times}) > 1:
-            kinds = " and ".join(f"{time.name!r} of type {time.type}" for time in self._times)
+        self.times = [query.time_column(schema, side) for side, schema in enumerate(schemas)]
+        if len({time.type for time in self.times}) > 1:
+            kinds = " and ".join(f"{time.name!r} of type {time.type}" for time in self.times)
             raise UsageError(f"Both inputs must have times of one type, not {kinds}; cast one.")
         for side, schema in enumerate(schemas):
             for one in operator.schemas[side]:
@@ -473,7 +446,7 @@ class OperatorColumns:
                         f"integers and booleans, as it is a field of operator {operator.name!r}: "
                         f"number texts, and scale decimals",
                     )  # fmt: skip
-        self._unit = self._times[0].window // operator.size  # in units of the column
+        self._unit = self.times[0].window // operator.size  # in units of the column
         self.schema = self._result_schema()
         self.parts = [self._part_schema(side) for side in range(operator.inputs)]
 
@@ -487,10 +460,10 @@ class OperatorColumns:
         """Columns of parts whose equal values have to meet in the second phase; may be empty."""
         if self.query.operator.in_turns:
             return []
-        return [_key_column(name) for name in self.query.operator.key_names or ()]
+        return [f"key {name}" for name in self.query.operator.key_names or ()]
 
     def first(
-        self, tables: Sequence[pa.Table], engine: Software, begins: Sequence[int] = (0, 0)
+        self, tables: Sequence[pa.Table], engine: OperatorEngine, begins: Sequence[int] = (0, 0)
     ) -> list[pa.Table]:
         """Return the parts of the rows at hand; of a forward, its results as a single table.
 
@@ -498,21 +471,24 @@ class OperatorColumns:
         ----------
         tables : sequence of pa.Table
             Rows of each input.
-        engine : Software
+        engine : OperatorEngine
             What does the work.
         begins : sequence of int
             Number of the first row of each input, for errors.
         """
         operator = self.query.operator
+        if operator.kind == "aggregate":
+            with engine.aggregation(self, panes=True) as work:
+                work.rows = begins[0]
+                work.more_rows(self._batch(0, tables[0]))
+                return [work.parts()]
         inputs = [
             self._tuples(side, table, begin)
             for side, (table, begin) in enumerate(zip(tables, begins, strict=False))
         ]
-        if operator.kind == "aggregate":
-            return [self._cell_table(engine.cells(inputs[0]))]
         found = engine.entries(inputs)
         if operator.kind == "forward":
-            return [self._results(forwarded(operator, inputs, found), inputs)]
+            return [self._table(forwarded(operator, inputs, found), inputs)]
         return [
             self._entry_table(side, names, own)
             for side, (names, own) in enumerate(zip(inputs, found, strict=True))
@@ -521,7 +497,7 @@ class OperatorColumns:
     def second(
         self,
         parts: Sequence[pa.Table],
-        engine: Software,
+        engine: OperatorEngine,
         span: Span = ALL,
         before: int = 0,
     ) -> tuple[pa.Table, list[pa.Table]]:
@@ -531,7 +507,7 @@ class OperatorColumns:
         ----------
         parts : sequence of pa.Table
             All parts of some keys; those of tuples that arrive later come later.
-        engine : Software
+        engine : OperatorEngine
         span : Span
             Which results are wanted.
         before : int
@@ -539,23 +515,28 @@ class OperatorColumns:
         """
         operator = self.query.operator
         if operator.kind == "aggregate":
-            (table,) = parts
-            keys = [_integers(table, _key_column(name)) for name in operator.key_names or ()]
-            states = [_integers(table, _state_column(one.name)) for one in operator.reductions]
-            keyed = merged_cells(operator, keys, _integers(table, _PANE), states)
-            found, kept = window_results(operator, keyed, span)
-            return self._results(found, ()), [self._cell_table(KeyedCells(kept, keyed.parts))]
+            since, until = (at and self.time_of(at) for at in (span.since, span.until))
+            work = OperatorAggregation(self, since)
+            work.more_parts(parts[0])
+            found = work.last_rows() if until is None else work.ended(until)
+            return pa.Table.from_batches([found]), [work.parts()]
         inputs, sides = zip(*map(self._entries_of, range(2), parts), strict=True)
         found = joined(operator, inputs, sides, engine.find, span, before)
-        return self._results(found, inputs), self._kept(parts, inputs, span)
+        return self._table(found, inputs), self._kept(parts, inputs, span)
 
-    def whole(self, tables: Sequence[pa.Table], engine: Software) -> pa.Table:
-        """Return the results of all rows."""
+    def whole(self, inputs: Sequence[Supply], engine: OperatorEngine) -> pa.Table:
+        """Return the results of all rows; those of an aggregate are never at hand as a whole."""
         operator = self.query.operator
-        if operator.kind == "aggregate":
-            return self._results(engine.windows(self._tuples(0, tables[0], 0)), ())
-        parts = self.first(tables, engine)
-        return self.second(parts, engine)[0] if self.has_parts else parts[0]
+        if operator.kind != "aggregate":
+            parts = self.first([_table_of(rows) for rows in inputs], engine)
+            return self.second(parts, engine)[0] if self.has_parts else parts[0]
+        in_two = operator.slide is not None  # which the host evaluates
+        with engine.aggregation(self, panes=in_two) as work:
+            for batch in inputs[0].batches():
+                work.more_rows(self._batch(0, batch))
+            if not in_two:
+                return pa.Table.from_batches([work.last_rows()])
+            return self.second([work.parts()], engine)[0]
 
     def arrivals(self, tables: Sequence[pa.Table]) -> list[Arrival]:
         """Return the tuples of all inputs in the order of arrival, for the reference operator."""
@@ -573,29 +554,18 @@ class OperatorColumns:
         operator = self.query.operator
         rows = []
         for result in results:
-            start, end = result.timestamp - operator.size, result.timestamp
-            bounds = [start, end] if operator.kind == "aggregate" else [end]
-            times = [bound * self._unit for bound in bounds]
-            values = [
-                None if value is None else float(value) if _is_float(self.schema, at) else value
-                for at, value in enumerate(result.values, len(bounds) + len(result.key))
-            ]
+            bounds = [result.timestamp - operator.size, result.timestamp]
+            bounds = bounds if operator.kind == "aggregate" else bounds[1:]
+            values = [float(at) if isinstance(at, Fraction) else at for at in result.values]
             if operator.kind == "forward":
                 fields = [one.name for one in operator.schemas[result.input]]
-                given = dict(zip(fields, result.values, strict=True))
+                given = dict(zip(fields, values, strict=True))
                 values = [given.get(name) for name in self._forwarded]
-                values += [result.input] if operator.inputs > 1 else []
-            rows.append([*times, *result.key, *values])
-        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in self.schema]
-        return pa.Table.from_arrays(
-            [
-                self._times[0].values(np.array(column, np.int64)).cast(one.type)
-                if one.name in BOUNDARIES
-                else pa.array(column, one.type)
-                for column, one in zip(columns, self.schema, strict=True)
-            ],
-            schema=self.schema,
-        )
+                values += [result.input] * (operator.inputs - 1)
+            rows.append([*(bound * self._unit for bound in bounds), *result.key, *values])
+        columns = list(zip(*rows, strict=True)) or [()] * len(self.schema)
+        arrays = [pa.array(at, one.type) for at, one in zip(columns, self.schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def until(self, watermark: int) -> int:
         """Return the operator's time that a watermark, in units of the column, has reached."""
@@ -605,28 +575,28 @@ class OperatorColumns:
         """Return a time of the operator in units of the column."""
         return time * self._unit
 
-    def _tuples(self, side: int, table: pa.Table, begin: int) -> Names:
-        operator, time = self.query.operator, self._times[side]
-        names = [time.name, *(one.name for one in operator.schemas[side])]
-        chosen = table.select(list(dict.fromkeys(names))).combine_chunks()
-        batches = chosen.to_batches()
-        if not batches:
-            empty = np.zeros(0, np.int64)
-            return {"timestamp": empty, **{one.name: empty for one in operator.schemas[side]}}
-        (batch,) = batches
-        times = time.read(batch, begin) // self._unit
-        columns = {one.name: _values(batch, one.name, begin) for one in operator.schemas[side]}
-        return fields_of(operator, times, columns, side)
+    def names(self, side: int, batch: pa.RecordBatch, times: Int64s, begin: int) -> Names:
+        """Return what expressions read of tuples, whose times are those of the column.
 
-    def _cell_table(self, keyed: KeyedCells) -> pa.Table:
-        operator, cells = self.query.operator, keyed.cells
-        columns = [part[cells.key] for part in keyed.parts] + [
-            _narrowed(operator, one.name, states)
-            for one, states in zip(operator.reductions, cells.states, strict=True)
-        ]
-        return pa.Table.from_arrays(
-            [pa.array(at) for at in (cells.pane, *columns)], schema=self._part_schema(0)
-        )
+        Parameters
+        ----------
+        begin : int
+            Number of the first row, for errors.
+        """
+        operator = self.query.operator
+        columns = {one.name: _values(batch, one.name, begin) for one in operator.schemas[side]}
+        return fields_of(operator, times // self._unit, columns, side)
+
+    def _batch(self, side: int, rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+        """Return the columns of tuples."""
+        names = [self.times[side].name, *(one.name for one in self.query.operator.schemas[side])]
+        chosen = rows.select(list(dict.fromkeys(names)))
+        columns = [contiguous(column) for column in chosen.columns]
+        return pa.RecordBatch.from_arrays(columns, schema=chosen.schema)
+
+    def _tuples(self, side: int, table: pa.Table, begin: int) -> Names:
+        batch = self._batch(side, table)
+        return self.names(side, batch, self.times[side].read(batch, begin), begin)
 
     def _entry_table(self, side: int, names: Names, found: Entries) -> pa.Table:
         rows, parts = found
@@ -658,10 +628,11 @@ class OperatorColumns:
             kept.append(table.filter(pa.array(names["timestamp"] >= bound)))
         return kept
 
-    def _results(self, found: OperatorArrays, inputs: Sequence[Names]) -> pa.Table:
+    def results(self, found: OperatorArrays, inputs: Sequence[Names] = ()) -> pa.RecordBatch:
+        """Return results as columns; of anything but an aggregate, they are of these tuples."""
         operator = self.query.operator
         bounds = [found.end] if operator.kind != "aggregate" else [found.start, found.end]
-        columns: list[pa.Array] = [self._times[0].values(at * self._unit) for at in bounds]
+        columns: list[pa.Array] = [self.times[0].values(at * self._unit) for at in bounds]
         columns += [pa.array(part) for part in found.keys.values()]
         if operator.kind == "forward":
             columns += [self._merged(found, inputs, name) for name in self._forwarded]
@@ -676,7 +647,10 @@ class OperatorColumns:
             ]
         columns += [_nullable(values) for values in found.values.values()]
         arrays = [at.cast(one.type) for at, one in zip(columns, self.schema, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=self.schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _table(self, found: OperatorArrays, inputs: Sequence[Names]) -> pa.Table:
+        return pa.Table.from_batches([self.results(found, inputs)])
 
     @cached_property
     def _forwarded(self) -> list[str]:
@@ -696,7 +670,7 @@ class OperatorColumns:
         return pa.array(values, mask=absent)
 
     def _result_schema(self) -> pa.Schema:
-        operator, time = self.query.operator, self._times[0].type
+        operator, time = self.query.operator, self.times[0].type
         bounds = BOUNDARIES if operator.kind == "aggregate" else BOUNDARIES[1:]
         fields = [(name, time) for name in bounds]
         fields += [(name, pa.int64()) for name in operator.key_names or ()]
@@ -715,9 +689,7 @@ class OperatorColumns:
 
     def _part_schema(self, side: int) -> pa.Schema:
         operator = self.query.operator
-        names = [_PANE, *map(_key_column, operator.key_names or ())]
-        if operator.in_turns:
-            names = [_PANE]
+        names = [_PANE, *self.part_keys]
         if operator.kind == "aggregate":
             names += [_state_column(one.name) for one in operator.reductions]
         else:
@@ -737,10 +709,6 @@ def _distinct(
             name += suffix or "_"
         found.append((name, kind))
     return found
-
-
-def _is_float(schema: pa.Schema, place: int) -> bool:
-    return place < len(schema) and pa.types.is_floating(schema.field(place).type)
 
 
 def _integers(table: pa.Table, name: str) -> Int64s:
@@ -782,6 +750,95 @@ def _nullable(values: Array) -> pa.Array:
     return pa.array(data, mask=mask if mask.any() else None)
 
 
+# An aggregate whose rows, or whose parts, come in pieces.
+
+
+class OperatorAggregation(Aggregation):
+    """The aggregation that an operator describes.
+
+    Parameters
+    ----------
+    columns : OperatorColumns
+        Of an aggregate.
+    since : int, optional
+        A watermark that rows have reached before these, in units of the column.
+    """
+
+    windows: HostWindows | DeviceWindows
+
+    def __init__(self, columns: OperatorColumns, since: int | None = None) -> None:
+        self._columns, self._operator = columns, columns.query.operator
+        names = self._operator.key_names or ()
+        keys = KeyNumbers(pa.schema([(name, pa.int64()) for name in names]), names)
+        super().__init__(columns.times[0], keys, columns.schema, since)
+        self.windows = windows_of(self._operator, self.time, self._parts_of)
+        self._sums, self._reduced = ExactSums(), 0
+
+    def entries(self, batch: pa.RecordBatch, times: Int64s) -> tuple[Int64s, Int64s, list[Array]]:
+        """See :meth:`Aggregation.entries`."""
+        names = self._columns.names(0, batch, times, self.rows)
+        rows, parts = entries(self._operator, names)
+        self._reduced += len(rows)
+        values = contributions(self._operator, names, rows, self._sums, self._reduced)
+        return times[rows], self._numbers(parts, len(rows)), values
+
+    def columns(self, found: WindowStates) -> list[pa.Array]:
+        """See :meth:`Aggregation.columns`."""
+        arrays = state_results(self._operator, found, self._parts_of)
+        return list(self._columns.results(arrays).columns)
+
+    def more_parts(self, table: pa.Table) -> None:
+        """Take parts of rows, which :meth:`parts` has returned."""
+        operator, count = self._operator, table.num_rows
+        self._reduced += count
+        keys = [_integers(table, name) for name in self._columns.part_keys]
+        values: list[Array] = []
+        for one in operator.reductions:
+            states = _integers(table, _state_column(one.name))
+            adds = COMBINES.get(one.function) is np.add
+            values.append(self._sums.of(one.name, states, self._reduced) if adds else states)
+        self.add(self._numbers(keys, count), _integers(table, _PANE), values)
+
+    def parts(self) -> pa.Table:
+        """Return the states of keys in panes that windows to come still need."""
+        cells = self.windows.panes()
+        states = [
+            _narrowed(self._operator, one.name, states)
+            for one, states in zip(self._operator.reductions, cells.states, strict=True)
+        ]
+        columns = [pa.array(cells.pane), *self.keys.rows(cells.key), *map(pa.array, states)]
+        return pa.Table.from_arrays(columns, schema=self._columns.parts[0])
+
+    def _numbers(self, parts: Sequence[Int64s], count: int) -> Int64s:
+        """Return the numbers of keys."""
+        if not parts:
+            return np.zeros(count, np.int64)
+        return self.keys.of_rows(
+            pa.RecordBatch.from_arrays(list(map(pa.array, parts)), schema=self.keys.schema)
+        )
+
+    def _parts_of(self, numbers: Int64s) -> list[Int64s]:
+        return _arrays(self.keys.rows(numbers))
+
+
+class _DeviceAggregation(OperatorAggregation):
+    """An aggregation whose keys and windows are an accelerator's, which gets the tuples."""
+
+    def __init__(
+        self, columns: OperatorColumns, core: WindowedOperator, windows: DeviceWindows
+    ) -> None:
+        super().__init__(columns)
+        self._core, self.windows = core, self.closing.enter_context(closing(windows))
+        self.keys = _FoundKeys(core.key_fields, windows.keys)
+
+    def entries(self, batch: pa.RecordBatch, times: Int64s) -> tuple[Int64s, Int64s, list[Array]]:
+        """See :meth:`Aggregation.entries`."""
+        names = self._columns.names(0, batch, times, self.rows)
+        values: list[Array] = [names[one.name] for one in self._core.fields]
+        values += [names[_TIME]] * self._core.reads_time
+        return times, np.zeros(len(times), np.int64), values
+
+
 # Parts that come in pieces, with watermarks between them.
 
 
@@ -794,7 +851,7 @@ class OperatorStream:
     Parameters
     ----------
     columns : OperatorColumns
-    engine : Software
+    engine : OperatorEngine
 
     Attributes
     ----------
@@ -808,7 +865,7 @@ class OperatorStream:
         Parts of each input that came too late.
     """
 
-    def __init__(self, columns: OperatorColumns, engine: Software) -> None:
+    def __init__(self, columns: OperatorColumns, engine: OperatorEngine) -> None:
         self._columns, self._engine = columns, engine
         self._operator = columns.query.operator
         self.kept = [schema.empty_table() for schema in columns.parts]
@@ -851,11 +908,8 @@ class OperatorStream:
         if operator.kind != "aggregate":
             waiting = times[times >= (self.since or 0)]
             return int(waiting.min()) + 1 if len(waiting) else first + operator.size
-        first *= operator.pane
-        window = (first - operator.size) // operator.advance + 1
-        begun = Span(self.since, None).first_window(operator)
-        window = window if begun is None else max(window, begun)
-        return window * operator.advance + operator.size
+        first = max(first * operator.pane, self.since or 0)
+        return ((first - operator.size) // operator.advance + 1) * operator.advance + operator.size
 
     def _decide(self, span: Span) -> tuple[pa.Table, list[pa.Table]]:
         if self._operator.kind == "aggregate":
@@ -880,22 +934,8 @@ class OperatorStream:
 # Whole tables.
 
 
-def engine_of(operator: WindowedOperator, device: str | None) -> Software:
-    """Return what does the work of an operator: a context manager.
-
-    Parameters
-    ----------
-    operator : WindowedOperator
-    device : str, optional
-        Address of an accelerator; by default, and for ``"software:"``, the software engine.
-    """
-    if device is None or device == "software:":
-        return Software(operator)
-    return OperatorDevice(operator, device)
-
-
 def operate_tables(
-    tables: Sequence[pa.Table],
+    inputs: Sequence[Input],
     query: OperatorQuery,
     device: str | None = None,
     work: Callable[[Work], None] | None = None,
@@ -904,8 +944,9 @@ def operate_tables(
 
     Parameters
     ----------
-    tables : sequence of pa.Table
-        The rows of each input, in any order.
+    inputs : sequence of pa.Table, pa.RecordBatchReader or iterable of pa.RecordBatch
+        The rows of each input, in any order. Of an aggregate in software, no more than a batch and
+        the states of its keys in panes are in memory.
     query : OperatorQuery
     device : str, optional
         Address of an accelerator; by default the software engine.
@@ -919,12 +960,17 @@ def operate_tables(
     AggregateOverflowError
         If a state does not fit its bits when its window ends.
     """
-    columns = OperatorColumns([table.schema for table in tables], query)
-    with closing(engine_of(query.operator, device)) as engine:
-        found = columns.whole(tables, engine)
+    supplies = [Supply(rows) for rows in inputs]
+    columns = OperatorColumns([one.schema for one in supplies], query)
+    with closing(OperatorEngine(query.operator, device)) as engine:
+        found = columns.whole(supplies, engine)
     if work is not None:
         work(engine.work)
     return found
+
+
+def _table_of(rows: Supply) -> pa.Table:
+    return pa.Table.from_batches(rows.batches(), rows.schema)
 
 
 def reference_rows(tables: Sequence[pa.Table], query: OperatorQuery) -> pa.Table:

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,6 @@ __all__ = [
     "COMBINES",
     "Cells",
     "Combine",
-    "Sweep",
     "WindowStates",
     "cells_of",
     "merge_cells",
@@ -32,124 +32,8 @@ def run_begins(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
     return begins
 
 
-# Sweep over windows that hold most keys: one state per key, moved from window to window.
-#
-# Where the keys of a window are many, this is an order of magnitude faster than the reduction of
-# a range of cells for each result (:mod:`host.operators.panes`), because results come sorted and
-# states are read in order.
-
 Array: TypeAlias = npt.NDArray[Any]
 Int64s: TypeAlias = npt.NDArray[np.int64]
-
-
-class Sweep:
-    """Cells by their panes, and the windows over them.
-
-    Parameters
-    ----------
-    key, pane : array of int64
-        Key and pane of each cell; each pair of them once. Keys are numbers from 0 on.
-    states : sequence of array
-        States of the cells, one array for each reduction.
-    combines : sequence of callable
-        Combination of each reduction's states.
-    length, advance : int
-        Panes of a window, and panes that the next one begins later.
-    """
-
-    def __init__(
-        self,
-        key: Int64s,
-        pane: Int64s,
-        states: Sequence[Array],
-        combines: Sequence[Callable[[Array, Array], Array]],
-        length: int,
-        advance: int,
-    ) -> None:
-        order = np.argsort(pane, kind="stable")
-        self._key = key[order]
-        self._pane = pane[order]
-        self._states = [column[order] for column in states]
-        self._combines = list(combines)
-        self._length = length
-        self._advance = advance
-        self._keys = int(key.max()) + 1
-
-    @property
-    def slides(self) -> bool:
-        """Whether what leaves a window can be taken out of its state, exactly.
-
-        That is so for sums of integers. A sum of floats would keep the rounding of what has left.
-        """
-        return all(
-            combine is np.add and column.dtype == np.int64
-            for combine, column in zip(self._combines, self._states, strict=True)
-        )
-
-    def windows(self, first: int, last: int) -> tuple[Int64s, Int64s, tuple[Array, ...]]:
-        """Return (window, key, states) of the windows ``first .. last`` in their order."""
-        steps = self._slid(first, last) if self.slides else self._rebuilt(first, last)
-        counts, keys, states = [], [], []
-        for found, values in steps:
-            counts.append(len(found))
-            keys.append(found)
-            states.append(values)
-        window = np.repeat(np.arange(first, last + 1, dtype=np.int64), counts)
-        joined = tuple(np.concatenate(column) for column in zip(*states, strict=True))
-        return window, np.concatenate(keys), joined
-
-    def _span(self, begin: int, end: int) -> slice:
-        """Return where the cells of the panes ``begin .. end - 1`` are."""
-        low, high = np.searchsorted(self._pane, [begin, end])
-        return slice(int(low), int(high))
-
-    def _slid(self, first: int, last: int) -> Iterator[tuple[Int64s, list[Array]]]:
-        """Yield each window's keys and states; panes come in and go out."""
-        held = np.zeros(self._keys, np.int64)  # cells of each key in the window
-        states = [np.zeros(self._keys, np.int64) for _ in self._states]
-        begin = end = first * self._advance
-        for window in range(first, last + 1):
-            for span, sign in (
-                (self._span(end, window * self._advance + self._length), 1),
-                (self._span(begin, window * self._advance), -1),
-            ):
-                self._add(held, states, span, sign)
-            begin = window * self._advance
-            end = begin + self._length
-            found = np.flatnonzero(held)
-            yield found, [state[found] for state in states]
-
-    def _add(self, held: Int64s, states: list[Int64s], span: slice, sign: int) -> None:
-        keys = self._key[span]
-        np.add.at(held, keys, sign)  # several panes of a span may have one key
-        for state, column in zip(states, self._states, strict=True):
-            np.add.at(state, keys, sign * column[span])
-
-    def _rebuilt(self, first: int, last: int) -> Iterator[tuple[Int64s, list[Array]]]:
-        """Yield each window's keys and states, combined from its panes one after the other."""
-        states = [np.zeros(self._keys, column.dtype) for column in self._states]
-        bounds = np.searchsorted(
-            self._pane, np.arange(first * self._advance, last * self._advance + self._length + 1)
-        )
-        for window in range(first, last + 1):
-            held = np.zeros(self._keys, np.bool_)
-            place = (window - first) * self._advance
-            for low, high in zip(
-                bounds[place : place + self._length],
-                bounds[place + 1 : place + self._length + 1],
-                strict=True,
-            ):
-                keys = self._key[low:high]
-                fresh = ~held[keys]
-                for state, column, combine in zip(
-                    states, self._states, self._combines, strict=True
-                ):
-                    values = column[low:high]
-                    state[keys] = np.where(fresh, values, combine(state[keys], values))
-                held[keys] = True
-            found = np.flatnonzero(held)
-            yield found, [state[found] for state in states]
-
 
 # Windowed aggregation on arrays, by panes: every tuple is reduced once, every window from panes.
 #
@@ -252,8 +136,7 @@ class Cells:
         lowest = lowest if first is None else max(lowest, first)
         highest = highest if last is None else min(highest, last)
         if self.fills(length, advance, highest - lowest + 1):
-            sweep = Sweep(self.key, self.pane, self.states, combines, length, advance)
-            return WindowStates(*sweep.windows(lowest, highest))
+            return Sweep(self, combines, length, advance).windows(lowest, highest)
         window, key, begin, end = self._ranges(length, advance, lowest, highest)
         states = tuple(
             reduce_ranges(values, begin, end, combine)
@@ -383,3 +266,89 @@ def reduce_ranges(values: Array, begin: Int64s, end: Int64s, combine: Combine) -
         runs = combine(runs[: max(len(runs) - width, 0)], runs[width:])
         width *= 2
     return state
+
+
+# Sweep over windows that hold most keys: one state per key, moved from window to window.
+#
+# Where the keys of a window are many, this is an order of magnitude faster than the reduction of
+# a range of cells for each result, because results come sorted and states are read in order.
+
+#: The keys and the states of a window.
+Step: TypeAlias = tuple[Int64s, list[Array]]
+
+
+class Sweep:
+    """Cells by their panes, and the windows over them.
+
+    Parameters
+    ----------
+    cells : Cells
+        Keys are numbers from 0 on.
+    combines : sequence of Combine
+        Combination of each reduction's states.
+    length, advance : int
+        Panes of a window, and panes that the next one begins later.
+    """
+
+    def __init__(
+        self, cells: Cells, combines: Sequence[Combine], length: int, advance: int
+    ) -> None:
+        order = np.argsort(cells.pane, kind="stable")
+        self._key, self._pane = cells.key[order], cells.pane[order]
+        self._columns = [column[order] for column in cells.states]
+        self._combines, self._length, self._advance = combines, length, advance
+
+    def windows(self, first: int, last: int) -> WindowStates:
+        """Return the states of the windows ``first .. last`` in their order."""
+        # What leaves a window is taken out of its state where that is exact: for sums of integers.
+        # A sum of floats would keep the rounding of what has left.
+        slides = all(
+            combine is np.add and column.dtype == np.int64
+            for combine, column in zip(self._combines, self._columns, strict=True)
+        )
+        states = [np.zeros(int(self._key.max()) + 1, column.dtype) for column in self._columns]
+        way = self._slid if slides else self._rebuilt
+        steps = list(way(states, range(first, last + 1)))
+        window = np.repeat(np.arange(first, last + 1), [len(found) for found, _ in steps])
+        columns = zip(*(values for _, values in steps), strict=True)
+        joined = tuple(np.concatenate(column) for column in columns)
+        return WindowStates(window, np.concatenate([found for found, _ in steps]), joined)
+
+    def _slid(self, states: list[Array], windows: range) -> Iterator[Step]:
+        """Yield each window; panes come in and go out."""
+        held = np.zeros(len(states[0]), np.int64)  # cells of each key in the window
+        begins = np.array(windows) * self._advance
+        came = left = int(np.searchsorted(self._pane, begins[0]))
+        for behind, before in zip(
+            np.searchsorted(self._pane, begins + self._length).tolist(),
+            np.searchsorted(self._pane, begins).tolist(),
+            strict=True,
+        ):
+            for span, sign in ((slice(came, behind), 1), (slice(left, before), -1)):
+                keys = self._key[span]
+                np.add.at(held, keys, sign)  # several panes of a span may have one key
+                for state, column in zip(states, self._columns, strict=True):
+                    np.add.at(state, keys, sign * column[span])
+            came, left = behind, before
+            found = np.flatnonzero(held)
+            yield found, [state[found] for state in states]
+
+    def _rebuilt(self, states: list[Array], windows: range) -> Iterator[Step]:
+        """Yield each window, combined from its panes one after the other."""
+        begin, length = windows[0] * self._advance, self._length
+        last = windows[-1] * self._advance + length
+        bounds = np.searchsorted(self._pane, np.arange(begin, last + 1)).tolist()
+        for window in windows:
+            held = np.zeros(len(states[0]), np.bool_)
+            place = window * self._advance - begin
+            for low, high in pairwise(bounds[place : place + length + 1]):
+                keys = self._key[low:high]
+                fresh = ~held[keys]
+                for state, column, combine in zip(
+                    states, self._columns, self._combines, strict=True
+                ):
+                    values = column[low:high]
+                    state[keys] = np.where(fresh, values, combine(state[keys], values))
+                held[keys] = True
+            found = np.flatnonzero(held)
+            yield found, [state[found] for state in states]

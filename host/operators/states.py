@@ -289,9 +289,11 @@ class KeyNumbers:
         self._table = np.concatenate([self._table, np.full(max(more, 0), -1, np.int64)])
         unknown = np.flatnonzero(self._table[codes] < 0)
         if len(unknown):
-            fresh, first = np.unique(codes[unknown], return_index=True)
+            first = np.full(len(self._table), -1, np.int64)
+            first[codes[unknown[::-1]]] = unknown[::-1]  # the first row of a code stays
+            fresh = np.flatnonzero(first >= 0)
             self._table[fresh] = np.arange(self._count, self._count + len(fresh))
-            self._remember(batch, unknown[first])
+            self._remember(batch, first[fresh])
         return self._table[codes]
 
     def _remember(self, batch: pa.RecordBatch, rows: Int64s) -> None:

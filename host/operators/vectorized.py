@@ -2,7 +2,7 @@
 """Run operators that are described as data on NumPy arrays: the software engine of operators."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from host.errors import AggregateOverflowError, KeyRangeError, OperatorError, UnknownColumnError
 from host.expressions import Expression, evaluate
+from host.operators.aggregate import HostWindows
 from host.operators.panes import (
     COMBINES,
     Array,
@@ -21,6 +22,7 @@ from host.operators.panes import (
     cells_of,
     run_begins,
 )
+from host.operators.states import ExactSums, Windows
 from host.operators.windowed import TIME, Reduction, WindowedOperator
 from host.query.queries import Query
 
@@ -28,22 +30,19 @@ __all__ = [
     "ALL",
     "Entries",
     "FindPairs",
-    "KeyedCells",
     "Names",
     "OperatorArrays",
     "Span",
     "aggregate_arrays",
     "combine_of",
+    "contributions",
     "entries",
     "fields_of",
     "forwarded",
     "joined",
     "key_codes",
-    "keyed_cells",
-    "merged_cells",
-    "pair_query",
     "state_results",
-    "window_results",
+    "windows_of",
 ]
 
 Columns: TypeAlias = Mapping[str, npt.ArrayLike]
@@ -51,6 +50,8 @@ Columns: TypeAlias = Mapping[str, npt.ArrayLike]
 Names: TypeAlias = Mapping[str, Int64s]
 #: Finds the pairs of rows of a left and a right table that a query joins, as their numbers.
 FindPairs: TypeAlias = Callable[[pa.Table, pa.Table, Query], tuple[Int64s, Int64s]]
+#: From numbers of keys to the parts of these keys.
+PartsOf: TypeAlias = Callable[[Int64s], Sequence[Int64s]]
 #: Numbers of tuples, one for each of their keys, and the parts of these keys.
 Entries: TypeAlias = tuple[Int64s, Sequence[Int64s]]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -100,14 +101,6 @@ class Span:
 
     since: int | None = None
     until: int | None = None
-
-    def first_window(self, operator: WindowedOperator) -> int | None:
-        """Return the number of the first window that has not ended before; None if none has."""
-        return None if self.since is None else (self.since - operator.size) // operator.advance + 1
-
-    def last_window(self, operator: WindowedOperator) -> int | None:
-        """Return the number of the last window that has ended by now; None for the last of all."""
-        return None if self.until is None else (self.until - operator.size) // operator.advance
 
     def holds(self, times: Int64s) -> Bools:
         """Return which tuples are decided now."""
@@ -194,22 +187,7 @@ def key_codes(parts: Sequence[Int64s], count: int) -> tuple[Int64s, list[Int64s]
     return code, [part[begins] for part in ordered]
 
 
-# Aggregates: cells of tuples, windows of cells, and what a window gives.
-
-
-@dataclass(frozen=True)
-class KeyedCells:
-    """States of keys in panes, and the parts of the keys that cells know by number.
-
-    Parameters
-    ----------
-    cells : Cells
-    parts : sequence of array of int64
-        Each part of the distinct keys, which are sorted.
-    """
-
-    cells: Cells
-    parts: Sequence[Int64s]
+# Aggregates: what tuples contribute, and what a window gives.
 
 
 def aggregate_arrays(
@@ -243,12 +221,7 @@ def aggregate_arrays(
             f"others on tables, with host.operate."
         )
     names = fields_of(operator, timestamps, columns)
-    _require_order(operator, names["timestamp"])
-    return window_results(operator, keyed_cells(operator, names))[0]
-
-
-def _require_order(operator: WindowedOperator, times: Int64s) -> None:
-    """Raise for tuples out of order if there is a single window instance, as the reference does."""
+    times = names["timestamp"]
     falls = np.flatnonzero(np.diff(times) < 0)
     if len(falls) and operator.instances == "single":
         at = int(falls[0])
@@ -257,6 +230,18 @@ def _require_order(operator: WindowedOperator, times: Int64s) -> None:
             f"operator {operator.name!r} has a single window instance, which takes tuples in the "
             f"order of their times: sort them, or use instances 'multi'."
         )
+    rows, parts = entries(operator, names)
+    code, distinct = key_codes(parts, len(rows))
+
+    def parts_of(numbers: Int64s) -> list[Int64s]:
+        return [part[numbers] for part in distinct]
+
+    kept = Windows(operator.name, operator.size, operator.advance)
+    windows = windows_of(operator, kept, parts_of)
+    values = contributions(operator, names, rows, ExactSums(), len(rows))
+    windows.add(code, times[rows] // operator.pane, values, None)
+    ranks = np.arange(int(code.max(initial=-1)) + 1)
+    return state_results(operator, windows.ended(ranks, None, None), parts_of)
 
 
 def combine_of(reduction: Reduction) -> Combine:
@@ -268,97 +253,37 @@ def combine_of(reduction: Reduction) -> Combine:
     return lambda a, b: np.broadcast_to(evaluate(function, {"a": a, "b": b}), a.shape)
 
 
-def keyed_cells(operator: WindowedOperator, names: Names) -> KeyedCells:
-    """Return the states of the keys of tuples in each pane."""
-    rows, parts = entries(operator, names)
-    code, distinct = key_codes(parts, len(rows))
-    combines = [combine_of(reduction) for reduction in operator.reductions]
-    values = [_values(reduction, names, rows) for reduction in operator.reductions]
-    pane = names["timestamp"][rows] // operator.pane
-    return KeyedCells(cells_of(code, pane, values, combines), distinct)
-
-
-def merged_cells(
-    operator: WindowedOperator, parts: Sequence[Int64s], panes: Int64s, states: Sequence[Array]
-) -> KeyedCells:
-    """Return the cells of all tuples from those of some of them.
+def contributions(
+    operator: WindowedOperator, names: Names, rows: Int64s, sums: ExactSums, count: int
+) -> list[Array]:
+    """Return what tuples, or matches, contribute to each reduction.
 
     Parameters
     ----------
-    parts : sequence of array of int64
-        Each part of the keys.
-    panes : array of int64
-        Number of the pane.
-    states : sequence of array
-        States of the reductions.
+    names : Names
+        What expressions read.
+    rows : array of int64
+        Which tuples, each once for each of its keys.
+    sums : ExactSums
+        Of all tuples so far.
+    count : int
+        How many have been reduced, with these.
     """
-    code, distinct = key_codes(parts, len(panes))
-    values = [
-        _wide_enough(one, state) for one, state in zip(operator.reductions, states, strict=True)
-    ]
-    combines = [combine_of(one) for one in operator.reductions]
-    return KeyedCells(cells_of(code, panes, values, combines), distinct)
-
-
-def _values(reduction: Reduction, names: Names, rows: Int64s) -> Array:
-    """Return what the tuples of entries contribute to a reduction."""
-    assert reduction.value is not None
-    values = _column(reduction.value, names, len(names["timestamp"]))[rows]
-    return _wide_enough(reduction, values)
-
-
-def _contributed(reduction: Reduction, names: Names, count: int) -> Array:
-    """Return what matches contribute to a reduction."""
-    assert reduction.value is not None
-    return _wide_enough(reduction, _column(reduction.value, names, count))
-
-
-def _wide_enough(reduction: Reduction, values: Array) -> Array:
-    """Return values in a type that holds the sum of all of them, if they are added up."""
-    if COMBINES.get(reduction.function) is np.add and len(values):
-        most = max(abs(int(values.min())), abs(int(values.max())))
-        if most * len(values) >= 1 << 63:
-            return values.astype(object)  # the sum of all could wrap in 64 bits
-    return values
-
-
-def window_results(
-    operator: WindowedOperator, keyed: KeyedCells, span: Span = ALL
-) -> tuple[OperatorArrays, Cells]:
-    """Return the results of windows over cells, and the cells that windows to come still need.
-
-    Parameters
-    ----------
-    operator : WindowedOperator
-        An aggregate.
-    keyed : KeyedCells
-        All cells of the windows; those of windows that have ended before are left out.
-    span : Span
-        Which windows; by default all that hold a tuple.
-    """
-    combines = [combine_of(reduction) for reduction in operator.reductions]
-    first, last = span.first_window(operator), span.last_window(operator)
-    if operator.slide is not None:
-        found, kept = _slid(operator, keyed, first, last)
-    else:
-        length, advance = operator.size // operator.pane, operator.advance // operator.pane
-        found = keyed.cells.windows(length, advance, combines, first=first, last=last)
-        reached = last if last is not None and (first is None or last >= first) else first
-        behind = None if reached is None else reached + (reached == last)
-        kept = keyed.cells if behind is None else keyed.cells.after(behind * advance)
-    return state_results(operator, found, keyed.parts), kept
+    found = []
+    for one in operator.reductions:
+        assert one.value is not None
+        values = _column(one.value, names, len(next(iter(names.values()))))[rows]
+        adds = COMBINES.get(one.function) is np.add
+        found.append(sums.of(one.name, values, count) if adds else values)
+    return found
 
 
 def _window_names(
-    operator: WindowedOperator,
-    window: Int64s,
-    key: Int64s,
-    states: Sequence[Array],
-    parts: Sequence[Int64s],
+    operator: WindowedOperator, window: Int64s, parts: Sequence[Int64s], states: Sequence[Array]
 ) -> dict[str, Int64s]:
     """Return what outputs, ``having`` and ``slide`` read of windows, whose states are checked."""
     start = window * operator.advance
-    keys = {field.name: part[key] for field, part in zip(operator.key_fields, parts, strict=True)}
+    keys = dict(zip(operator.key_names or (), parts, strict=True))
     names: dict[str, Int64s] = {"start": start, "end": start + operator.size, **keys}
     for reduction, values in zip(operator.reductions, states, strict=True):
         _require_states(reduction, values, names, keys)
@@ -367,10 +292,10 @@ def _window_names(
 
 
 def state_results(
-    operator: WindowedOperator, found: WindowStates, parts: Sequence[Int64s]
+    operator: WindowedOperator, found: WindowStates, parts_of: PartsOf
 ) -> OperatorArrays:
-    """Return what windows give, from their states and the parts of the distinct keys."""
-    names = _window_names(operator, found.window, found.key, found.states, parts)
+    """Return what windows give, from their states and the parts of their keys."""
+    names = _window_names(operator, found.window, parts_of(found.key), found.states)
     if operator.having is not None:
         kept = _column(operator.having, names, len(found.window)) != 0
         names = {name: column[kept] for name, column in names.items()}
@@ -409,105 +334,100 @@ def _any_of(absent: Mapping[str, Bools], names: set[str], count: int) -> Bools:
 _BLOCK = 1 << 16
 
 
-def _slid(
-    operator: WindowedOperator, keyed: KeyedCells, first: int | None, last: int | None
-) -> tuple[WindowStates, Cells]:
-    """Return the windows of single instances whose states ``slide`` keeps or drops.
+class SlidWindows(HostWindows):
+    """Windows of single instances whose states ``slide`` keeps or drops.
 
     The state of a key has all tuples before the end of a window, from the first one that came after
     it was dropped. Between two panes with tuples, states only drop, so many windows are evaluated
-    at once.
+    at once. A state that is kept stands in the pane behind the last window that has ended.
 
-    A state that is kept stands, in the cells that are returned, in the pane behind the last window.
+    Parameters
+    ----------
+    operator : WindowedOperator
+        With ``slide``.
+    windows : Windows
+        Its windows, in whatever unit.
+    parts_of : callable
+        Returns the parts of keys by their numbers.
     """
-    cells, combines = keyed.cells, [combine_of(one) for one in operator.reductions]
-    order = np.argsort(cells.pane, kind="stable")
-    key, time = cells.key[order], cells.pane[order] * operator.pane
-    columns = [states[order] for states in cells.states]
-    if first is not None:  # a cell of windows that have all given their results is late
-        begin = int(np.searchsorted(time, (first - 1) * operator.advance + operator.size))
-        key, time, columns = key[begin:], time[begin:], [column[begin:] for column in columns]
-    keys = int(key.max()) + 1 if len(key) else 0
-    held, states = np.zeros(keys, np.bool_), [np.zeros(keys, c.dtype) for c in columns]
-    none = np.zeros(0, np.int64)
-    found: list[tuple[Int64s, Int64s, list[Array]]] = [(none, none, [c[:0] for c in columns])]
-    limit = (int(time[-1]) // operator.advance if len(time) else 0) if last is None else last
-    at, window = 0, 0
-    while held.any() or at < len(time):
-        if not held.any():
-            window = (int(time[at]) - operator.size) // operator.advance + 1
-        if window > limit:
-            break
-        end = int(np.searchsorted(time, window * operator.advance + operator.size))
-        _take_in(held, states, cells_of(
-            key[at:end], np.zeros(end - at, np.int64), [c[at:end] for c in columns], combines
-        ), combines)  # fmt: skip
-        at = end
-        quiet = limit
-        if at < len(time):
-            quiet = min(limit, (int(time[at]) - operator.size) // operator.advance)
-        chosen = np.flatnonzero(held)
-        count = max(1, min(quiet - window + 1, _BLOCK // max(1, len(chosen))))
-        windows = np.arange(window, window + count)
-        block = _block(operator, keyed.parts, chosen, windows, [s[chosen] for s in states])
-        found.append(block[:3])
-        held[chosen] = block[3]
-        window += count
-    rest = key[at:], time[at:], [column[at:] for column in columns]
-    windows, codes = (np.concatenate([one[place] for one in found]) for place in (0, 1))
-    by = np.lexsort((codes, windows))
-    results = tuple(
-        np.concatenate(column)[by] for column in zip(*(one[2] for one in found), strict=True)
-    )
-    kept = _kept_states(operator, held, states, limit, rest)
-    return WindowStates(windows[by], codes[by], results), kept
+
+    def __init__(self, operator: WindowedOperator, windows: Windows, parts_of: PartsOf) -> None:
+        super().__init__(windows, [combine_of(one) for one in operator.reductions])
+        self.operator, self.parts_of = operator, parts_of
+
+    def floor(self, last: int) -> int:
+        """See :meth:`OpenWindows.floor`."""
+        return last * self.advance + self.length
+
+    def ended(self, ranks: Int64s, first: int | None, last: int | None) -> WindowStates:
+        """See :meth:`OpenWindows.ended`."""
+        del first  # what has ended has left
+        order = np.argsort(self.cells.pane, kind="stable")
+        key, pane = self.cells.key[order], self.cells.pane[order]
+        columns = [states[order] for states in self.cells.states]
+        held = np.zeros(len(ranks), np.bool_)
+        states = [np.zeros(len(ranks), column.dtype) for column in columns]
+        found = [WindowStates(key[:0], key[:0], tuple(column[:0] for column in columns))]
+        limit = (int(pane[-1]) // self.advance if len(pane) else 0) if last is None else last
+        at = window = 0
+        while held.any() or at < len(pane):
+            if not held.any():
+                window = (int(pane[at]) - self.length) // self.advance + 1
+            if window > limit:
+                break
+            end = int(np.searchsorted(pane, window * self.advance + self.length))
+            none, came = np.zeros(end - at, np.int64), [column[at:end] for column in columns]
+            new = cells_of(key[at:end], none, came, self.combines)
+            before = held[new.key]
+            for state, values, combine in zip(states, new.states, self.combines, strict=True):
+                state[new.key] = np.where(before, combine(state[new.key], values), values)
+            held[new.key] = True
+            at, quiet = end, limit
+            if at < len(pane):
+                quiet = min(limit, (int(pane[at]) - self.length) // self.advance)
+            count = max(1, min(quiet - window + 1, _BLOCK // int(held.sum())))
+            found.append(self._block(held, states, np.arange(window, window + count)))
+            window += count
+        keys = np.flatnonzero(held)
+        if last is None:
+            self.cells = Cells.none(len(self.combines))
+        else:
+            kept = np.full(len(keys), self.floor(last))
+            self.cells = cells_of(
+                np.concatenate([keys, key[at:]]),
+                np.concatenate([kept, pane[at:]]),
+                [np.concatenate([s[keys], c[at:]]) for s, c in zip(states, columns, strict=True)],
+                self.combines,
+            )
+        windows = np.concatenate([one.window for one in found])
+        codes = np.concatenate([one.key for one in found])
+        by = np.lexsort((ranks[codes], windows))
+        given = zip(*(one.states for one in found), strict=True)
+        return WindowStates(
+            windows[by], codes[by], tuple(np.concatenate(column)[by] for column in given)
+        )
+
+    def _block(self, held: Bools, states: Sequence[Array], windows: Int64s) -> WindowStates:
+        """Return the states that these windows give, and forget those that ``slide`` drops."""
+        assert self.operator.slide is not None
+        chosen, count = np.flatnonzero(held), len(windows)
+        key, window = np.repeat(chosen, count), np.tile(windows, len(chosen))
+        columns = [np.repeat(state[chosen], count) for state in states]
+        names = _window_names(self.operator, window, self.parts_of(key), columns)
+        keeps = _column(self.operator.slide, names, len(key)) != 0
+        stays = np.logical_and.accumulate(keeps.reshape(-1, count), axis=1)
+        held[chosen] = stays[:, -1]
+        gives = np.roll(stays, 1, axis=1)
+        gives[:, 0] = True
+        given = gives.reshape(-1)
+        return WindowStates(window[given], key[given], tuple(at[given] for at in columns))
 
 
-def _take_in(held: Bools, states: Sequence[Array], new: Cells, combines: Sequence[Combine]) -> None:
-    """Combine cells, one for each key, with the states that are held."""
-    before = held[new.key]
-    for state, values, combine in zip(states, new.states, combines, strict=True):
-        state[new.key] = np.where(before, combine(state[new.key], values), values)
-    held[new.key] = True
-
-
-def _block(
-    operator: WindowedOperator,
-    parts: Sequence[Int64s],
-    chosen: Int64s,
-    windows: Int64s,
-    states: Sequence[Array],
-) -> tuple[Int64s, Int64s, list[Array], Bools]:
-    """Return (window, key, states) of windows that give a result, and which keys stay held."""
-    assert operator.slide is not None
-    shape = len(chosen), len(windows)
-    key, window = np.repeat(chosen, shape[1]), np.tile(windows, shape[0])
-    columns = [np.repeat(state, shape[1]) for state in states]
-    names = _window_names(operator, window, key, columns, parts)
-    keeps = (_column(operator.slide, names, len(key)) != 0).reshape(shape)
-    held = np.ones(shape, np.bool_)
-    held[:, 1:] = np.logical_and.accumulate(keeps, axis=1)[:, :-1]
-    stays: Bools = held[:, -1] & keeps[:, -1]
-    gives: Bools = held.reshape(-1)
-    if operator.having is not None:
-        gives &= _column(operator.having, names, len(key)) != 0
-    return window[gives], key[gives], [column[gives] for column in columns], stays
-
-
-def _kept_states(
-    operator: WindowedOperator,
-    held: Bools,
-    states: Sequence[Array],
-    limit: int,
-    rest: tuple[Int64s, Int64s, list[Array]],
-) -> Cells:
-    """Return the states that are held behind window ``limit``, and the cells that are to come."""
-    keys = np.flatnonzero(held)
-    behind = (limit * operator.advance + operator.size) // operator.pane
-    key = np.concatenate([keys, rest[0]])
-    pane = np.concatenate([np.full(len(keys), behind), rest[1] // operator.pane])
-    columns = [np.concatenate([s[keys], c]) for s, c in zip(states, rest[2], strict=True)]
-    return cells_of(key, pane, columns, [combine_of(one) for one in operator.reductions])
+def windows_of(operator: WindowedOperator, windows: Windows, parts_of: PartsOf) -> HostWindows:
+    """Return what keeps the windows of an aggregate; see :class:`SlidWindows`."""
+    if operator.slide is not None:
+        return SlidWindows(operator, windows, parts_of)
+    return HostWindows(windows, [combine_of(one) for one in operator.reductions])
 
 
 def _require_states(reduction: Reduction, states: Array, names: Names, keys: Names) -> None:
@@ -574,21 +494,6 @@ def _named_keys(
     return {name: part[order] for name, part in zip(operator.key_names or (), parts, strict=True)}
 
 
-def pair_query(operator: WindowedOperator) -> Query:
-    """Return the query whose pairs hold all that an operator may match.
-
-    Its tables have a row for each key of each tuple, with the columns ``timestamp``, the number of
-    the key, if there are any, and the compared fields.
-    """
-    keyed = bool(operator.keys) and not operator.in_turns
-    return Query(
-        time="timestamp",
-        within=operator.size - 1,
-        band=list(operator.terms) or None,
-        on=_KEY if keyed else None,
-    )
-
-
 #: Column of the number of a key; no field has a blank in its name.
 _KEY = "number of the key"
 
@@ -620,7 +525,13 @@ def joined(
     rows = [own for own, _ in found]
     code, distinct = key_codes(_each_part(found), sum(map(len, rows)))
     codes = code[: len(rows[0])], code[len(rows[0]) :]
-    query = pair_query(operator)
+    query = Query(
+        time="timestamp",
+        within=operator.size - 1,
+        band=list(operator.terms) or None,
+        on=_KEY if operator.keys and not operator.in_turns else None,
+    )
+    # A row for each key of each tuple, and with it the compared fields.
     tables = []
     for side, (names, own, number) in enumerate(zip(inputs, rows, codes, strict=True)):
         compared = [(left, right)[side] for left, right, _, _ in operator.terms]
@@ -633,8 +544,7 @@ def joined(
     kept = _matching(operator, inputs, pairs[0])
     if operator.reductions:
         matches = left[kept], pairs[0][1][kept]
-        lefts = _reduced(operator, inputs, (rows[0], codes[0]), matches, span)
-        return _of_lefts(operator, inputs, lefts, distinct)
+        return _of_lefts(operator, inputs, (rows[0], codes[0]), matches, distinct, span)
     pair = pairs[0][0][kept], pairs[0][1][kept]
     return _of_pairs(operator, inputs, pair, pairs[1][kept], distinct, span, before)
 
@@ -696,33 +606,15 @@ def _number(part: Expression) -> int:
     return int(evaluate(part, {}))
 
 
-@dataclass(frozen=True)
-class _Lefts:
-    """Left tuples under their keys, and the states of their matches.
-
-    Parameters
-    ----------
-    row, code : array of int64
-        Numbers of the tuple and of the key.
-    states : list of array
-    absent : dict of str to array of bool
-        Where a state is one of nothing, by the name of the reduction.
-    """
-
-    row: Int64s
-    code: Int64s
-    states: list[Array] = field(default_factory=list)
-    absent: dict[str, Bools] = field(default_factory=dict)
-
-
-def _reduced(
+def _of_lefts(
     operator: WindowedOperator,
     inputs: Sequence[Names],
     lefts: tuple[Int64s, Int64s],
     pairs: tuple[Int64s, Int64s],
+    distinct: Sequence[Int64s],
     span: Span,
-) -> _Lefts:
-    """Return the left entries that are decided, with the reductions of what they match.
+) -> OperatorArrays:
+    """Return what the left entries that are decided give, from the reductions of their matches.
 
     Parameters
     ----------
@@ -731,10 +623,10 @@ def _reduced(
     pairs : tuple of array
         Left entry and right row of each pair that matches.
     """
-    rows, codes = lefts
-    entry, right = pairs
+    (rows, codes), (entry, right) = lefts, pairs
+    times = inputs[0]["timestamp"][rows]
     # Of tuples with one time, the left one has arrived first, and meets no right one.
-    came = inputs[1]["timestamp"][right] < inputs[0]["timestamp"][rows[entry]]
+    came = inputs[1]["timestamp"][right] < times[entry]
     entry, right = entry[came], right[came]
     names = {
         f"{letter}.{name}": column[row]
@@ -742,11 +634,12 @@ def _reduced(
         for name, column in side.items()
     }
     combines = [combine_of(one) for one in operator.reductions]
-    values = [_contributed(one, names, len(entry)) for one in operator.reductions]
+    every = np.arange(len(entry))
+    values = contributions(operator, names, every, ExactSums(), len(entry))
     cells = cells_of(entry, np.zeros(len(entry), np.int64), values, combines)
     nothing = np.ones(len(rows), np.bool_)
     nothing[cells.key] = False
-    chosen = np.flatnonzero(span.holds(inputs[0]["timestamp"][rows]))
+    chosen = np.flatnonzero(span.holds(times))
     states, absent = [], {}
     for one, found in zip(operator.reductions, cells.states, strict=True):
         state = np.zeros(len(rows), found.dtype)
@@ -755,26 +648,20 @@ def _reduced(
             absent[one.name] = nothing[chosen]
             state[nothing] = one.range.low  # masked in results
         states.append(state[chosen])
-    return _Lefts(rows[chosen], codes[chosen], states, absent)
-
-
-def _of_lefts(
-    operator: WindowedOperator, inputs: Sequence[Names], lefts: _Lefts, distinct: Sequence[Int64s]
-) -> OperatorArrays:
-    end = _earliest_end(operator, inputs[0]["timestamp"][lefts.row])
+    end = _earliest_end(operator, times[chosen])
     window = (end - operator.size) // operator.advance
-    names = _window_names(operator, window, lefts.code, lefts.states, distinct)
+    parts = [part[codes[chosen]] for part in distinct]
+    names = _window_names(operator, window, parts, states)
     kept = np.ones(len(end), np.bool_)
     if operator.having is not None:
-        of_nothing = _any_of(lefts.absent, set(operator.having.names), len(end))
+        of_nothing = _any_of(absent, set(operator.having.names), len(end))
         kept = (_column(operator.having, names, len(end)) != 0) & ~of_nothing
-    parts = [names[name] for name in operator.key_names or ()]
-    place = _arrivals(inputs)[0][lefts.row]
+    place = _arrivals(inputs)[0][rows[chosen]]
     order = np.lexsort((place, *reversed(parts), end))
     order = order[kept[order]]
     names = {name: column[order] for name, column in names.items()}
-    absent = {name: column[order] for name, column in lefts.absent.items()}
+    absent = {name: column[order] for name, column in absent.items()}
+    outputs = _outputs(operator, names, absent)
+    given = rows[chosen][order], np.full(len(order), -1, np.int64)
     keys = _named_keys(operator, parts, order)
-    values = _outputs(operator, names, absent)
-    rows = lefts.row[order], np.full(len(order), -1, np.int64)
-    return OperatorArrays(names["start"], names["end"], keys, values, rows)
+    return OperatorArrays(names["start"], names["end"], keys, outputs, given)

@@ -2,11 +2,10 @@
 """Compare the result of a join or an aggregation with the reference."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 import math
 import operator
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +39,7 @@ __all__ = [
 Int64s = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """Outcome of a comparison.
 
     Parameters
@@ -224,27 +222,34 @@ Row: TypeAlias = dict[str, Any]
 _TOLERANCE = 1e-9
 
 
-def compare_with_reference(
-    table: pa.Table, query: AggregateQuery, result: pa.Table
-) -> tuple[bool, str]:
-    """Return whether a result is that of the reference operator, and what was found, in words."""
+def compare_with_reference(table: pa.Table, query: AggregateQuery, result: pa.Table) -> Verdict:
+    """Compare the result of an aggregation with the reference operator's."""
     expected = reference_aggregates(table, query)
     got = {
         _place(row, query): row for batch in result.to_batches() for row in _comparable_rows(batch)
     }
+    wrong = _difference(expected, got, result.num_rows)
+    agrees = f"all {len(got)} results agree with the reference operator"
+    return Verdict(wrong is None, agrees if wrong is None else wrong)
+
+
+def _difference(
+    expected: Mapping[tuple[Any, ...], Row], got: Mapping[tuple[Any, ...], Row], count: int
+) -> str | None:
+    """Return how results, of which there are so many, differ from those that are expected."""
     missing = [place for place in expected if place not in got]
-    if len(got) != result.num_rows:
-        return False, f"{result.num_rows - len(got)} results come twice"
+    if len(got) != count:
+        return f"{count - len(got)} results come twice"
     if missing:
-        return False, f"{len(missing)} results are missing, such as the one of {missing[0]}"
+        return f"{len(missing)} results are missing, such as the one of {missing[0]}"
     if len(got) > len(expected):
         extra = next(place for place in got if place not in expected)
-        return False, f"{len(got) - len(expected)} results are too many, such as that of {extra}"
+        return f"{len(got) - len(expected)} results are too many, such as that of {extra}"
     for place, row in expected.items():
         for name, value in row.items():
             if not _same(got[place][name], value):
-                return False, f"{name!r} of {place} is {got[place][name]}, but should be {value}"
-    return True, f"all {len(got)} results agree with the reference operator"
+                return f"{name!r} of {place} is {got[place][name]}, but should be {value}"
+    return None
 
 
 def reference_aggregates(table: pa.Table, query: AggregateQuery) -> dict[tuple[Any, ...], Row]:

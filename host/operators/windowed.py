@@ -2,8 +2,8 @@
 """Windowed operators, the seed's O+: aggregates and joins described as data, and their rules."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import reduce
 import inspect
 from itertools import product
@@ -27,7 +27,6 @@ from host.expressions import (
 )
 
 __all__ = [
-    "Description",
     "FUNCTIONS",
     "Field",
     "INSTANCES",
@@ -37,8 +36,6 @@ __all__ = [
     "Reduction",
     "TIME",
     "WindowedOperator",
-    "check_operator",
-    "check_results",
     "identifier",
 ]
 
@@ -128,11 +125,6 @@ class Key:
         if self.when is not None:
             object.__setattr__(self, "when", Expression.of(self.when, Record()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the key as JSON-compatible values."""
-        values: dict[str, Any] = {"parts": [part.text for part in self.parts]}
-        return values if self.when is None else {**values, "when": self.when.text}
-
 
 @dataclass(frozen=True)
 class Output:
@@ -158,16 +150,6 @@ class Output:
         object.__setattr__(self, "value", Expression.of(self.value, Record()))
         if self.per is not None:
             object.__setattr__(self, "per", Expression.of(self.per, Record()))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the output as JSON-compatible values."""
-        values: dict[str, Any] = {"name": self.name, "value": self.value.text}
-        return values if self.per is None else {**values, "per": self.per.text}
-
-
-def fields_of(values: Iterable[Mapping[str, Any]]) -> tuple[Field, ...]:
-    """Return fields from their JSON documents."""
-    return tuple(Field(**value) for value in values)
 
 
 # What a window instance keeps of its tuples: one number, combined from one value per tuple.
@@ -336,18 +318,6 @@ class Reduction:
         assert self.combine is not None
         return int(evaluate(self.combine, {"a": a, "b": b}))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the reduction as JSON-compatible values."""
-        values: dict[str, Any] = {
-            "name": self.name,
-            "function": self.function,
-            "value": str(self.value),
-            "combine": str(self.combine),
-            "bits": self.bits,
-            "signed": self.signed,
-        }
-        return values if self.inverse is None else {**values, "inverse": self.inverse.text}
-
 
 def _arguments(source: Any) -> tuple[Record, ...]:
     """Return what a function is called with: a tuple, or a left and a right one."""
@@ -356,12 +326,71 @@ def _arguments(source: Any) -> tuple[Record, ...]:
     return (Record(),)
 
 
-# The parts of an operator's description, and what follows from them.
+# The description of a windowed operator: O+(WA, WS, I, f_MK, WT, S, f_mu, f_U, f_O, f_S).
+#
+# That is the generalized operator of STRETCH, and its parameters are called so there. The mapping
+# f_mu of keys to cores is left out: it is the accelerator's, and the answer does not depend on
+# it.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Description:
-    """The parts of a :class:`WindowedOperator`, which says what they mean."""
+class WindowedOperator:
+    """A windowed operator, frozen and checked; its expressions are texts or Python functions.
+
+    A window covers the times ``[n * advance, n * advance + size)`` for each integer n. What an
+    operator does with the tuples of a window is one of four:
+
+    - With ``reductions``, it is an aggregate (A+). A window instance keeps one number for each
+      reduction, and gives one result when the watermark has reached its right boundary.
+    - With ``match``, it is a join (J+) of two inputs. A window instance keeps tuples, and an
+      arriving tuple gives a result for each tuple of the other input that it matches.
+    - With both, it is an aggregate of matches. Right tuples are kept, and a left tuple gives one
+      result for each of its keys when it arrives: the reductions of all right tuples that it
+      matches. Of no match, a count and a sum are 0, and other reductions are null.
+    - With neither, it forwards each tuple, once for each of its keys.
+
+    Parameters
+    ----------
+    name : str
+        Identifier.
+    size, advance : int
+        The seed's WS and WA, in units of the timestamp: ``1 <= advance <= size``.
+    fields : sequence of Field
+        Fields of a tuple; those of the left input if there are two.
+    right_fields : sequence of Field, optional
+        Fields of the right input's tuples. With them, there are two inputs (I = 2).
+    keys : sequence of Key
+        f_MK: the keys that a tuple may have. A tuple has each key once, even if two of these agree.
+        Without any, all tuples share one empty key.
+    key_names : sequence of str, optional
+        Names of the parts of a key in results. By default the text, if it is a field's name for
+        each part, otherwise ``key``, or ``key0``, ``key1``.
+    instances : str
+        WT: ``"multi"`` keeps an instance per window, ``"single"`` keeps one that slides. The answer
+        is the same. A single one needs tuples in the order of their timestamps.
+    reductions : sequence of Reduction
+        The state of a window instance, and how tuples change it (f_U).
+    outputs : sequence of Output, optional
+        f_O and S: the values of a result. By default, each reduction is one.
+    having : Expression, optional
+        A window gives its result only where this is not 0. It reads what outputs read.
+    slide : Expression, optional
+        f_S of an aggregate with a single instance per key. Without it, tuples that have left the
+        window leave its state. With it, the state keeps all of its tuples when the instance moves
+        on by ``advance``, as long as this is not 0, and is dropped as a whole where it is. It reads
+        what outputs read, of the window that has just ended and has given its result.
+    match : Expression, optional
+        Condition of a join on two tuples: a text over ``l.field`` and ``r.field``, or a function of
+        a left and a right tuple.
+    in_turns : bool
+        Whether a joined tuple is stored under one of its keys, in turns, as in ScaleJoin, rather
+        than under each of them. The keys must then be numbers, so that all tuples have them.
+
+    Raises
+    ------
+    OperatorError, ExpressionError
+        If the description contradicts itself.
+    """
 
     name: str
     size: int
@@ -377,6 +406,81 @@ class Description:
     slide: Expression | None = None
     match: Expression | None = None
     in_turns: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("fields", "right_fields", "keys", "key_names", "reductions", "outputs"):
+            given = getattr(self, name)
+            self._set(name, None if given is None else tuple(given))
+        for name in ("having", "slide"):
+            if getattr(self, name) is not None:
+                self._set(name, Expression.of(getattr(self, name), Record()))
+        if self.match is not None:
+            self._set("match", Expression.of(self.match, Record("l"), Record("r")))
+        if self.key_names is None:
+            self._set("key_names", _key_names(self.keys))
+        if self.outputs is None:
+            names = [reduction.name for reduction in self.reductions]
+            self._set("outputs", tuple(Output(name, Expression(name)) for name in names))
+        _check_operator(self)
+        ranges = self.tuple_ranges[0] if self.match is None else self.pair_ranges
+        self._set("reductions", tuple(one.resolved(ranges) for one in self.reductions))
+        _check_results(self)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the description as JSON-compatible values, as a manifest holds it.
+
+        What is derived from the rest (widths of keys, panes) is there too, so that a reader need
+        not derive it. Parts that an operator does not have are left out.
+        """
+        values: dict[str, Any] = _document(self)
+        del values["key_names"]
+        values |= {"kind": self.kind, "pane": self.pane, "key_fields": _document(self.key_fields)}
+        if self.reductions:
+            values["slides_by"] = self.slides_by
+        else:
+            del values["reductions"], values["outputs"]
+        if self.match is None:
+            del values["in_turns"]
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "WindowedOperator":
+        """Return the operator that :meth:`to_dict` has converted.
+
+        Raises
+        ------
+        OperatorError
+            If the document is none of an operator, or what it derives disagrees.
+        """
+        known = {field.name for field in fields(cls)}
+        try:
+            parts: dict[str, Any] = {
+                name: [_NESTED[name](**one) for one in given] if name in _NESTED else given
+                for name, given in values.items()
+                if name in known
+            }
+            operator = cls(**parts, key_names=tuple(one["name"] for one in values["key_fields"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise OperatorError(
+                f"The document is no description of an operator ({error!r})."
+            ) from error
+        back = operator.to_dict()
+        wrong = sorted(
+            name for name in back.keys() | values.keys() if back.get(name) != values.get(name)
+        )
+        if wrong:
+            raise OperatorError(
+                f"The description of operator {operator.name!r} disagrees with itself in "
+                f"{', '.join(wrong)}; write it again with this version of the kit."
+            )
+        return operator
+
+    def with_(self, **changes: Any) -> "WindowedOperator":
+        """Return a copy with ``changes``, checked again."""
+        return replace(self, **changes)
 
     @property
     def kind(self) -> str:
@@ -456,297 +560,6 @@ class Description:
         invertible = all(reduction.inverse is not None for reduction in self.reductions)
         return "delta" if invertible else "panes"
 
-
-# Rules for the description of a windowed operator; an error names the rule and the value.
-
-#: The window types, the seed's WT.
-INSTANCES = ("multi", "single")
-
-
-def check_operator(operator: Description) -> None:
-    """Raise unless windows, fields, keys and kind of an operator agree.
-
-    Raises
-    ------
-    OperatorError, ExpressionError
-    """
-    identifier(operator.name, "An operator")
-    _check_windows(operator)
-    for schema in operator.schemas:
-        if not schema:
-            raise _wrong(operator, "must have at least one field in each input")
-        _check_distinct(operator, (field.name for field in schema), "field")
-    _check_keys(operator)
-    _check_kind(operator)
-
-
-def check_results(operator: Description) -> None:
-    """Raise unless an operator, whose reductions are resolved, can give its results.
-
-    Raises
-    ------
-    OperatorError, ExpressionError
-    """
-    assert operator.key_names is not None
-    assert operator.outputs is not None
-    reductions = [reduction.name for reduction in operator.reductions]
-    outputs = [output.name for output in operator.outputs]
-    _check_distinct(operator, [*operator.key_names, *reductions], "part of a key or reduction")
-    _check_distinct(operator, [*operator.key_names, *outputs], "part of a key or output")
-    edge = Interval(TIME.low - operator.size, TIME.high + operator.size)
-    names = {
-        "start": edge,
-        "end": edge,
-        **dict(zip(operator.key_names, operator.key_ranges, strict=True)),
-        **{reduction.name: reduction.range for reduction in operator.reductions},
-    }
-    for output in operator.outputs:
-        interval(output.value, names)
-        if output.per is not None:
-            interval(output.per, names)
-    for condition in (operator.having, operator.slide):
-        if condition is not None:
-            interval(condition, names)
-    if operator.match is not None:
-        interval(operator.match, operator.pair_ranges)
-
-
-def _wrong(operator: Description, rule: str) -> OperatorError:
-    return OperatorError(f"Operator {operator.name!r} {rule}.")
-
-
-def _check_windows(operator: Description) -> None:
-    for what, value in (("size", operator.size), ("advance", operator.advance)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= TIME.high:
-            raise _wrong(operator, f"must have a window {what} of at least 1, not {value!r}")
-    if operator.advance > operator.size:
-        raise _wrong(
-            operator,
-            f"must advance its windows by at most their size, {operator.size}, so that no tuple "
-            f"falls between two of them; not by {operator.advance}",
-        )
-    if operator.instances not in INSTANCES:
-        raise _wrong(
-            operator, f"must have instances {' or '.join(INSTANCES)}, not {operator.instances!r}"
-        )
-
-
-def _check_distinct(operator: Description, names: Iterable[str], what: str) -> None:
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise _wrong(operator, f"must call each {what} by a name of its own, not {repeated[0]!r}")
-
-
-def _check_keys(operator: Description) -> None:
-    assert operator.key_names is not None
-    lengths = {len(key.parts) for key in operator.keys}
-    if len(lengths) > 1:
-        raise _wrong(operator, f"must have keys of one length, not of {sorted(lengths)} parts")
-    parts = lengths.pop() if lengths else 0
-    if len(operator.key_names) != parts:
-        raise _wrong(
-            operator, f"must name the {parts} parts of its keys, not {list(operator.key_names)}"
-        )
-    for name, at in zip(operator.key_names, operator.key_ranges, strict=True):
-        Field(name, at.bits, at.signed)
-    for key in operator.keys:
-        for ranges in operator.tuple_ranges:
-            if key.when is not None:
-                interval(key.when, ranges)
-
-
-def _check_kind(operator: Description) -> None:
-    if operator.match is not None and operator.inputs == 1:
-        raise _wrong(operator, "has `match`, so it must have two inputs: give it `right_fields`")
-    if operator.kind == "aggregate" and operator.inputs == 2:
-        raise _wrong(
-            operator, "aggregates without `match`, so it has one input: leave out `right_fields`"
-        )
-    if not operator.reductions and (operator.outputs or operator.having is not None):
-        raise _wrong(operator, "has no reductions, so it can have neither `outputs` nor `having`")
-    slides = operator.kind == "aggregate" and operator.instances == "single"
-    if operator.slide is not None and not slides:
-        raise _wrong(
-            operator,
-            "has `slide`, which says when the state of a window instance that moves on is dropped, "
-            "so it must be an aggregate with instances 'single'",
-        )
-    if operator.kind != "aggregate" and operator.instances != "single":
-        raise _wrong(
-            operator,
-            "gives results when tuples arrive, so it must have instances 'single': from several "
-            "windows of a tuple, results would not leave in the order of their times",
-        )
-    if operator.in_turns and (operator.kind != "join" or not operator.keys):
-        raise _wrong(operator, "can store in turns only as a join, and with keys to take turns")
-    parts = [part for key in operator.keys for part in key.parts]
-    varies = any(part.names for part in parts) or any(key.when for key in operator.keys)
-    if operator.in_turns and varies:
-        raise _wrong(operator, "must have numbers as keys, which all tuples have, to take turns")
-
-
-# The description of a windowed operator: O+(WA, WS, I, f_MK, WT, S, f_mu, f_U, f_O, f_S).
-#
-# That is the generalized operator of STRETCH, and its parameters are called so there. The mapping
-# f_mu of keys to cores is left out: it is the accelerator's, and the answer does not depend on
-# it.
-
-
-@dataclass(frozen=True, kw_only=True)
-class WindowedOperator(Description):
-    """A windowed operator, frozen and checked; its expressions are texts or Python functions.
-
-    A window covers the times ``[n * advance, n * advance + size)`` for each integer n. What an
-    operator does with the tuples of a window is one of four:
-
-    - With ``reductions``, it is an aggregate (A+). A window instance keeps one number for each
-      reduction, and gives one result when the watermark has reached its right boundary.
-    - With ``match``, it is a join (J+) of two inputs. A window instance keeps tuples, and an
-      arriving tuple gives a result for each tuple of the other input that it matches.
-    - With both, it is an aggregate of matches. Right tuples are kept, and a left tuple gives one
-      result for each of its keys when it arrives: the reductions of all right tuples that it
-      matches. Of no match, a count and a sum are 0, and other reductions are null.
-    - With neither, it forwards each tuple, once for each of its keys.
-
-    Parameters
-    ----------
-    name : str
-        Identifier.
-    size, advance : int
-        The seed's WS and WA, in units of the timestamp: ``1 <= advance <= size``.
-    fields : sequence of Field
-        Fields of a tuple; those of the left input if there are two.
-    right_fields : sequence of Field, optional
-        Fields of the right input's tuples. With them, there are two inputs (I = 2).
-    keys : sequence of Key
-        f_MK: the keys that a tuple may have. A tuple has each key once, even if two of these agree.
-        Without any, all tuples share one empty key.
-    key_names : sequence of str, optional
-        Names of the parts of a key in results. By default the text, if it is a field's name for
-        each part, otherwise ``key``, or ``key0``, ``key1``.
-    instances : str
-        WT: ``"multi"`` keeps an instance per window, ``"single"`` keeps one that slides. The answer
-        is the same. A single one needs tuples in the order of their timestamps.
-    reductions : sequence of Reduction
-        The state of a window instance, and how tuples change it (f_U).
-    outputs : sequence of Output, optional
-        f_O and S: the values of a result. By default, each reduction is one.
-    having : Expression, optional
-        A window gives its result only where this is not 0. It reads what outputs read.
-    slide : Expression, optional
-        f_S of an aggregate with a single instance per key. Without it, tuples that have left the
-        window leave its state. With it, the state keeps all of its tuples when the instance moves
-        on by ``advance``, as long as this is not 0, and is dropped as a whole where it is. It reads
-        what outputs read, of the window that has just ended and has given its result.
-    match : Expression, optional
-        Condition of a join on two tuples: a text over ``l.field`` and ``r.field``, or a function of
-        a left and a right tuple.
-    in_turns : bool
-        Whether a joined tuple is stored under one of its keys, in turns, as in ScaleJoin, rather
-        than under each of them. The keys must then be numbers, so that all tuples have them.
-
-    Raises
-    ------
-    OperatorError, ExpressionError
-        If the description contradicts itself.
-    """
-
-    def __post_init__(self) -> None:
-        for name in ("fields", "right_fields", "keys", "key_names", "reductions", "outputs"):
-            given = getattr(self, name)
-            self._set(name, None if given is None else tuple(given))
-        for name in ("having", "slide"):
-            if getattr(self, name) is not None:
-                self._set(name, Expression.of(getattr(self, name), Record()))
-        if self.match is not None:
-            self._set("match", Expression.of(self.match, Record("l"), Record("r")))
-        if self.key_names is None:
-            self._set("key_names", _key_names(self.keys))
-        if self.outputs is None:
-            names = [reduction.name for reduction in self.reductions]
-            self._set("outputs", tuple(Output(name, Expression(name)) for name in names))
-        check_operator(self)
-        ranges = self.tuple_ranges[0] if self.match is None else self.pair_ranges
-        self._set("reductions", tuple(one.resolved(ranges) for one in self.reductions))
-        check_results(self)
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the description as JSON-compatible values, as a manifest holds it.
-
-        What is derived from the rest (widths of keys, panes) is there too, so that a reader need
-        not derive it. Parts that an operator does not have are left out.
-        """
-        values: dict[str, Any] = {
-            "name": self.name,
-            "kind": self.kind,
-            "size": self.size,
-            "advance": self.advance,
-            "pane": self.pane,
-            "instances": self.instances,
-            "fields": [asdict(field) for field in self.fields],
-            "keys": [key.to_dict() for key in self.keys],
-            "key_fields": [asdict(field) for field in self.key_fields],
-        }
-        if self.right_fields is not None:
-            values["right_fields"] = [asdict(field) for field in self.right_fields]
-        if self.reductions:
-            values["reductions"] = [reduction.to_dict() for reduction in self.reductions]
-            values["outputs"] = [output.to_dict() for output in self.outputs or ()]
-            values["slides_by"] = self.slides_by
-        for name in ("having", "slide"):
-            if getattr(self, name) is not None:
-                values[name] = getattr(self, name).text
-        if self.match is not None:
-            values["match"] = self.match.text
-            values["in_turns"] = self.in_turns
-        return values
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "WindowedOperator":
-        """Return the operator that :meth:`to_dict` has converted.
-
-        Raises
-        ------
-        OperatorError
-            If the document is none of an operator, or what it derives disagrees.
-        """
-        given = {field.name for field in fields(cls)}
-        try:
-            operator = cls(
-                **{name: value for name, value in values.items() if name in given - _NESTED},
-                fields=fields_of(values["fields"]),
-                right_fields=fields_of(values["right_fields"])
-                if "right_fields" in values
-                else None,
-                keys=tuple(Key(**key) for key in values["keys"]),
-                key_names=tuple(field["name"] for field in values["key_fields"]),
-                reductions=tuple(Reduction(**one) for one in values.get("reductions", ())),
-                outputs=tuple(Output(**one) for one in values["outputs"])
-                if "outputs" in values
-                else None,
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise OperatorError(
-                f"The document is no description of an operator ({error!r})."
-            ) from error
-        back = operator.to_dict()
-        wrong = sorted(
-            name for name in back.keys() | values.keys() if back.get(name) != values.get(name)
-        )
-        if wrong:
-            raise OperatorError(
-                f"The description of operator {operator.name!r} disagrees with itself in "
-                f"{', '.join(wrong)}; write it again with this version of the kit."
-            )
-        return operator
-
-    def with_(self, **changes: Any) -> "WindowedOperator":
-        """Return a copy with ``changes``, checked again."""
-        return replace(self, **changes)
-
     @property
     def terms(self) -> tuple[tuple[str, str, int | None, int | None], ...]:
         """The differences ``low <= l.FIELD - r.FIELD <= high`` that ``match`` demands.
@@ -776,7 +589,7 @@ class WindowedOperator(Description):
         if self.match is not None:
             names = dict.fromkeys(left for left, *_ in self.terms) or {self.fields[0].name: None}
             ranges = {field.name: field for field in self.fields}
-            keys = [asdict(ranges[name]) for name in names]
+            keys = [_document(ranges[name]) for name in names]
             if self.keys and not self.in_turns:
                 keys.append({"name": _unused("key", names), "bits": 32, "signed": False})
             cores = len(self.keys) if self.in_turns else 1
@@ -835,8 +648,22 @@ def _unused(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-#: Parts that are documents of their own, and those that are derived from them.
-_NESTED = frozenset({"fields", "right_fields", "keys", "key_names", "reductions", "outputs"})
+#: Parts that are documents of their own.
+_NESTED: dict[str, Callable[..., Any]] = {
+    "fields": Field, "right_fields": Field, "keys": Key, "reductions": Reduction, "outputs": Output,
+}  # fmt: skip
+
+
+def _document(value: Any) -> Any:
+    """Return a part of a description as JSON-compatible values, without what it does not have."""
+    if isinstance(value, Expression):
+        return value.text
+    if isinstance(value, tuple):
+        return [_document(one) for one in value]
+    if not is_dataclass(value):
+        return value
+    parts = {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: _document(part) for name, part in parts.items() if part is not None}
 
 
 def _key_names(keys: tuple[Key, ...]) -> tuple[str, ...]:
@@ -846,3 +673,131 @@ def _key_names(keys: tuple[Key, ...]) -> tuple[str, ...]:
     if len(keys) == 1 and all(part.isidentifier() and part != "timestamp" for part in parts):
         return tuple(parts)
     return ("key",) if len(parts) == 1 else tuple(f"key{at}" for at in range(len(parts)))
+
+
+# Rules for the description of a windowed operator; an error names the rule and the value.
+
+#: The window types, the seed's WT.
+INSTANCES = ("multi", "single")
+
+
+def _check_operator(operator: WindowedOperator) -> None:
+    """Raise unless windows, fields, keys and kind of an operator agree.
+
+    Raises
+    ------
+    OperatorError, ExpressionError
+    """
+    identifier(operator.name, "An operator")
+    _check_windows(operator)
+    for schema in operator.schemas:
+        if not schema:
+            raise _wrong(operator, "must have at least one field in each input")
+        _check_distinct(operator, (field.name for field in schema), "field")
+    _check_keys(operator)
+    _check_kind(operator)
+
+
+def _check_results(operator: WindowedOperator) -> None:
+    """Raise unless an operator, whose reductions are resolved, can give its results.
+
+    Raises
+    ------
+    OperatorError, ExpressionError
+    """
+    assert operator.key_names is not None
+    assert operator.outputs is not None
+    reductions = [reduction.name for reduction in operator.reductions]
+    outputs = [output.name for output in operator.outputs]
+    _check_distinct(operator, [*operator.key_names, *reductions], "part of a key or reduction")
+    _check_distinct(operator, [*operator.key_names, *outputs], "part of a key or output")
+    edge = Interval(TIME.low - operator.size, TIME.high + operator.size)
+    names = {
+        "start": edge,
+        "end": edge,
+        **dict(zip(operator.key_names, operator.key_ranges, strict=True)),
+        **{reduction.name: reduction.range for reduction in operator.reductions},
+    }
+    for output in operator.outputs:
+        interval(output.value, names)
+        if output.per is not None:
+            interval(output.per, names)
+    for condition in (operator.having, operator.slide):
+        if condition is not None:
+            interval(condition, names)
+    if operator.match is not None:
+        interval(operator.match, operator.pair_ranges)
+
+
+def _wrong(operator: WindowedOperator, rule: str) -> OperatorError:
+    return OperatorError(f"Operator {operator.name!r} {rule}.")
+
+
+def _check_windows(operator: WindowedOperator) -> None:
+    for what, value in (("size", operator.size), ("advance", operator.advance)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= TIME.high:
+            raise _wrong(operator, f"must have a window {what} of at least 1, not {value!r}")
+    if operator.advance > operator.size:
+        raise _wrong(
+            operator,
+            f"must advance its windows by at most their size, {operator.size}, so that no tuple "
+            f"falls between two of them; not by {operator.advance}",
+        )
+    if operator.instances not in INSTANCES:
+        raise _wrong(
+            operator, f"must have instances {' or '.join(INSTANCES)}, not {operator.instances!r}"
+        )
+
+
+def _check_distinct(operator: WindowedOperator, names: Iterable[str], what: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise _wrong(operator, f"must call each {what} by a name of its own, not {repeated[0]!r}")
+
+
+def _check_keys(operator: WindowedOperator) -> None:
+    assert operator.key_names is not None
+    lengths = {len(key.parts) for key in operator.keys}
+    if len(lengths) > 1:
+        raise _wrong(operator, f"must have keys of one length, not of {sorted(lengths)} parts")
+    parts = lengths.pop() if lengths else 0
+    if len(operator.key_names) != parts:
+        raise _wrong(
+            operator, f"must name the {parts} parts of its keys, not {list(operator.key_names)}"
+        )
+    for name, at in zip(operator.key_names, operator.key_ranges, strict=True):
+        Field(name, at.bits, at.signed)
+    for key in operator.keys:
+        for ranges in operator.tuple_ranges:
+            if key.when is not None:
+                interval(key.when, ranges)
+
+
+def _check_kind(operator: WindowedOperator) -> None:
+    if operator.match is not None and operator.inputs == 1:
+        raise _wrong(operator, "has `match`, so it must have two inputs: give it `right_fields`")
+    if operator.kind == "aggregate" and operator.inputs == 2:
+        raise _wrong(
+            operator, "aggregates without `match`, so it has one input: leave out `right_fields`"
+        )
+    if not operator.reductions and (operator.outputs or operator.having is not None):
+        raise _wrong(operator, "has no reductions, so it can have neither `outputs` nor `having`")
+    slides = operator.kind == "aggregate" and operator.instances == "single"
+    if operator.slide is not None and not slides:
+        raise _wrong(
+            operator,
+            "has `slide`, which says when the state of a window instance that moves on is dropped, "
+            "so it must be an aggregate with instances 'single'",
+        )
+    if operator.kind != "aggregate" and operator.instances != "single":
+        raise _wrong(
+            operator,
+            "gives results when tuples arrive, so it must have instances 'single': from several "
+            "windows of a tuple, results would not leave in the order of their times",
+        )
+    if operator.in_turns and (operator.kind != "join" or not operator.keys):
+        raise _wrong(operator, "can store in turns only as a join, and with keys to take turns")
+    parts = [part for key in operator.keys for part in key.parts]
+    varies = any(part.names for part in parts) or any(key.when for key in operator.keys)
+    if operator.in_turns and varies:
+        raise _wrong(operator, "must have numbers as keys, which all tuples have, to take turns")

@@ -16,10 +16,9 @@ from pyspark.sql import DataFrame
 from host import UsageError
 from host.operators.operate import (
     OperatorColumns,
+    OperatorEngine,
     OperatorQuery,
     OperatorStream,
-    Software,
-    engine_of,
 )
 from spark_offload.cluster.machines import cluster_of, local_device_uri, ship_bundle, ship_packages
 from spark_offload.measures import JoinMetrics
@@ -78,7 +77,7 @@ class OperatorGroups(BlobGroups[OperatorStreamTask]):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._columns = OperatorColumns(self._task.given, self._task.query)
-        self._engine: Software | None = None
+        self._engine: OperatorEngine | None = None
 
     def close(self, error: BaseException | None = None) -> None:
         """End the task, and let go of a device."""
@@ -91,7 +90,7 @@ class OperatorGroups(BlobGroups[OperatorStreamTask]):
         if self._engine is None:
             device = self._task.device
             uri = None if device is None else local_device_uri(device)
-            self._engine = engine_of(self._task.query.operator, uri)
+            self._engine = OperatorEngine(self._task.query.operator, uri)
         cycles = self._engine.work.cycles
         stream, inputs = OperatorStream(self._columns, self._engine), len(self._columns.parts)
         if noted is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from host.operators.operate import OperatorColumns, OperatorQuery, Software, engine_of
+from host.operators.operate import OperatorColumns, OperatorEngine, OperatorQuery
 from spark_offload.cluster.machines import local_device_uri
 from spark_offload.partitioning.tagged import LEFT, RIGHT
 from spark_offload.task.rows import gathered
@@ -54,7 +54,7 @@ class OperatorTask(Task):
         """Yield what the phase gives for a partition."""
         columns = OperatorColumns(self.given, self.query)
         device = None if self.device is None else local_device_uri(self.device)
-        with closing(engine_of(self.query.operator, device)) as engine:
+        with closing(OperatorEngine(self.query.operator, device)) as engine:
             if self.side is None:
                 parts = _parts_of(batches, columns)
                 if parts is not None:
@@ -74,7 +74,7 @@ class OperatorTask(Task):
         batches: Iterator[pa.RecordBatch],
         side: int,
         columns: OperatorColumns,
-        engine: Software,
+        engine: OperatorEngine,
         told: dict[str, Any],
     ) -> Iterator[pa.RecordBatch]:
         rows = 0

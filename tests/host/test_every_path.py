@@ -13,7 +13,7 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from host import UsageError, open_device
 from host.__main__ import main
-from host.operators.asof_tables import AsofJoin
+from host.operators.asof import AsofJoin
 from host.operators.verification import reference_pairs
 from host.query.tables import as_table, output_schema
 from host.session.join import Join

@@ -11,7 +11,7 @@ import pytest
 
 from host import UsageError, open_device
 from host.operators.aggregate import WindowAggregation
-from host.operators.asof_tables import AsofJoin
+from host.operators.asof import AsofJoin
 from host.query.queries import AggregateQuery, AsofQuery, Query, Term
 from host.reference.types import JoinType
 from host.session.join import join_tables

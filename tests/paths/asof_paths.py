@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from host.__main__ import main
-from host.operators.asof import AsofStream, joined_rows
-from host.operators.asof_tables import AsofJoin
+from host.operators.asof import AsofJoin, AsofStream, joined_rows
 from tests.paths.arguments import asof_options
 from tests.paths.asof_cases import AsofCase
 

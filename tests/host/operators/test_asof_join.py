@@ -12,8 +12,7 @@ import pytest
 
 from host import UsageError
 from host.errors import DisorderError, NullOrderError, UnknownColumnError, UnsupportedTypeError
-from host.operators.asof import encode_sides
-from host.operators.asof_tables import AsofJoin
+from host.operators.asof import AsofJoin, encode_sides
 from host.query.quantities import parse_duration
 from host.query.queries import AsofQuery
 from host.reference.asof import Direction, reference_asof

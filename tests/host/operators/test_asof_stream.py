@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 from host import UsageError
-from host.operators.asof import AsofStream
-from host.operators.asof_tables import AsofJoin
+from host.operators.asof import AsofJoin, AsofStream
 from host.query.queries import AsofQuery
 from host.reference.asof import Direction
 

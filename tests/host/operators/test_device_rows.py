@@ -11,7 +11,7 @@ from host import UsageError, open_device
 from host.devices import Device
 from host.engine.asof import AsofSearch, Times
 from host.errors import AcceleratorLimitError
-from host.operators.asof_tables import AsofJoin, DeviceRows
+from host.operators.asof import AsofJoin, DeviceRows
 from host.protocol.manifest import Manifest
 from host.query.queries import AsofQuery, Query
 from host.reference.arrivals import Side

@@ -16,15 +16,15 @@ from host.expressions import Expression, differences
 from host.files.reading import read_table
 from host.operators.operate import (
     OperatorColumns,
+    OperatorEngine,
     OperatorQuery,
     OperatorStream,
-    Software,
     operate_tables,
     reference_rows,
 )
 from host.operators.windowed import Field, Key, Output, Reduction, WindowedOperator
 from tests.host.operators.brute_force import arrivals
-from tests.host.operators.operators import ALL, EVERYTHING, JOIN, JOIN_AGGREGATE, KEYLESS
+from tests.host.operators.operators import ALL, EVERYTHING, FORWARD, JOIN, JOIN_AGGREGATE, KEYLESS
 
 few = settings(max_examples=25)
 
@@ -71,7 +71,9 @@ def tables_of(operator, rows):
 def test_software_gives_what_the_reference_gives(operator, data):
     rows = data.draw(arrivals(operator, most=25))
     tables = tables_of(operator, rows)
-    got = operate(tables[0], operator, *tables[1:])
+    size = data.draw(st.integers(1, 30))  # of the batches that come
+    readers = [table.to_reader(max_chunksize=size) for table in tables]
+    got = operate(readers[0], operator, *readers[1:])
     assert got.to_pylist() == reference_rows(tables, OperatorQuery(operator)).to_pylist()
 
 
@@ -86,7 +88,7 @@ def test_pieces_with_watermarks_give_what_the_whole_gives(operator, data):
     query = OperatorQuery(operator)
     tables = tables_of(operator, rows)
     columns = OperatorColumns([table.schema for table in tables], query)
-    engine = Software(operator)
+    engine = OperatorEngine(operator)
     stream = OperatorStream(columns, engine)
     found, begin = [], 0
     while begin < len(rows):
@@ -126,7 +128,7 @@ def test_sessions_of_a_year_take_a_moment():
 
 def test_a_late_part_is_counted_and_left_out():
     columns = OperatorColumns([tables_of(KEYLESS, [])[0].schema], OperatorQuery(KEYLESS))
-    engine = Software(KEYLESS)
+    engine = OperatorEngine(KEYLESS)
     stream = OperatorStream(columns, engine)
 
     def parts(*times):
@@ -276,6 +278,30 @@ def test_command_joins_two_files(files):
     pa.parquet.write_table(left, files / "in.parquet")
     pa.parquet.write_table(right, files / "right.parquet")
     assert run(files, "join.py:OPERATOR", "--right", str(files / "right.parquet"), "--verify") == 0
+
+
+@pytest.mark.parametrize("operator", [KEYLESS, FORWARD], ids=["aggregate", "forward"])
+def test_a_null_in_a_later_batch_is_named_by_its_row(operator):
+    rows = pa.table({"timestamp": [1, 2, 3, 4], "price": pa.array([1, 1, 1, None], pa.int64())})
+    more = [] if operator is KEYLESS else [rows[:0]]
+    with pytest.raises(UsageError, match=r"Column 'price' is null in row 3 .*'price': None"):
+        operate(rows.to_reader(max_chunksize=2), operator, *more)
+
+
+def test_an_aggregate_holds_one_batch_of_its_rows():
+    begun, most, rows = pa.total_allocated_bytes(), 0, 50_000
+    schema = pa.schema([("timestamp", pa.int64()), ("price", pa.int64())])
+
+    def batches():
+        nonlocal most
+        for at in range(10):
+            most = max(most, pa.total_allocated_bytes() - begun)
+            columns = [pa.array([at] * rows), pa.array([1] * rows)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    reader = pa.RecordBatchReader.from_batches(schema, batches())
+    assert operate(reader, KEYLESS).to_pylist()[0]["n"] == 5 * rows
+    assert most < 3 * 16 * rows
 
 
 def test_names_of_results_are_told_apart():

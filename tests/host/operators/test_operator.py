@@ -230,7 +230,7 @@ def test_parts_are_checked_by_themselves(make, message):
     ("change", "message"),
     [
         (lambda d: d.pop("size"), "The document is no description of an operator"),
-        (lambda d: d.pop("fields"), "The document is no description of an operator (KeyError"),
+        (lambda d: d.pop("fields"), "The document is no description of an operator (TypeError"),
         (lambda d: d.update(keys=3), "The document is no description of an operator (TypeError"),
         (lambda d: d.update(pane=7), "'everything' disagrees with itself in pane; write it again"),
         (lambda d: d.update(colour="red"), "disagrees with itself in colour"),

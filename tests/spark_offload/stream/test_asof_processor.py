@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from host import UsageError
-from host.operators.asof_tables import AsofJoin
+from host.operators.asof import AsofJoin
 from host.query.quantities import Duration
 from host.query.queries import AsofQuery
 from host.query.tables import output_schema

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from host.operators.asof_tables import AsofJoin
+from host.operators.asof import AsofJoin
 from host.query.queries import AsofQuery
 from spark_offload.task import operators
 from spark_offload.task import rows as rows_of_tasks
