@@ -43,8 +43,8 @@ def run(shell, inputs, marks, *, then=None):
 @pytest.mark.parametrize(
     ("inputs", "cores", "pauses"),
     [
-        (2, 1, 0.4),
         (3, 3, 0.2),
+        pytest.param(2, 1, 0.4, marks=pytest.mark.long),
         pytest.param(2, 3, 0.0, marks=pytest.mark.long),
         pytest.param(8, 1, 0.3, marks=pytest.mark.long),
         pytest.param(8, 3, 0.0, marks=pytest.mark.long),

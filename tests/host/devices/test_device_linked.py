@@ -55,9 +55,20 @@ from tests.host.small_bundles import (
 )
 
 DOORS = {"tcp": TcpDoor, "udp": UdpDoor}
+#: A link carries words whatever they mean, and behind it is a software device, of which all bundles
+#: are tried: here, by default, the narrowest words, the widest ones, and some between.
+SOME = ("plain", "groups", "wide")
 
 
 class TestLinkedDevice(DeviceContract):
+    @pytest.fixture(
+        params=[
+            pytest.param(name, marks=() if name in SOME else pytest.mark.long) for name in BUNDLES
+        ]
+    )
+    def parameters(self, request):
+        return BUNDLES[request.param]
+
     @pytest.fixture(params=list(DOORS))
     def open_bundle(self, tmp_path, request):
         with ExitStack() as servers:

@@ -4,9 +4,9 @@ import os
 import pytest
 
 from hdl.bundle import generate
+from hdl.presets import PRESETS
 from sim.failures.injection import VARIABLE, CoreFault, code_of, failing, with_faults
 from sim.failures.trials import SHAPES
-from tests.host.small_bundles import BUNDLES
 
 
 def test_every_core_passes_its_own_faults():
@@ -21,7 +21,7 @@ def test_every_core_passes_its_own_faults():
 
 
 def test_an_accelerator_without_gates_is_refused():
-    verilog, _ = generate(BUNDLES["tiny"])
+    verilog, _ = generate(PRESETS["tiny"])
     with pytest.raises(ValueError, match="no instance 'gate_0' in its top module"):
         with_faults(verilog, 4)
 
