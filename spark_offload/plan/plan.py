@@ -194,7 +194,7 @@ def plan_of(frame: Any) -> Plan:
 
 
 def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
-    """Print where the query behind ``frame`` runs and why; return the same as a value.
+    """Print the explanation of the query behind ``frame``: where it runs and why; return it too.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def explain(frame: DataFrame, *, count: bool = False) -> Explanation:
 
 
 def metrics(frame: DataFrame) -> JoinMetrics:
-    """Return what the tasks behind ``frame``, which a function of this package returned, measured.
+    """Return the metrics of the tasks behind ``frame``, which a function of this package returned.
 
     It is complete once an action has ended.
     """
@@ -217,7 +217,7 @@ def metrics(frame: DataFrame) -> JoinMetrics:
 
 
 def verify(frame: DataFrame, *, share: float = 1.0, raises: bool = True) -> Verification:
-    """Run what a function of this package returned, and Spark's own, and compare.
+    """Verify the answer of ``frame``, row by row, against Spark's own query of the same rows.
 
     Parameters
     ----------

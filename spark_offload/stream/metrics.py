@@ -231,7 +231,7 @@ def observed_by_name(row: Row) -> dict[str, Any]:
 
 
 def stream_metrics(query: StreamingQuery) -> tuple[MicroBatch, ...]:
-    """Return what the streaming joins of a query did, micro-batch by micro-batch.
+    """Return the metrics of the streaming joins of a query, micro-batch by micro-batch.
 
     Spark remembers the last ``spark.sql.streaming.numRecentProgressUpdates`` (100) of them.
 
@@ -305,7 +305,7 @@ def observed_results() -> list[Column]:
 
 
 def stream_aggregate_metrics(query: StreamingQuery) -> tuple[AggregateMicroBatch, ...]:
-    """Return what the aggregations of a streaming query did, micro-batch by micro-batch.
+    """Return the metrics of the aggregations of a streaming query, micro-batch by micro-batch.
 
     Spark remembers the last ``spark.sql.streaming.numRecentProgressUpdates`` (100) of them.
 
