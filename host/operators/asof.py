@@ -518,6 +518,15 @@ class DeviceRows:
             record=True,
             report=answered.note,
         )  # fmt: skip
+        if not join.plan.is_exact:
+            count = 1 + max((int(at.max(initial=0)) for at in keys if at is not None), default=0)
+            raise AcceleratorLimitError(
+                f"The keys have {count} distinct values, which the fields of device "
+                f"{self.device.uri!r} do not tell apart, and a search that ends at the newest "
+                f"match must",
+                f"build a bundle whose first field has {(count - 1).bit_length()} bits, or join "
+                f"without a device",
+            )
         begin = came = 0
         with closing(join.batches()) as batches:
             for _ in batches:
