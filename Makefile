@@ -120,6 +120,11 @@ bitstream: $(STAMP) ## Make the bitstream of a board (BOARD=ulx3s-12f; PRESET: t
 	$(PY) -m hdl bitstream --board '$(or $(BOARD),ulx3s-12f)' \
 	    $(if $(filter command environment,$(origin PRESET)),--preset '$(PRESET)') $(OPTIONS)
 
+# OPTIONS goes to the command: OPTIONS='--tuples 1000'.
+.PHONY: trial
+trial: need-compiler need-synthesis ## Join with the bitstream of a board, read back into logic (BOARD=tang-nano-9k)
+	$(PY) -m sim trial '$(or $(BOARD),tang-nano-9k)' $(OPTIONS)
+
 .PHONY: sim
 sim: need-compiler $(STAMP) ## Run the cocotb benches under Verilator (WAVES=1 keeps waves)
 	$(if $(WAVES),WAVES='$(WAVES)') $(PY) -m sim bench

@@ -15,6 +15,7 @@ from host.devices.bundles import library_folder, prepare_folder
 from host.errors import JoinError
 
 from .board.commands import add_command as add_board
+from .board.trial import add_command as add_trial
 from .netlist.commands import add_command as add_netlist
 
 __all__ = ["main"]
@@ -151,6 +152,7 @@ def parser(prog="python -m sim"):
     command.set_defaults(run=saturate)
 
     add_board(commands, say)
+    add_trial(commands, say)
     add_netlist(commands, say)
 
     command = commands.add_parser(

@@ -8,12 +8,13 @@ import numpy as np
 from hdl.boards.top import ETHERNET_MHZ
 from host.devices.linked import words_of_bytes, words_to_bytes
 from host.protocol.manifest import Manifest
+from sim.board.conversation import Course, input_words
 from sim.board.ethernet_board import SimulatedEthernetBoard
 from sim.board.ethernet_conversation import EthernetConversation
 from sim.scenarios import Scenario, expected_results
 from sim.scenarios.answers import canonical
 
-from .board import Course, built, input_words
+from .board import built
 from .registry import Result, figure
 
 __all__ = ["differences", "tuples_per_s"]

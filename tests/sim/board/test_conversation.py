@@ -4,8 +4,8 @@
 import pytest
 
 from bench.figures import board as figures
-from bench.figures.board import Course, run_board
-from sim.board.conversation import BoardConversation, Undelivered
+from bench.figures.board import run_board
+from sim.board.conversation import BoardConversation, Course, Undelivered
 
 
 @pytest.fixture
