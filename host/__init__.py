@@ -17,8 +17,6 @@ from host.query.cores import (
     Epoch,
     EpochSchedule,
     PredictiveController,
-    Segment,
-    SegmentSchedule,
     ThresholdController,
 )
 from host.query.ordering import InputRate, Latency, Ordering, Queue
@@ -54,8 +52,6 @@ __all__ = [
     "PredictiveController",
     "Query",
     "Queue",
-    "Segment",
-    "SegmentSchedule",
     "Side",
     "ThresholdController",
     "TimeWindow",

@@ -19,7 +19,6 @@ __all__ = [
     "AcceleratorLimitError",
     "AggregateOverflowError",
     "BuildError",
-    "CacheError",
     "CapacityError",
     "CoreFailureError",
     "DeviceBusyError",
@@ -33,9 +32,6 @@ __all__ = [
     "ExpressionError",
     "FailureError",
     "FalseClaimError",
-    "ForeignLibraryError",
-    "ForeignManifestError",
-    "IllegalWordError",
     "JoinError",
     "KeyRangeError",
     "LinkError",
@@ -43,13 +39,9 @@ __all__ = [
     "LinkMismatchError",
     "LinkSilentError",
     "ManifestError",
-    "MemoryFaultError",
-    "MissingManifestError",
     "MissingToolError",
     "NullOrderError",
     "OperatorError",
-    "PredicateError",
-    "StaleManifestError",
     "UnknownColumnError",
     "UnsupportedTypeError",
     "UntypedColumnError",
@@ -107,7 +99,7 @@ class FailureError(JoinError):
 
 @dataclass(eq=False, repr=False)
 class ManifestError(UsageError):
-    """A bundle cannot be used; its subclasses say why.
+    """A bundle cannot be used: it is missing, foreign, stale, or made for another processor.
 
     Parameters
     ----------
@@ -122,44 +114,6 @@ class ManifestError(UsageError):
 
     def _message(self) -> str:
         return f"Bundle {str(self.path)!r} {self.reason}."
-
-
-class MissingManifestError(ManifestError):
-    """There is no bundle at this path, or a part of the bundle is missing."""
-
-
-class ForeignManifestError(ManifestError):
-    """The file is not a manifest of this kit, or has a format that this version does not read."""
-
-
-class StaleManifestError(ManifestError):
-    """The parts of the bundle do not belong together: one was changed after it was generated."""
-
-
-class ForeignLibraryError(ManifestError):
-    """The simulator library was compiled for another processor."""
-
-
-@dataclass(eq=False, repr=False)
-class CacheError(FailureError):
-    """The folder for bundles and simulator libraries cannot be written.
-
-    Parameters
-    ----------
-    folder : object
-        The folder.
-    reason : str
-        Why it cannot be written.
-    """
-
-    folder: object
-    reason: str
-
-    def _message(self) -> str:
-        return (
-            f"Nothing can be built: folder {str(self.folder)!r} cannot be written "
-            f"({self.reason}); set SPLITJOIN_CACHE to a folder that can be."
-        )
 
 
 @dataclass(eq=False, repr=False)
@@ -438,10 +392,6 @@ class KeyRangeError(UsageError):
         )
 
 
-class PredicateError(UsageError):
-    """A predicate cannot be loaded, or names a field that the tuples do not have."""
-
-
 def _near(column: str, columns: Sequence[str]) -> str:
     """Return a hint at the column that may be meant, if one is spelled much like ``column``."""
     spelled = {name.strip().casefold(): name for name in columns}
@@ -536,52 +486,6 @@ class CoreFailureError(DeviceError):
 
     def _message(self) -> str:
         return f"Core {self.core} of device {self.uri!r} failed. {self.reason}"
-
-
-@dataclass(eq=False, repr=False)
-class IllegalWordError(DeviceError):
-    """A device received an input word that is illegal for it, and dropped the word.
-
-    This package sends no illegal words: the word was changed on its way, or another writer sent it.
-
-    Parameters
-    ----------
-    uri : str
-        URI of the device.
-    """
-
-    uri: str
-
-    def _message(self) -> str:
-        return (
-            f"Device {self.uri!r} got an input word that is neither a tuple nor an operation it "
-            f"knows, and dropped it, so its answer may lack pairs; check the link to the device, "
-            f"and that nobody else writes to it, then run the join again, which begins with CLEAR."
-        )
-
-
-@dataclass(eq=False, repr=False)
-class MemoryFaultError(DeviceError):
-    """An external memory answered with an error, so tuples of the windows were lost.
-
-    Parameters
-    ----------
-    uri : str
-        URI of the device.
-    errors : int
-        Beats and bursts that were answered with an error since the join began.
-    """
-
-    uri: str
-    errors: int
-
-    def _message(self) -> str:
-        return (
-            f"An external memory of device {self.uri!r} answered {self.errors} beats or bursts "
-            f"with an error, so its windows lack tuples and its answer may lack pairs; check the "
-            f"address ranges behind the ports m_axi_* and the memory itself, then run the join "
-            f"again."
-        )
 
 
 @dataclass(eq=False, repr=False)

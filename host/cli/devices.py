@@ -5,8 +5,8 @@ import argparse
 from pathlib import Path
 
 from host.devices.bundles import bundle_folders, find_bundles
-from host.devices.simulated import read_library
-from host.errors import ManifestError, MissingManifestError
+from host.devices.simulated import LIBRARY, read_library
+from host.errors import ManifestError
 from host.installation import CommandParser
 from host.protocol.manifest import Manifest
 
@@ -55,10 +55,10 @@ def main(options: argparse.Namespace) -> int:
 
 def _lack(folder: Path) -> str:
     """Return why a bundle cannot be simulated as it is; empty if it can."""
+    if not (folder / LIBRARY).exists():
+        return " (no simulator library yet)"
     try:
         read_library(folder)
-    except MissingManifestError:
-        return " (no simulator library yet)"
     except ManifestError as error:
         return f" (it {error.reason})"
     return ""

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 from host.devices.simulated import LIBRARY, is_usable, read_library
-from host.errors import BuildError, CacheError, JoinError, ManifestError, MissingToolError
+from host.errors import BuildError, FailureError, JoinError, ManifestError, MissingToolError
 from host.files.atomic import file_digest, files_below, workplace
 from host.installation import PRESETS, find_checkout
 from host.protocol.manifest import Manifest, load_manifest
@@ -81,7 +81,7 @@ def prepare_folder(folder: Path) -> Path:
 
     Raises
     ------
-    CacheError
+    FailureError
         If the folder cannot be made or written.
     """
     try:
@@ -89,7 +89,14 @@ def prepare_folder(folder: Path) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError as error:
-        raise CacheError(folder, error.strerror or str(error)) from error
+        raise _unwritable(folder, error.strerror or str(error)) from error
+
+
+def _unwritable(folder: Path, reason: str) -> FailureError:
+    return FailureError(
+        f"Nothing can be built: folder {str(folder)!r} cannot be written ({reason}); set "
+        f"{CACHE_VARIABLE} to a folder that can be."
+    )
 
 
 def _checkout_build() -> Path | None:
@@ -113,7 +120,7 @@ def _user_cache() -> Path:
         ) from error
     folder = user_cache_path("splitjoin", appauthor=False)
     if not folder.is_absolute():
-        raise CacheError(folder, "this user has no home folder")
+        raise _unwritable(folder, "this user has no home folder")
     return folder
 
 
@@ -199,7 +206,7 @@ def default_bundle(
     ------
     MissingToolError
         If there is no such bundle, and the packages that build it are not installed.
-    CacheError
+    FailureError
         If the bundle must be built, and its folder cannot be written.
     BuildError
         If the build fails.

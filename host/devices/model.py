@@ -26,6 +26,7 @@ __all__ = [
     "GroupEmission",
     "History",
     "Pairs",
+    "Told",
     "with_stars",
 ]
 
@@ -178,6 +179,22 @@ def with_stars(words: UInt64s, stars: UInt64s, after: Int64s) -> UInt64s:
     return merged
 
 
+class Told(NamedTuple):
+    """What stars and marks report besides overflows.
+
+    Attributes
+    ----------
+    disorder, illegal : bool
+        Whether timestamps have decreased, and whether an illegal word has come.
+    failed : int or None
+        Core that has failed.
+    """
+
+    disorder: bool
+    illegal: bool
+    failed: int | None = None
+
+
 class GroupEmission(ABC):
     """Turns what probes find into result words, group by group.
 
@@ -215,25 +232,12 @@ class GroupEmission(ABC):
         """Add the pairs of the next ``probes`` probes of ``side``, whose probes count from zero."""
 
     @abstractmethod
-    def mark(
-        self,
-        overflowed: Mapping[Side, bool],
-        *,
-        disorder: bool,
-        illegal: bool,
-        failed: int | None = None,
-    ) -> UInt64s:
+    def mark(self, overflowed: Mapping[Side, bool], told: Told) -> UInt64s:
         """Return a mark as a result word."""
 
     @abstractmethod
     def emit(
-        self,
-        closings: Closings,
-        overflow: npt.NDArray[np.bool_],
-        *,
-        disorder: bool,
-        illegal: bool,
-        failed: int | None = None,
+        self, closings: Closings, overflow: npt.NDArray[np.bool_], told: Told
     ) -> tuple[UInt64s, int]:
         """Return the words of closed groups and their stars, and the number of words but stars.
 
@@ -243,12 +247,8 @@ class GroupEmission(ABC):
             The closed groups.
         overflow : array of bool
             For each group, whether its star reports that the window its probes met has overflowed.
-        disorder : bool
-            Whether the stars report decreasing timestamps.
-        illegal : bool
-            Whether the stars report an illegal word.
-        failed : int, optional
-            Core that the stars report to have failed.
+        told : Told
+            What else the stars report.
         """
 
 
@@ -288,17 +288,10 @@ class Emission(GroupEmission):
         )
         state.probes += probes
 
-    def mark(
-        self,
-        overflowed: Mapping[Side, bool],
-        *,
-        disorder: bool,
-        illegal: bool,
-        failed: int | None = None,
-    ) -> UInt64s:
+    def mark(self, overflowed: Mapping[Side, bool], told: Told) -> UInt64s:
         """Return a mark as a result word."""
         flags = sum(overflowed[side] << side for side in Side)
-        return self._codec.pack_punctuation(self._codec.mark, 0, flags, disorder, illegal, failed)
+        return self._codec.pack_punctuation(self._codec.mark, 0, flags, *told)
 
     def drop(self, core: int) -> None:
         """Lose the pairs of open groups whose stored tuples are in ``core``."""
@@ -308,13 +301,7 @@ class Emission(GroupEmission):
             state.pairs = Pairs(state.pairs.probe[kept], state.pairs.stored[kept])
 
     def emit(
-        self,
-        closings: Closings,
-        overflow: npt.NDArray[np.bool_],
-        *,
-        disorder: bool,
-        illegal: bool,
-        failed: int | None = None,
+        self, closings: Closings, overflow: npt.NDArray[np.bool_], told: Told
     ) -> tuple[UInt64s, int]:
         """See :meth:`GroupEmission.emit`."""
         if not len(closings.side):
@@ -343,9 +330,7 @@ class Emission(GroupEmission):
         stars = np.flatnonzero(closings.star)
         of_star = closings.side[stars]
         flags = overflow[stars].astype(np.int64) << (1 - of_star)
-        ends = self._codec.pack_punctuation(
-            self._codec.star, of_star, flags, disorder, illegal, failed
-        )
+        ends = self._codec.pack_punctuation(self._codec.star, of_star, flags, *told)
         if size:
             return self._in_rounds(closings, (rank, round_, pairs), (stars, ends)), len(rank)
         after = np.searchsorted(rank, stars, side="right")
@@ -482,7 +467,7 @@ class AcceleratorModel:
         if count:
             for history in self._histories.values():
                 history.forget(time[-1:])
-        return self._emit(self._grouper.feed(sides), overflowed, faults, disorder=False)
+        return self._emit(self._grouper.feed(sides), overflowed, faults, self._told(False))
 
     def control(self, operation: str, index: int, value: int) -> UInt64s:
         """Execute a control word; return the results that it causes, one per row."""
@@ -496,14 +481,7 @@ class AcceleratorModel:
             return self._emission.none
         words = [self._finish()]
         if operation in ("CLEAR", "FLUSH", "PRECISION", "INNER"):
-            words.append(
-                self._emission.mark(
-                    self._overflowed,
-                    disorder=self._disorder,
-                    illegal=self._illegal,
-                    failed=self._told,
-                )
-            )
+            words.append(self._emission.mark(self._overflowed, self._told(self._disorder)))
             self.counters["marks"] += 1
         if operation == "CLEAR":
             self._clear()
@@ -556,10 +534,10 @@ class AcceleratorModel:
         """Whether a core that answers has overflowed, by side."""
         return {side: bool(self._full[side].any()) for side in Side}
 
-    @property
-    def _told(self) -> int | None:
-        """The first core that has failed and is not masked."""
-        return int(np.argmax(self._failed)) if self._failed.any() else None
+    def _told(self, disorder: bool) -> Told:
+        """Return what stars and marks report; of failed cores, the first one without a mask."""
+        failed = int(np.argmax(self._failed)) if self._failed.any() else None
+        return Told(disorder, self._illegal, failed)
 
     @property
     def _mute(self) -> npt.NDArray[np.bool_]:
@@ -702,15 +680,15 @@ class AcceleratorModel:
 
     def _finish(self) -> UInt64s:
         """Return the words of the groups that a control word closes."""
-        return self._emit(self._grouper.finish(), self._overflowed, {}, disorder=self._disorder)
+        told = self._told(self._disorder)
+        return self._emit(self._grouper.finish(), self._overflowed, {}, told)
 
     def _emit(
         self,
         closings: Closings,
         overflowed: dict[Side, bool],
         faults: dict[Side, int],
-        *,
-        disorder: bool,
+        told: Told,
     ) -> UInt64s:
         """Return the words of closed groups; a star reports the faults before its group's end.
 
@@ -721,9 +699,7 @@ class AcceleratorModel:
         for side in Side:
             late = overflowed[side] | (closings.position > faults.get(side, NEVER))
             overflow |= (closings.side == side.other) & late
-        words, pairs = self._emission.emit(
-            closings, overflow, disorder=disorder, illegal=self._illegal, failed=self._told
-        )
+        words, pairs = self._emission.emit(closings, overflow, told)
         self.counters["results"] += pairs
         self.counters["stars"] += len(words) - pairs
         return words

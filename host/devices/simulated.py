@@ -17,13 +17,7 @@ from typing import Any
 import numpy as np
 
 from host.devices.contract import Device, Exchange, Stamps, check_words
-from host.errors import (
-    DeviceError,
-    ForeignLibraryError,
-    ManifestError,
-    MissingManifestError,
-    StaleManifestError,
-)
+from host.errors import DeviceError, ManifestError
 from host.files.atomic import checksum_file, matches
 from host.installation import command
 from host.protocol.manifest import AggregateManifest, BundleManifest, Manifest, load_join_manifest
@@ -139,40 +133,24 @@ class Done(ctypes.Structure):
     ]
 
 
+_HANDLE = _ARRAY = ctypes.c_void_p
+_NUMBER, _SMALL = ctypes.c_uint64, ctypes.c_uint32
+
 _PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
-    "create": (ctypes.c_void_p, [ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32]),
-    "destroy": (None, [ctypes.c_void_p]),
-    "reset": (None, [ctypes.c_void_p]),
-    "cycle": (ctypes.c_uint64, [ctypes.c_void_p]),
-    "counter": (ctypes.c_uint64, [ctypes.c_void_p, ctypes.c_uint32]),
+    "create": (_HANDLE, [_NUMBER, _SMALL, _SMALL]),
+    "destroy": (None, [_HANDLE]),
+    "reset": (None, [_HANDLE]),
+    "cycle": (_NUMBER, [_HANDLE]),
+    "counter": (_NUMBER, [_HANDLE, _SMALL]),
     "exchange": (
         None,
-        [
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_uint64,
-            ctypes.c_void_p,
-            ctypes.c_uint64,
-            ctypes.c_uint64,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-            ctypes.c_void_p,
-        ],
+        [_HANDLE, _ARRAY, _NUMBER, _ARRAY, _NUMBER, _NUMBER, _ARRAY, _ARRAY, ctypes.POINTER(Done)],
     ),
 }
 
 #: Functions of accelerators whose windows are in external memory.
 _MEMORY_PROTOTYPES: dict[str, tuple[type | None, list[type]]] = {
-    "memory": (
-        None,
-        [
-            ctypes.c_void_p,
-            ctypes.c_uint64,
-            ctypes.c_uint64,
-            ctypes.c_uint32,
-            ctypes.c_uint32,
-        ],
-    ),
+    "memory": (None, [_HANDLE, _NUMBER, _NUMBER, _SMALL, _SMALL]),
 }
 
 #: Libraries of this process by a hash of their contents, and the number of loads from each path.
@@ -200,18 +178,16 @@ def read_library(folder: Path) -> bytes:
     try:
         contents = path.read_bytes()
     except OSError as error:
-        raise MissingManifestError(
-            folder, f"has no simulator library; {_remedy(folder)}"
-        ) from error
+        raise ManifestError(folder, f"has no simulator library; {_remedy(folder)}") from error
     if not matches(contents, path):
-        raise StaleManifestError(
+        raise ManifestError(
             folder,
             f"has a simulator library that is damaged, as it differs from its checksum in "
             f"{checksum_file(path).name!r}; {_remedy(folder)}",
         )
     processor, here = processor_of(contents), this_processor()
     if processor and here and processor != here:
-        raise ForeignLibraryError(
+        raise ManifestError(
             folder,
             f"has a simulator library for another processor: it is for {processor}, and this "
             f"machine is {here}; {_remedy(folder)} on this machine",
@@ -253,7 +229,7 @@ def load_library(bundle: Path, manifest: BundleManifest) -> ctypes.CDLL:
     name = f"splitjoin-bundle:{manifest.hash}\0".encode()
     contents = read_library(folder)
     if name not in contents:
-        raise StaleManifestError(folder, foreign)
+        raise ManifestError(folder, foreign)
     key = hashlib.sha256(contents).digest()
     with _loading:
         if key in _loaded:
@@ -261,12 +237,12 @@ def load_library(bundle: Path, manifest: BundleManifest) -> ctypes.CDLL:
         try:
             library = ctypes.CDLL(_unused_name(path))
         except OSError as error:
-            raise StaleManifestError(
+            raise ManifestError(
                 folder, f"has a simulator library that does not load here ({error}); {remedy}"
             ) from error
         # The file may have been replaced since it was read.
         if (ctypes.c_char * len(name)).in_dll(library, "splitjoin_bundle").raw != name:
-            raise StaleManifestError(folder, foreign)
+            raise ManifestError(folder, foreign)
         more = _MEMORY_PROTOTYPES if manifest.memory else {}
         for what, (result, arguments) in {**_PROTOTYPES, **more}.items():
             function = getattr(library, f"splitjoin_{what}")

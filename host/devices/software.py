@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from host.devices.contract import Device, Exchange, Stamps, check_words
-from host.devices.model import NEVER, AcceleratorModel, GroupEmission, Pairs, with_stars
+from host.devices.model import NEVER, AcceleratorModel, GroupEmission, Pairs, Told, with_stars
 from host.errors import (
     AcceleratorLimitError,
     DeviceError,
-    ForeignManifestError,
     JoinError,
     KeyRangeError,
+    ManifestError,
     UsageError,
     WindowOverflowError,
 )
@@ -98,28 +98,13 @@ class MatchEmission(GroupEmission):
         reduced = reduced_pairs(pairs.probe, value, probes, **self._neutral)
         self._held = {name: np.concatenate([self._held[name], reduced[name]]) for name in reduced}
 
-    def mark(
-        self,
-        overflowed: Mapping[Side, bool],
-        *,
-        disorder: bool,
-        illegal: bool,
-        failed: int | None = None,
-    ) -> UInt64s:
+    def mark(self, overflowed: Mapping[Side, bool], told: Told) -> UInt64s:
         """Return a mark as a result word."""
         flags = overflowed[Side.S] << Side.S
-        return self._codec.pack_punctuation(
-            self._codec.mark, flags, disorder=disorder, illegal=illegal
-        )
+        return self._codec.pack_punctuation(self._codec.mark, flags, told.disorder, told.illegal)
 
     def emit(
-        self,
-        closings: Closings,
-        overflow: npt.NDArray[np.bool_],
-        *,
-        disorder: bool,
-        illegal: bool,
-        failed: int | None = None,
+        self, closings: Closings, overflow: npt.NDArray[np.bool_], told: Told
     ) -> tuple[UInt64s, int]:
         """See :meth:`~host.devices.model.GroupEmission.emit`; only groups of R have results."""
         groups = np.flatnonzero(closings.side == Side.R)
@@ -133,12 +118,8 @@ class MatchEmission(GroupEmission):
         zeros = np.maximum.accumulate(np.concatenate([[-self._number], zeros]))
         numbers = (np.arange(values) - np.repeat(zeros[:-1], counts)) % self._longest
         self._number = values - int(zeros[-1])
-        stars = self._codec.pack_punctuation(
-            self._codec.star,
-            overflow[groups[has_star]].astype(np.int64) << Side.S,
-            disorder=disorder,
-            illegal=illegal,
-        )
+        flags = overflow[groups[has_star]].astype(np.int64) << Side.S
+        stars = self._codec.pack_punctuation(self._codec.star, flags, told.disorder, told.illegal)
         words = self._codec.pack_values(numbers, leaving)
         return with_stars(words, stars, ends[has_star]), values
 
@@ -199,7 +180,7 @@ def own_predicate(manifest: Manifest) -> Callable[[Any, Any], Any] | None:
 
     Raises
     ------
-    PredicateError
+    UsageError
         If it is a function that cannot be imported.
     """
     if manifest.where is not None:
@@ -237,7 +218,7 @@ class SoftwareDevice(Device):
             self.manifest, place = load_join_manifest(bundle), bundle
         self.uri = f"software:{place}" if uri is None else uri
         if self.manifest.chain is not None:
-            raise ForeignManifestError(
+            raise ManifestError(
                 place,
                 f"is a {self.manifest.chain.architecture} join, which has no model in software; "
                 f"open it by `sim:`, or another bundle",

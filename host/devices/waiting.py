@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from host.devices.contract import Device, Exchange, Stamps, WordDevice
-from host.errors import DeviceTimeoutError, MemoryFaultError
+from host.errors import DeviceError, DeviceTimeoutError
 from host.reference.arrivals import UInt64s
 
 __all__ = [
@@ -377,8 +377,13 @@ class MemoryWatch:
 
         Raises
         ------
-        MemoryFaultError
+        DeviceError
         """
         errors = self._errors() - self._before
         if errors:
-            raise MemoryFaultError(self._device.uri, errors)
+            raise DeviceError(
+                f"An external memory of device {self._device.uri!r} answered {errors} beats or "
+                f"bursts with an error, so its windows lack tuples and its answer may lack pairs; "
+                f"check the address ranges behind the ports m_axi_* and the memory itself, then "
+                f"run the join again."
+            )

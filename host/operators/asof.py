@@ -514,7 +514,7 @@ class DeviceRows:
             ),
             self.device,
             newest_of=Side.R,
-            segments=self._segments(window),
+            epochs=self._epochs(window),
             record=True,
             report=answered.note,
         )  # fmt: skip
@@ -545,7 +545,7 @@ class DeviceRows:
         if begin < len(found):
             yield found[begin:]
 
-    def _segments(self, window: int) -> list[tuple[int, list[int]]]:
+    def _epochs(self, window: int) -> list[tuple[int, list[int]]]:
         """Let as few cores store as the window needs, because each that does sends an answer."""
         manifest = self.device.manifest
         live = [n for n in range(manifest.storage.cores) if n not in failed_cores(self.device)]

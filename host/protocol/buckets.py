@@ -46,10 +46,8 @@ class Coordinate:
         """Return the operand of the control word that sets this part."""
         if manifest.index is None:
             raise ValueError("Only an index engine has buckets")
-        number = 0
-        for name, place in manifest.index.coordinate.fields.items():
-            number |= (int(getattr(self, name)) & ((1 << place.bits) - 1)) << place.offset
-        return number
+        layout = manifest.index.coordinate
+        return layout.number({name: int(getattr(self, name)) for name in layout.fields})
 
 
 def bucket_plan(

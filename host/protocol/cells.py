@@ -45,10 +45,8 @@ class Cell:
         """Return the operand of the control word that sets this part."""
         if manifest.digests is None:
             raise ValueError("Only a band with digests has cells")
-        number = 0
-        for name, place in manifest.digests.cell.fields.items():
-            number |= (getattr(self, name) & ((1 << place.bits) - 1)) << place.offset
-        return number
+        layout = manifest.digests.cell
+        return layout.number({name: getattr(self, name) for name in layout.fields})
 
 
 def cell_plan(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The codecs of each kind of accelerator, and the results of two ports as one sequence."""
+"""The codecs of each kind of accelerator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from host.errors import DeviceError
 from host.protocol.bit_fields import pack_field, require_fits, unpack_field
 from host.protocol.input_words import InputCodec
 from host.protocol.manifest import AggregateManifest, JoinAggregateManifest, Manifest
-from host.protocol.result_words import FAILURE, PARITY, ResultCodec
+from host.protocol.result_words import ResultCodec
 from host.reference.arrivals import UInt64s
 
 __all__ = [
@@ -22,99 +22,8 @@ __all__ = [
     "REDUCTIONS",
     "WindowResults",
     "WordCodec",
-    "by_side",
     "codec_of",
-    "merge_ports",
 ]
-
-# One sequence of results from those of two ports, one for the probes of each side.
-#
-# Nothing is fixed of the order between the two ports but their marks: the n-th mark of one port
-# and the n-th mark of the other one are the same mark. ``docs/ordering.md`` says what that means
-# for a consumer.
-
-Int64s = npt.NDArray[np.int64]
-
-#: Fields of marks in which any port may tell a fault.
-FAULTS = ("overflow", "disorder", "illegal")
-#: A mark comes behind the results of both sides, which are 0 and 1.
-BEHIND = 2
-
-
-def merge_ports(codec: ResultCodec, r: UInt64s, s: UInt64s) -> UInt64s:
-    """Return the results of both ports: up to each mark those of R, those of S, and the mark.
-
-    A mark tells the faults of both ports. If both name a failed core, it names that of R's port.
-
-    Parameters
-    ----------
-    codec : ResultCodec
-        Of the accelerator.
-    r, s : array of uint64
-        Results of R's port and of S's port, one per row, with equal numbers of marks.
-
-    Raises
-    ------
-    ValueError
-        If one port has more marks than the other one.
-    """
-    is_mark = [codec.marks(some) for some in (r, s)]
-    counts = [int(marks.sum()) for marks in is_mark]
-    if counts[0] != counts[1]:
-        raise ValueError(
-            f"Each mark must come from both ports, but R's port has {counts[0]} and S's port "
-            f"{counts[1]}; read the port that lacks marks until it has as many"
-        )
-    joined = r.copy()
-    joined[is_mark[0]] = _marks_of_both(codec, r[is_mark[0]], s[is_mark[1]])
-    before = [np.cumsum(marks) - marks for marks in is_mark]
-    rest = ~is_mark[1]
-    return _arranged(
-        codec, np.concatenate([joined, s[rest]]), np.concatenate([before[0], before[1][rest]])
-    )
-
-
-def by_side(codec: ResultCodec, results: UInt64s) -> UInt64s:
-    """Return results in the order of :func:`merge_ports`.
-
-    Two answers are equal in this order if the ports gave the same in both.
-
-    Parameters
-    ----------
-    codec : ResultCodec
-        Of the accelerator.
-    results : array of uint64
-        Results, one per row, with each mark once.
-    """
-    is_mark = codec.marks(results)
-    return _arranged(codec, results, np.cumsum(is_mark) - is_mark)
-
-
-def _arranged(codec: ResultCodec, results: UInt64s, marks_before: Int64s) -> UInt64s:
-    sides = unpack_field(results, codec.result["side"])
-    place = np.where(codec.marks(results), BEHIND, sides)
-    arranged: UInt64s = results[np.lexsort((place, marks_before))]
-    return arranged
-
-
-def _marks_of_both(codec: ResultCodec, r: UInt64s, s: UInt64s) -> UInt64s:
-    """Return the marks that stand for those of both ports."""
-    layout = codec.result
-    marks = np.zeros_like(r)
-    pack_field(marks, layout["kind"], codec.mark)
-    for name in FAULTS:
-        both = unpack_field(r, layout[name]) | unpack_field(s, layout[name])
-        pack_field(marks, layout[name], both)
-    failed, core = FAILURE
-    if failed in layout.fields:
-        of_r, of_s = (unpack_field(some, layout[failed]) for some in (r, s))
-        pack_field(marks, layout[failed], of_r | of_s)
-        for name in (core, PARITY):
-            if name in layout.fields:
-                told = [unpack_field(some, layout[name]) for some in (r, s)]
-                pack_field(marks, layout[name], np.where(of_r != 0, told[0], told[1] * of_s))
-    return marks
-
 
 # Words of a join aggregate: its tuples have values, its results are reductions of matches.
 
@@ -223,7 +132,7 @@ class MatchCodec(InputCodec):
         return words
 
     def pack_punctuation(
-        self, kind: int, overflow: npt.ArrayLike, *, disorder: bool, illegal: bool
+        self, kind: int, overflow: npt.ArrayLike, disorder: bool, illegal: bool
     ) -> UInt64s:
         """Return stars or marks (``kind`` is ``star`` or ``mark``) as result words."""
         overflow = np.atleast_1d(np.asarray(overflow))

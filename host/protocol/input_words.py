@@ -329,17 +329,15 @@ class InputCodec:
         UsageError
             If an operand has more bits than the word has for it.
         """
-        operations = self.manifest.operations
-        number = 0
-        for name, operand in [
-            ("kind", self.manifest.input_kinds["CONTROL"]),
-            ("control.op", operations[operation]),
-            ("control.index", index),
-            ("control.value", value),
-        ]:
-            place = self.input[name]
-            operand = require_fits(place, int(operand), f"{operation}: {name}")
-            number |= (operand & ((1 << place.bits) - 1)) << place.offset
+        operands = {
+            "kind": self.manifest.input_kinds["CONTROL"],
+            "control.op": self.manifest.operations[operation],
+            "control.index": index,
+            "control.value": value,
+        }
+        for name, operand in operands.items():
+            require_fits(self.input[name], int(operand), f"{operation}: {name}")
+        number = self.input.number({name: int(operand) for name, operand in operands.items()})
         return _row(number, self.input.columns)
 
     def unpack_control(self, word: UInt64s) -> tuple[str, int, int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import shlex
 from typing import Any, ClassVar, Self
 
-from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
+from host.errors import ManifestError
 from host.installation import command
 
 __all__ = [
@@ -76,6 +76,14 @@ class Word:
 
     def __getitem__(self, name: str) -> WordField:
         return self.fields[name]
+
+    def number(self, values: Mapping[str, int]) -> int:
+        """Return the word with these values in its fields; they lose the bits that do not fit."""
+        found = 0
+        for name, value in values.items():
+            place = self.fields[name]
+            found |= (value & ((1 << place.bits) - 1)) << place.offset
+        return found
 
 
 @dataclass(frozen=True)
@@ -302,6 +310,10 @@ class BundleManifest(ABC):
         The whole JSON document.
     """
 
+    #: Format numbers that this class reads, and what to do about a bundle of another one.
+    formats: ClassVar[tuple[int, ...]] = ()
+    remedy: ClassVar[str] = "generate it again, or use a bundle of another kind"
+
     kit: str
     hash: str
     parameters: Mapping[str, Any]
@@ -332,7 +344,7 @@ class BundleManifest(ABC):
 
         Raises
         ------
-        MissingManifestError, ForeignManifestError, StaleManifestError
+        ManifestError
             If the bundle cannot be used.
         """
         values, folder = read_document(path)
@@ -342,15 +354,34 @@ class BundleManifest(ABC):
         return manifest
 
     @classmethod
-    @abstractmethod
     def from_dict(cls, values: Any, *, path: Path | None = None, name: str = "manifest") -> Self:
         """Read a manifest from its JSON document.
 
         Raises
         ------
-        ForeignManifestError
+        ManifestError
             If the document is not a manifest of this kind, or has another format.
         """
+        if not isinstance(values, dict) or "format" not in values:
+            raise ManifestError(name, "has a manifest that is none of this kit")
+        if values["format"] not in cls.formats:
+            known = " and ".join(map(str, cls.formats))
+            raise ManifestError(
+                name,
+                f"has a manifest of format {values['format']!r}, this kit reads {known} here; "
+                f"{cls.remedy}",
+            )
+        try:
+            return cls(**shared_parts(values), **cls._own_parts(values), path=path)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ManifestError(
+                name, f"has an incomplete manifest ({error!r}); generate it again"
+            ) from error
+
+    @classmethod
+    @abstractmethod
+    def _own_parts(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments that not every kind of manifest has; it may raise as the shared."""
 
     @property
     def cores(self) -> int:
@@ -364,11 +395,11 @@ class BundleManifest(ABC):
             try:
                 verilog = (self.path / self.files["verilog"]).read_text(encoding="utf-8")
             except OSError as error:
-                raise MissingManifestError(
+                raise ManifestError(
                     name, f"lacks its Verilog, {self.files['verilog']!r}; generate it again"
                 ) from error
         if digest(self.values, verilog) != self.hash:
-            raise StaleManifestError(
+            raise ManifestError(
                 name,
                 "was changed after it was generated (manifest and Verilog do not match the hash); "
                 "generate it again",
@@ -405,7 +436,7 @@ def read_document(path: str | Path) -> tuple[Any, Path]:
 
     Raises
     ------
-    MissingManifestError, ForeignManifestError
+    ManifestError
         If there is no such file, or if it holds no JSON.
     """
     place = Path(path)
@@ -413,18 +444,18 @@ def read_document(path: str | Path) -> tuple[Any, Path]:
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
-        raise MissingManifestError(
+        raise ManifestError(
             path,
             f"has no readable manifest ({error.strerror or error}); generate the bundle, with "
             f"its simulator library, by "
             f"`{command(f'sim build --preset demo --output {shlex.quote(str(place))}')}`",
         ) from error
     except UnicodeDecodeError as error:
-        raise ForeignManifestError(path, "has a manifest that is no text") from error
+        raise ManifestError(path, "has a manifest that is no text") from error
     try:
         values = json.loads(text)
     except ValueError as error:
-        raise ForeignManifestError(path, f"has a manifest that is no JSON ({error})") from error
+        raise ManifestError(path, f"has a manifest that is no JSON ({error})") from error
     return values, file.parent
 
 
@@ -453,7 +484,6 @@ class Manifest(BundleManifest):
         Description of a handshake join; None if the accelerator is a SplitJoin.
     """
 
-    #: Format numbers that this class reads.
     formats: ClassVar[tuple[int, ...]] = (FORMAT, PORTS_FORMAT)
 
     indices: Mapping[str, int]
@@ -463,39 +493,23 @@ class Manifest(BundleManifest):
     chain: Chain | None = None
 
     @classmethod
-    def from_dict(cls, values: Any, *, path: Path | None = None, name: str = "manifest") -> Self:
-        """Read a manifest from its JSON document.
-
-        Raises
-        ------
-        ForeignManifestError
-            If the document is not a manifest, or has another format.
-        """
-        if not isinstance(values, dict) or "format" not in values:
-            raise ForeignManifestError(name, "has a manifest that is none of this kit")
-        if values["format"] not in cls.formats:
-            known = " and ".join(map(str, cls.formats))
-            raise ForeignManifestError(
-                name,
-                f"has a manifest of format {values['format']!r}, this kit reads {known} here; "
-                f"generate it again, or use a bundle of another kind",
-            )
-        try:
-            return cls(
-                **shared_parts(values),
-                indices=values["indices"],
-                storage=Storage.from_dict(values["storage"]),
-                index=Index.from_dict(values["index"]) if "index" in values else None,
-                digests=Digests.from_dict(values["digests"]) if "digests" in values else None,
-                chain=Chain.from_dict(values["chain"]) if "chain" in values else None,
-                memory=ExternalMemory.from_dict(values["memory"]) if "memory" in values else None,
-                result_ports=_result_ports(values),
-                path=path,
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ForeignManifestError(
-                name, f"has an incomplete manifest ({error!r}); generate it again"
-            ) from error
+    def _own_parts(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        kinds: dict[str, Any] = {
+            "index": Index,
+            "digests": Digests,
+            "chain": Chain,
+            "memory": ExternalMemory,
+        }
+        # The ports of the later format are in the manifest, which needs them.
+        ports = values["result_ports"] if values["format"] == PORTS_FORMAT else ("o",)
+        return {
+            "indices": values["indices"],
+            "storage": Storage.from_dict(values["storage"]),
+            "result_ports": tuple(ports),
+            **{
+                name: kind.from_dict(values[name]) for name, kind in kinds.items() if name in values
+            },
+        }
 
     @property
     def tuples_per_word(self) -> int:
@@ -563,11 +577,6 @@ class Manifest(BundleManifest):
         return None if where is None else str(where)
 
 
-def _result_ports(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the result ports; those of the later format are in the manifest, which needs them."""
-    return tuple(values["result_ports"]) if values["format"] == PORTS_FORMAT else ("o",)
-
-
 # The manifest of a join aggregate, an accelerator that reduces the matches of each left row.
 
 #: Format number of the manifests of join aggregates that this version reads.
@@ -624,34 +633,14 @@ class AggregateManifest(BundleManifest):
     panes: int
     slides_by: Mapping[str, str]
 
-    @classmethod
-    def from_dict(cls, values: Any, *, path: Path | None = None, name: str = "manifest") -> Self:
-        """Read a manifest from its JSON document.
+    formats: ClassVar[tuple[int, ...]] = (AGGREGATE_FORMAT,)
+    remedy: ClassVar[str] = f"generate it by `{command('hdl generate --operator MODULE:NAME')}`"
 
-        Raises
-        ------
-        ForeignManifestError
-            If the document is not a manifest of aggregates, or has another format.
-        """
-        if not isinstance(values, dict) or values.get("format") != AGGREGATE_FORMAT:
-            raise ForeignManifestError(
-                name,
-                f"has a manifest that is none of aggregates of format {AGGREGATE_FORMAT}; generate "
-                f"it by `{command('hdl generate --operator MODULE:NAME')}`",
-            )
-        try:
-            return cls(
-                **shared_parts(values),
-                operator=values["parameters"]["operator"],
-                keys=values["aggregate"]["keys"],
-                panes=values["aggregate"]["panes"],
-                slides_by=values["aggregate"]["slides_by"],
-                path=path,
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ForeignManifestError(
-                name, f"has an incomplete manifest ({error!r}); generate it again"
-            ) from error
+    @classmethod
+    def _own_parts(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        names = ("keys", "panes", "slides_by")
+        operator = values["parameters"]["operator"]
+        return {"operator": operator, **{name: values["aggregate"][name] for name in names}}
 
 
 # Reads the manifest of any bundle.

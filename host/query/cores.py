@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many cores a join uses: epochs and segments told in advance, and controllers that observe."""
+"""How many cores a join uses: epochs told in advance, and controllers that observe."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -20,73 +20,13 @@ __all__ = [
     "Epochs",
     "INTERVAL",
     "ListedEpochs",
-    "ListedSegments",
     "Observation",
     "PATIENCE",
     "PredictiveController",
-    "Segment",
-    "SegmentSchedule",
     "ThresholdController",
     "controller_of",
     "parse_controller",
 ]
-
-# Segments of a join: from which tuple on which cores store, told before or while the join runs.
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A stretch of tuples that the same cores store in turn.
-
-    Parameters
-    ----------
-    after : int
-        Tuples of both sides that come before it, in their order of arrival. Rows that match
-        nothing, such as those with a null in a compared column, may not count, as they are not
-        sent.
-    cores : tuple of int
-        The cores that store from then on, in the order of their turns.
-    """
-
-    after: int
-    cores: tuple[int, ...]
-
-
-class SegmentSchedule(Protocol):
-    """What decides the segments of a join, while it runs."""
-
-    def next(self, staged: int) -> Segment | None:
-        """Return the segment that comes next, or None if nothing is decided yet.
-
-        The driver asks before it stages tuples, and again once a segment has begun. It asks no more
-        while a segment that it knows has not begun. A segment whose place has passed begins with
-        the next tuple that is staged.
-
-        Parameters
-        ----------
-        staged : int
-            Tuples of both sides that have been staged.
-        """
-
-
-class ListedSegments:
-    """A schedule whose segments are known beforehand.
-
-    Parameters
-    ----------
-    segments : sequence of (int, sequence of int)
-        ``after`` and ``cores`` of each :class:`Segment`, in order.
-    """
-
-    def __init__(self, segments: Sequence[tuple[int, Sequence[int]]]) -> None:
-        self._rest: Iterator[Segment] = iter(
-            [Segment(after, tuple(cores)) for after, cores in segments]
-        )
-
-    def next(self, staged: int) -> Segment | None:
-        """Return the next segment; None after the last one."""
-        return next(self._rest, None)
-
 
 # Epochs of an elastic join: which cores are active, and from which place of the stream on.
 

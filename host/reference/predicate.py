@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from host.errors import PredicateError
+from host.errors import UsageError
 from host.reference.arrivals import Side, UInt64s, places, shifted
 
 __all__ = [
@@ -169,7 +169,7 @@ def evaluate(predicate: Predicate, r: Keys, s: Keys) -> npt.NDArray[np.bool_]:
     if isinstance(predicate, DifferenceBand):
         unknown = [name for name in predicate.closed_fields if name not in r]
         if unknown:
-            raise PredicateError(
+            raise UsageError(
                 f"The band bounds field {unknown[0]!r}, but the tuples have {sorted(r)!r}."
             )
         matches = predicate(SimpleNamespace(**r), SimpleNamespace(**s))
@@ -195,19 +195,19 @@ def load_predicate(reference: str) -> Callable[[Any, Any], Any]:
 
     Raises
     ------
-    PredicateError
+    UsageError
         If the module or the function does not exist.
     """
     module_name, separator, name = reference.partition(":")
     if not separator or not module_name or not name:
-        raise PredicateError(f"A custom predicate is 'module:function', not {reference!r}.")
+        raise UsageError(f"A custom predicate is 'module:function', not {reference!r}.")
     try:
         function: Callable[[Any, Any], Any] = getattr(importlib.import_module(module_name), name)
     except (ImportError, AttributeError) as error:
-        raise PredicateError(
+        raise UsageError(
             f"Custom predicate {reference!r} cannot be imported ({error}); put its module on "
             f"PYTHONPATH."
         ) from error
     if not callable(function):
-        raise PredicateError(f"Custom predicate {reference!r} is not a function.")
+        raise UsageError(f"Custom predicate {reference!r} is not a function.")
     return function

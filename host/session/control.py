@@ -14,7 +14,7 @@ from host.errors import UsageError
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from host.protocol.segments import growth
-from host.query.cores import Controller, CoreControl, Epoch, Observation, Segment
+from host.query.cores import Controller, CoreControl, Epoch, Observation
 from host.query.ordering import Measurement, Ordering, PeriodControl
 from host.query.quantities import positive
 from host.reference.arrivals import UInt64s
@@ -99,8 +99,8 @@ class Steering:
     def stage(self, arrived: Arrived) -> None:
         """Take tuples that are staged."""
 
-    def begin(self, segment: Segment) -> None:
-        """Take note of a segment that begins with the next tuple that is staged."""
+    def begin(self, epoch: Epoch) -> None:
+        """Take note of an epoch that begins with the next tuple that is staged."""
 
     def go_on(self, turns: NewTurns) -> None:
         """Take note of a failure: these cores store what is staged from now on."""
@@ -516,9 +516,9 @@ class ElasticCores(Steering):
         self._control.require(len(self._chosen))
         self.record.forced += 1
 
-    def begin(self, segment: Segment) -> None:
-        self._contents.begin(segment.cores)
-        self._changed(segment.after, segment.cores)
+    def begin(self, epoch: Epoch) -> None:
+        self._contents.begin(epoch.cores)
+        self._changed(epoch.after, epoch.cores)
 
     def go_on(self, turns: NewTurns) -> None:
         staged, gone = sum(self._contents.counts), failed_cores(self._device)

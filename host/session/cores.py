@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cores store tuples: what they hold, which failed, and where epochs and segments begin."""
+"""Which cores store tuples: what they hold, which failed, and where epochs begin."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 import copy
@@ -21,7 +21,7 @@ from host.protocol.configuration import segment_words
 from host.protocol.manifest import Manifest
 from host.protocol.segments import SEGMENTS, FullestCore, Int64s, StorageSegments
 from host.protocol.storage import StorageRule
-from host.query.cores import Epoch, EpochSchedule, ListedEpochs, Segment, SegmentSchedule
+from host.query.cores import Epoch, EpochSchedule, ListedEpochs
 from host.reference.arrivals import Side, UInt64s
 from host.reference.window import CountWindow, Window
 from host.runtime import Columns
@@ -33,9 +33,7 @@ __all__ = [
     "EpochChanges",
     "EpochRules",
     "Exclusion",
-    "FreeLists",
     "NewTurns",
-    "SegmentChanges",
     "exclude",
     "failed_cores",
     "fewest_cores",
@@ -319,143 +317,6 @@ def exclude(
     return Exclusion(live, masks, segment)
 
 
-# When the ingress has a free list of cores, which every segment needs.
-
-
-class FreeLists:
-    """Counts the tuples of both sides, and tells before which of them a segment may begin.
-
-    The ingress keeps the lists of three segments. A segment can therefore begin only once no
-    count-based window holds tuples of the third segment before it. If fewer lists are used, the
-    ingress has one for a segment that cannot wait.
-
-    Parameters
-    ----------
-    window : CountWindow or TimeWindow
-        Window of either side.
-    lists : int
-        Lists that are used.
-
-    Attributes
-    ----------
-    staged : int
-        Tuples of both sides so far.
-    counts : dict of Side to int
-        Tuples of each side so far.
-    """
-
-    def __init__(self, window: Window, lists: int = SEGMENTS) -> None:
-        self._size = int(window.size) if isinstance(window, CountWindow) else None
-        self.staged = 0
-        self.counts = dict.fromkeys(Side, 0)
-        # Tuples of each side before the last segments, of which all lists but one are.
-        self._none = (0,) * (lists - 1)
-        self._before = dict.fromkeys(Side, self._none)
-
-    def count(self, arrived: Arrived) -> None:
-        """Count tuples, which come next."""
-        self.staged += arrived.count
-        for side, tuples in arrived.sides.items():
-            self.counts[side] += len(tuples.places)
-
-    def begin(self) -> None:
-        """Begin a segment with the next tuple."""
-        for side, count in self.counts.items():
-            self._before[side] = (*self._before[side][1:], count)
-
-    def go_on(self, turns: NewTurns) -> None:
-        """Begin the segment that follows a failure.
-
-        If the accelerator was cleared, all lists are free, and the tuples of the windows are in
-        that segment.
-        """
-        if turns.first is None:
-            self.begin()
-        else:
-            self._before = dict.fromkeys(Side, self._none)
-
-    def place(self, arrived: Arrived) -> int | None:
-        """Return the first of the next tuples before which a segment may begin; None if none."""
-        place = 0
-        for side in Side:
-            needed = self._needed(side)
-            if needed > 0:
-                tuples = arrived.sides.get(side)
-                if tuples is None or needed > len(tuples.places):
-                    return None
-                place = max(place, int(tuples.places[needed - 1]) + 1)
-        return place if place < arrived.count else None
-
-    def _needed(self, side: Side) -> int:
-        """Return how many tuples of a side must come before the next segment may begin."""
-        previous = self._before[side][0]
-        if self._size is None or not previous:
-            return 0
-        return previous + self._size - self.counts[side]
-
-
-# The exact places at which segments begin among the tuples that are staged.
-
-
-class SegmentChanges:
-    """Cuts the tuples of an execution where segments begin.
-
-    A segment begins right before a tuple; what comes after the last tuple is never begun. The
-    ingress keeps the lists of three segments. So a segment waits, with those behind it, while a
-    count-based window holds tuples of the third segment before it: it begins with the first tuple
-    before which both windows have lost them. No pair depends on when it begins.
-
-    Parameters
-    ----------
-    schedule : SegmentSchedule
-        What decides the segments.
-    window : CountWindow or TimeWindow
-        Window of either side.
-
-    Attributes
-    ----------
-    begun : list of Segment
-        The segments that have begun, with the places where they have.
-    """
-
-    def __init__(self, schedule: SegmentSchedule, window: Window) -> None:
-        self._schedule = schedule
-        self._lists = FreeLists(window)
-        self._due: Segment | None = None
-        self.begun: list[Segment] = []
-
-    def cut(self, arrived: Arrived) -> Iterator[Arrived | Segment]:
-        """Yield the tuples, and between them each segment that begins there."""
-        while (place := self._place(arrived)) is not None:
-            assert self._due is not None
-            part, arrived = arrived.split(place)
-            if part.count:
-                self._lists.count(part)
-                yield part
-            segment, self._due = Segment(self._lists.staged, self._due.cores), None
-            self._lists.begin()
-            self.begun.append(segment)
-            yield segment
-        self._lists.count(arrived)
-        yield arrived
-
-    def go_on(self, turns: NewTurns) -> None:
-        """Take note of the segment that follows a failure, behind all tuples so far."""
-        self._lists.go_on(turns)
-
-    def _place(self, arrived: Arrived) -> int | None:
-        """Return before which of some tuples a segment begins; None if before none of them."""
-        if self._due is None:
-            self._due = self._schedule.next(self._lists.staged)
-        if self._due is None:
-            return None
-        free = self._lists.place(arrived)
-        if free is None:
-            return None
-        place = max(free, self._due.after - self._lists.staged)
-        return place if place < arrived.count else None
-
-
 # The rules that every epoch of a join keeps, and the errors of those that do not.
 
 
@@ -605,10 +466,10 @@ class EpochRules:
 class EpochChanges:
     """Keeps epochs until their gamma has passed, and cuts the tuples of an execution there.
 
-    An epoch takes effect right before the first tuple that has passed its gamma. If the ingress
-    has no free list of cores at that place (:class:`FreeLists`), the epoch
-    waits for one. Of several epochs whose gamma has passed, the last one takes effect, as in
-    STRETCH, and the others never do. No pair depends on where an epoch takes effect.
+    An epoch takes effect right before the first tuple that has passed its gamma. The ingress keeps
+    the lists of cores of three segments, so while a count-based window holds tuples of the third
+    segment before it, the epoch waits. Of several epochs whose gamma has passed, the last one takes
+    effect, as in STRETCH, and the others never do. No pair depends on where an epoch takes effect.
 
     Parameters
     ----------
@@ -621,12 +482,11 @@ class EpochChanges:
     rules : EpochRules
         What numbers epochs and refuses them.
     lists : int
-        See :class:`FreeLists`.
+        Lists that are used. With fewer than there are, one is free for a segment that cannot wait,
+        because it follows a failure.
 
     Attributes
     ----------
-    begun : list of Segment
-        The segments of the epochs that have taken effect.
     epochs : list of Epoch
         The epochs that have taken effect: ``after`` is the exact place, ``number`` the number.
     superseded : list of Epoch
@@ -643,16 +503,25 @@ class EpochChanges:
         lists: int = SEGMENTS,
     ) -> None:
         self._schedule, self._plan, self._floor, self._rules = schedule, plan, floor, rules
-        self._lists = FreeLists(plan.window, lists)
+        window = plan.window
+        self._size = int(window.size) if isinstance(window, CountWindow) else None
+        self._counts = dict.fromkeys(Side, 0)  # tuples so far
+        # Tuples of each side before the last segments, of which all lists but one are.
+        self._none = (0,) * (lists - 1)
+        self._before = dict.fromkeys(Side, self._none)
         self._coming: Epoch | None = None  # its gamma has not passed
         self._due: Epoch | None = None  # its gamma has passed; it waits for a list
         self._asked = -1  # place of the last question
-        self.begun: list[Segment] = []
         self.epochs: list[Epoch] = []
         self.superseded: list[Epoch] = []
 
-    def cut(self, arrived: Arrived) -> Iterator[Arrived | Segment]:
-        """Yield the tuples, and between them the segment of each epoch that takes effect there.
+    @property
+    def _staged(self) -> int:
+        """Tuples of both sides so far."""
+        return sum(self._counts.values())
+
+    def cut(self, arrived: Arrived) -> Iterator[Arrived | Epoch]:
+        """Yield the tuples, and between them each epoch that takes effect there.
 
         Raises
         ------
@@ -661,7 +530,7 @@ class EpochChanges:
         """
         while arrived.count:
             self._ask()
-            passed, free = self._passed(arrived), self._lists.place(arrived)
+            passed, free = self._passed(arrived), self._free(arrived)
             if self._due is None or (passed is not None and (free is None or passed <= free)):
                 if passed is None:
                     break
@@ -671,40 +540,63 @@ class EpochChanges:
                 self._due, self._coming = self._coming, None
             elif free is not None:
                 arrived = yield from self._advance(arrived, free)
-                yield self._begin(self._due)
+                epoch = self._rules.begin(self._due, self._counts)
+                self._keep_list()
+                self.epochs.append(replace(epoch, after=self._staged))
+                yield self.epochs[-1]
                 self._due = None
             else:
                 break
-        yield from self._advance(arrived, arrived.count)
+        if arrived.count:
+            self._count(arrived)
+            yield arrived
 
     def go_on(self, turns: NewTurns) -> None:
         """Take note of the segment that follows a failure, behind all tuples so far.
 
-        It lasts until the next epoch, whose cores that have failed are left out.
+        It lasts until the next epoch, whose cores that have failed are left out. If the accelerator
+        was cleared, all lists are free, and the tuples of the windows are in that segment.
         """
-        self._rules.go_on(turns, self._lists.counts)
-        self._lists.go_on(turns)
+        self._rules.go_on(turns, self._counts)
+        if turns.first is None:
+            self._keep_list()
+        else:
+            self._before = dict.fromkeys(Side, self._none)
 
     def _advance(self, arrived: Arrived, count: int) -> Generator[Arrived, None, Arrived]:
         """Yield and count the first tuples; return those behind them."""
         first, rest = arrived.split(count)
         if first.count:
-            self._lists.count(first)
+            self._count(first)
             yield first
         return rest
 
-    def _begin(self, epoch: Epoch) -> Segment:
-        """Return the segment of an epoch that takes effect here."""
-        epoch = self._rules.begin(epoch, self._lists.counts)
-        self._lists.begin()
-        segment = Segment(self._lists.staged, epoch.cores)
-        self.begun.append(segment)
-        self.epochs.append(replace(epoch, after=self._lists.staged))
-        return segment
+    def _count(self, arrived: Arrived) -> None:
+        for side, tuples in arrived.sides.items():
+            self._counts[side] += len(tuples.places)
+
+    def _keep_list(self) -> None:
+        """Keep the list of the segment that begins with the next tuple."""
+        for side, count in self._counts.items():
+            self._before[side] = (*self._before[side][1:], count)
+
+    def _free(self, arrived: Arrived) -> int | None:
+        """Return before which of the next tuples there is a free list; None if before none."""
+        place = 0
+        for side, (previous, *_) in self._before.items():
+            if self._size is None or not previous:
+                continue
+            needed = previous + self._size - self._counts[side]
+            if needed > 0:
+                tuples = arrived.sides.get(side)
+                if tuples is None or needed > len(tuples.places):
+                    return None
+                place = max(place, int(tuples.places[needed - 1]) + 1)
+        return place if place < arrived.count else None
 
     def _ask(self) -> None:
         """Ask for the epoch that comes next, unless it is known."""
-        place = self._lists.staged
+        place = self._staged
         # A list ends. Any other schedule could answer with the place at hand for ever.
         fresh = isinstance(self._schedule, ListedEpochs) or self._asked < place
         if self._coming is None and fresh:
@@ -717,7 +609,7 @@ class EpochChanges:
         epoch = self._coming
         if epoch is None:
             return None
-        place = max(0, epoch.after - self._lists.staged)
+        place = max(0, epoch.after - self._staged)
         if epoch.beyond is not None:
             gamma = self._floor(self._plan.times.ticks(epoch.beyond))
             later = [

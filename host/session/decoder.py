@@ -4,7 +4,7 @@
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +27,11 @@ from host.session.rows import SideLog
 __all__ = [
     "ExpectedStars",
     "Faults",
+    "OrdinalDecoder",
     "ResultDecoder",
     "StarLatency",
     "ToldFailures",
-    "rows_of",
+    "result_decoder",
 ]
 
 Int64s = npt.NDArray[np.int64]
@@ -163,6 +164,24 @@ class ExpectedStars:
 # Results of an accelerator as pairs of row numbers.
 
 
+class Again(NamedTuple):
+    """Tuples to send again.
+
+    Attributes
+    ----------
+    words : array of uint64
+        Their input words.
+    numbers : dict of Side to array of int64
+        For each side, the numbers of its tuples within their side.
+    places : dict of Side to array of int64
+        For each side, the places of its tuples among all of these tuples.
+    """
+
+    words: UInt64s
+    numbers: dict[Side, Int64s]
+    places: dict[Side, Int64s]
+
+
 @dataclass(frozen=True)
 class Faults:
     """Errors that the accelerator has reported.
@@ -219,6 +238,10 @@ class ResultDecoder:
     side). If origins are wanted, ``origin`` is twice the number of the core that stored the earlier
     tuple, plus the side of the later one.
 
+    After a CLEAR amid a join, :meth:`restarted` returns the decoder that follows. The accelerator
+    numbers tuples anew then, and so does that decoder. It gives places among all arrivals since the
+    beginning, and drops the pairs of probes that were answered before.
+
     Parameters
     ----------
     manifest : Manifest
@@ -256,8 +279,12 @@ class ResultDecoder:
         changes: bool = False,
         origins: bool = False,
     ) -> None:
+        self._settings = manifest, ordering, window
         self._detailed = detailed
         self._origins = origins
+        # After a restart: tuples of each side that were left out, and probes answered before.
+        self._left_out = dict.fromkeys(Side, 0)
+        self._answered = dict.fromkeys(Side, 0)
         self._told = ToldFailures()
         self.frozen = False
         self._codec = WordCodec(manifest)
@@ -409,7 +436,7 @@ class ResultDecoder:
             unpack_field(own, layout["row"]),
             unpack_field(own, layout["lane"]),
         )
-        rows = {side: rows_of(mine, probe), side.other: rows_of(theirs, stored)}
+        rows = {side: _rows_of(mine, probe), side.other: _rows_of(theirs, stored)}
         columns: dict[str, npt.NDArray[Any]] = {"left": rows[Side.R], "right": rows[Side.S]}
         if self._detailed:
             columns |= {"probe": before + probe, "stored": stored}
@@ -417,7 +444,12 @@ class ResultDecoder:
             columns["origin"] = 2 * core + side
         if stamps is not None:
             columns["emitted"] = stamps[at]
-        return self._valid_pairs(Columns(columns), {side: probe, side.other: stored})
+        pairs = self._valid_pairs(Columns(columns), {side: probe, side.other: stored})
+        if not (self._shift or self._answered[side]):
+            return pairs
+        arrays = {**pairs.arrays, "probe": pairs["probe"] + self._shift}
+        first = self.place(side, self._answered[side])
+        return Columns(arrays).take(np.flatnonzero(arrays["probe"] >= first))
 
     def _valid_pairs(self, pairs: Columns, numbers: dict[Side, Int64s]) -> Columns:
         """Leave out pairs of tuples that stand for rows which match nothing."""
@@ -449,12 +481,14 @@ class ResultDecoder:
 
     def first_open(self, side: Side) -> int:
         """Return the number of the first probe of ``side`` that is not completely answered."""
-        return int(self.stars.ends[side][0])
+        return max(int(self.stars.ends[side][0]), self._answered[side])
 
     def place(self, side: Side, number: int) -> int:
         """Return the place of a probe that is not answered yet, among all arrivals."""
-        log = self.logs[side]
-        return self.arrivals if number == log.count else int(log.at("before", number)) + number
+        log, number = self.logs[side], max(number, self._answered[side])
+        if number == log.count:
+            return self.arrivals
+        return int(log.at("before", number)) + number + self._shift
 
     def _forget(self) -> None:
         """Forget tuples, but keep those without a star and those that later results can mean."""
@@ -475,6 +509,70 @@ class ResultDecoder:
             return None
         return int(log.at("row", log.kept)) if log.has("row") else log.kept
 
+    def answered(self, told: ToldFailures) -> dict[Side, tuple[int, int]]:
+        """Return number and place of each side's first probe that is not completely answered."""
+        found = {}
+        for side in Side:
+            begin, _ = told.begins.get(side, (self.first_open(side), 0))
+            number = max(begin, self._answered[side])
+            found[side] = number, self.place(side, number)
+        return found
+
+    def needed(self, answered: dict[Side, tuple[int, int]]) -> dict[Side, int]:
+        """Return the number of each side's first tuple that must be sent again.
+
+        These are the probes that are not answered, and the tuples that they can meet. Tuples are
+        numbered from the beginning of the execution.
+        """
+        found = {}
+        for side in Side:
+            probe, place = answered[side.other]
+            met = place - self._shift - probe
+            found[side] = max(0, min(answered[side][0], met - self.reach)) + self._left_out[side]
+        return found
+
+    def sent_from(self, side: Side) -> int:
+        """Return the number of the oldest tuple of ``side`` that may have to be sent again."""
+        return self.logs[side].kept + self._left_out[side]
+
+    def restarted(
+        self, again: Again, answered: dict[Side, tuple[int, int]], live: Sequence[int]
+    ) -> "ResultDecoder":
+        """Return a decoder for what follows a CLEAR after which tuples are sent again.
+
+        Parameters
+        ----------
+        again : Again
+            The tuples that are sent again.
+        answered : dict of Side to tuple of int
+            Result of :meth:`answered`.
+        live : sequence of int
+            The cores that take turns from the CLEAR on.
+        """
+        other = ResultDecoder(*self._settings, detailed=self._detailed, origins=self._origins)
+        other.begin_segment(live)
+        for side, numbers in again.numbers.items():
+            log, known = self.logs[side], numbers - self._left_out[side]
+            at = again.places[side]
+            columns: dict[str, npt.NDArray[Any]] = {
+                "before": at - np.arange(len(at)),
+                "row": np.asarray(_rows_of(log, known), np.int64),
+            }
+            if log.has("valid"):
+                columns["valid"] = log.read("valid", known)
+            other.logs[side].append(Columns(columns))
+            first = int(numbers[0]) if len(numbers) else log.count + self._left_out[side]
+            other._left_out[side] = first
+            other._answered[side] = answered[side][0] + self._left_out[side] - first
+        other.arrivals = self.arrivals
+        other.stars.stage(again.places)
+        return other
+
+    @property
+    def _shift(self) -> int:
+        """Number of arrivals before the first one that this decoder knows."""
+        return sum(self._left_out.values())
+
     def _note_faults(self, results: ResultWords) -> None:
         flags = int(np.bitwise_or.reduce(results.overflow, initial=0))
         disorder, illegal = bool(results.disorder.any()), bool(results.illegal.any())
@@ -483,6 +581,81 @@ class ResultDecoder:
             self.faults = Faults(sides, disorder, illegal)
 
 
-def rows_of(log: SideLog, numbers: Int64s) -> Int64s:
+def _rows_of(log: SideLog, numbers: Int64s) -> Int64s:
     """Return the rows of tuples; they equal the tuple numbers unless rows were left out."""
     return log.read("row", numbers) if log.has("row") else numbers
+
+
+# Results of a chain of cores as pairs of rows: they name tuples by their numbers.
+
+
+class OrdinalDecoder(ResultDecoder):
+    """Turns results of a handshake join into pairs of rows.
+
+    A pair says the numbers of its tuples within their sides, modulo a power of two. They are the
+    last ones with these bits that were sent; so a tuple has to be compared before the host has sent
+    that many more of its side. Nothing is complete, and nothing forgotten, before the mark.
+
+    Parameters
+    ----------
+    See :class:`ResultDecoder`.
+    """
+
+    def flush(self) -> None:
+        """Announce that FLUSH was sent: its mark says by itself that all pairs have come."""
+
+    def _announce(self, places: dict[Side, Int64s]) -> None:
+        pass
+
+    def _pairs(
+        self, results: UInt64s, side: Side, at: Int64s, stars: Int64s, stamps: UInt64s | None
+    ) -> Columns:
+        """Pairs at the places ``at``, which tuples of ``side`` have found."""
+        own, layout = results[at], self._codec.result
+        numbers = {
+            of: self._unwrapped(of, unpack_field(own, layout[of.name.lower()])) for of in Side
+        }
+        places = {of: self.logs[of].read("before", numbers[of]) + numbers[of] for of in Side}
+        columns: dict[str, npt.NDArray[Any]] = {
+            "left": _rows_of(self.logs[Side.R], numbers[Side.R]),
+            "right": _rows_of(self.logs[Side.S], numbers[Side.S]),
+        }
+        if self._detailed:
+            r_first = places[Side.R] < places[Side.S]
+            columns["probe"] = np.maximum(places[Side.R], places[Side.S])
+            columns["stored"] = np.where(r_first, numbers[Side.R], numbers[Side.S])
+        if stamps is not None:
+            columns["emitted"] = stamps[at]
+        return self._valid_pairs(Columns(columns), numbers)
+
+    def _unwrapped(self, side: Side, tags: Int64s) -> Int64s:
+        """Return the numbers of tuples of a side, of which a result has the lowest bits."""
+        newest = self.logs[side].count - 1
+        bits = self._codec.result[side.name.lower()].bits
+        numbers: Int64s = newest - ((newest - tags) & ((1 << bits) - 1))
+        if int(numbers.min()) < 0:
+            raise DeviceError(
+                f"The device answered with a tuple {int(tags[numbers < 0][0])} of side "
+                f"{side.name}, but only {newest + 1} were sent."
+            )
+        return numbers
+
+    def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> StarLatency:
+        empty = np.zeros(0, np.int64)
+        return StarLatency(empty, empty)
+
+    def _forget(self) -> None:
+        pass
+
+    @property
+    def complete(self) -> int:
+        """All results of so many first arrivals have been decoded."""
+        return self.arrivals if self.marks else 0
+
+
+def result_decoder(
+    manifest: Manifest, ordering: Ordering, window: Window, **options: bool
+) -> ResultDecoder:
+    """Return what decodes the results of an accelerator, with the parameters of its class."""
+    kind = ResultDecoder if manifest.chain is None else OrdinalDecoder
+    return kind(manifest, ordering, window, **options)

@@ -1,36 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """One execution of a join: stage words, exchange them with the device, decode what comes back."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
 import numpy as np
+import pyarrow as pa
 
 from host.columns.codes import FieldValues
 from host.columns.conditions import BoundCondition
 from host.devices import Stamps
 from host.devices.waiting import DeviceThread, DeviceWatch, Finished, MemoryWatch
-from host.errors import DisorderError, EpochError, IllegalWordError, WindowOverflowError
+from host.errors import DeviceError, DisorderError, EpochError, WindowOverflowError
 from host.protocol.codecs import WordCodec
 from host.protocol.configuration import MARKS, all_cores, configuration, segment_words
 from host.protocol.input_words import Blocks
 from host.protocol.segments import SEGMENTS
-from host.query.cores import Segment
-from host.query.queries import OnFailure
+from host.query.cores import Epoch
 from host.reference.arrivals import Side, UInt64s
-from host.runtime import Columns
-from host.session.control import AdaptivePrecision, ElasticCores, Pacing, Steering
+from host.reference.types import JoinType
+from host.runtime import Buffer, Columns
+from host.session.control import (
+    PACED_ROWS,
+    ROWS,
+    AdaptivePrecision,
+    ElasticCores,
+    Pacing,
+    Steering,
+)
 from host.session.cores import (
     EpochChanges,
     EpochRules,
-    SegmentChanges,
     failed_cores,
     has_gates,
     participation,
 )
-from host.session.decoder import ResultDecoder
+from host.session.decoder import ResultDecoder, result_decoder
 from host.session.failures import failure_response
-from host.session.intake import Arrived, Intake
+from host.session.intake import Arrived
 from host.session.params import JoinParams, Progress
 from host.session.records import Measured, Trace
-from host.session.restart import result_decoder
 from host.session.results import Completion, Delivery
 from host.session.rows import Rows
 from host.session.staging import HashWatch, Staging, fitted_words
@@ -38,6 +47,7 @@ from host.session.staging import HashWatch, Staging, fitted_words
 __all__ = [
     "Execution",
     "ROOMS",
+    "Run",
     "holding",
 ]
 
@@ -57,7 +67,88 @@ def holding(recheck: BoundCondition, pairs: Columns, rows: tuple[Rows, Rows]) ->
     return pairs if kept.all() else pairs.take(np.flatnonzero(kept))
 
 
-class Execution:
+class Run(ABC):
+    """One execution of a join, by a device or in software, up to results whose turn it is.
+
+    Parameters
+    ----------
+    params : JoinParams
+        What is executed.
+    inputs : sequence of Buffer
+        Where the rows come from.
+
+    Attributes
+    ----------
+    measured : Measured
+        What is measured.
+    delivery : Delivery
+        Results whose turn it is.
+    done : bool
+        Whether all results have been found.
+    """
+
+    #: Whether pairs are found in the strict order.
+    in_order = False
+
+    def __init__(self, params: JoinParams, inputs: Sequence[Buffer[pa.RecordBatch]]) -> None:
+        self._params, how = params, params.query.how
+        self._completion: Completion | None = None  # finds the one-sided rows, if any are asked for
+        if how is not JoinType.INNER:
+            self._completion = Completion(how, params.plan.window, params.first_arrival)
+        tell = None if self._completion is None else self._completion.take
+        self._intake = params.intake(inputs, tell)
+        self.measured = Measured(staged=self._intake.counters)
+        self.delivery = Delivery(params, self._completion, in_order=self.in_order)
+        self.done = False
+        self._pairs = 0
+
+    @abstractmethod
+    def advance(self) -> int | None:
+        """Go on by a bounded amount of work; return the rows moved, None if input is missing."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """End the execution, wherever it stands."""
+
+    @property
+    @abstractmethod
+    def _complete(self) -> int:
+        """Number of first arrivals whose results can be handed on."""
+
+    @abstractmethod
+    def _oldest(self, side: Side) -> int:
+        """Return a lower bound of the rows of a side that a later pair can refer to."""
+
+    def _checked(self, parts: list[Columns]) -> list[Columns]:
+        """Return the pairs for which the terms hold that their finder has checked roughly."""
+        for recheck in self._params.rechecks:
+            parts = [holding(recheck, pairs, self._params.rows) for pairs in parts]
+        return parts
+
+    def _owned(self, parts: list[Columns]) -> list[Columns]:
+        """Take note of pairs that were found; return those that belong to the result."""
+        if self._completion is not None:
+            for pairs in parts:
+                self._completion.mark(pairs)
+        if not self._params.query.how.has_pairs:
+            return []
+        owned = (self._intake.owned(pairs) for pairs in parts)
+        return [pairs for pairs in owned if pairs.num_rows]
+
+    def _deliver(self, parts: list[Columns]) -> None:
+        """Queue the results whose turn it is; release rows that no later result can refer to."""
+        self._pairs += sum(pairs.num_rows for pairs in parts)
+        self.delivery.push(parts, self._complete, self._intake.reached, done=self.done)
+        self.delivery.allow({side: self._oldest(side) for side in Side})
+
+    def _report(self) -> None:
+        """Tell how far the execution has come, if somebody wants to know."""
+        if self._params.options.report is not None:
+            progress = Progress(self._complete, self._pairs, self.measured.cycles)
+            self._params.options.report(progress)
+
+
+class Execution(Run):
     """One conversation with a device, kept together so that none of it can leak into the next one.
 
     Each turn stages tuples as far as they have arrived and are wanted, with the control words
@@ -66,48 +157,47 @@ class Execution:
 
     Parameters
     ----------
-    params : JoinParams
-        What is executed.
-    intake : Intake
-        Where the tuples come from.
-    completion : Completion or None
-        What finds the one-sided rows; None if only pairs are asked for.
-    measured : Measured
-        What is filled in.
+    params, inputs
+        See :class:`Run`.
     result_words : int
         Largest number of result words in one exchange.
     staged_words : int
         Number of input words in an area of the staging.
-
-    Attributes
-    ----------
-    delivery : Delivery
-        Results whose turn it is.
-    done : bool
-        Whether all results have been decoded.
     """
 
     def __init__(
         self,
         params: JoinParams,
-        intake: Intake,
-        completion: Completion | None,
-        measured: Measured,
+        inputs: Sequence[Buffer[pa.RecordBatch]],
         result_words: int,
         staged_words: int,
     ) -> None:
+        super().__init__(params, inputs)
         device, manifest = params.device, params.device.manifest
-        self._params, self._intake, self._completion = params, intake, completion
-        self._measured = measured
+        measured, intake = self.measured, self._intake
+        # A third of an area has room for a batch of either side.
+        intake.most_rows = min(intake.most_rows, staged_words // 6)
+        if params.query.elastic is not None:
+            intake.most_rows = min(ROWS, max(1, manifest.storage.sub_window // 2))
+        if params.options.pace is not None:
+            intake.most_rows = min(intake.most_rows, PACED_ROWS)
         self._codec = codec = WordCodec(manifest)
         self._hashing = HashWatch(device)
         self._staging = staging = Staging(device, codec.input.columns, staged_words)
-        # Marks of earlier queries and of the setup come first.
-        self._skip = staging.inherited + MARKS
         staging.append(self._setup(), marks=MARKS)
         staging.append(all_cores(manifest))
         foreign = int(codec.tuple_counts(staging.words).sum())  # of an earlier query
-        self._decoder = self._first_decoder()
+        decoder = result_decoder(
+            manifest,
+            params.precision,
+            params.plan.window,
+            detailed=params.strict or params.options.trace,
+            changes=params.adapts,
+            origins=params.survives,
+        )
+        self._failures = failure_response(params, staging, self.delivery, decoder)
+        # Marks of earlier queries and of the setup come first.
+        self._failures.skip = staging.inherited + MARKS
         failed = failed_cores(device)
         self._live = [core for core in range(manifest.storage.cores) if core not in failed]
         if has_gates(manifest):
@@ -115,17 +205,13 @@ class Execution:
             staging.append(segment_words(manifest, self._live, params.plan.window))
             if len(self._live) < manifest.storage.cores:
                 self._decoder.begin_segment(self._live)
-        self._failures = failure_response(params, staging, self._decoder)
         measured.failures = self._failures.record
         self._chunk_cycles, self._low_water = params.options.chunk_cycles, params.options.low_water
         self._steering = self._controllers(-foreign)
         self._changes = self._core_changes()
-        measured.segments = self._changes.begun
+        measured.epochs, measured.superseded = self._changes.epochs, self._changes.superseded
         if params.options.trace:
             measured.trace = Trace(foreign)
-        self.delivery = Delivery(params, completion)
-        self.done = False
-        self._pairs = 0
         self._flushed = False  # whether everything has been staged, and FLUSH behind it
         self._fitted = False  # whether the cells of an index suit the first tuples
         self._watch = DeviceWatch(device, params.options.deadline, measured)
@@ -152,23 +238,10 @@ class Execution:
             setup = np.concatenate([participation(params.device), setup])
         return setup
 
-    def _first_decoder(self) -> ResultDecoder:
-        """Return what decodes the results, until a failure is answered again."""
-        params = self._params
-        return result_decoder(
-            params.device.manifest,
-            params.precision,
-            params.plan.window,
-            detailed=params.strict or params.options.trace,
-            changes=params.adapts,
-            origins=params.survives,
-            restarts=params.query.on_failure is OnFailure.REPLAY,
-        )
-
     def _controllers(self, accepted: int) -> list[Steering]:
         """Return what steers the device, in the order in which they are told what happens."""
         params, staging = self._params, self._staging
-        device, measured, query = params.device, self._measured, params.query
+        device, measured, query = params.device, self.measured, params.query
         steering: list[Steering] = []
         pacing: Pacing | None = None
         if params.options.pace is not None:
@@ -176,7 +249,12 @@ class Execution:
             steering.append(pacing)
         if params.adapts:
             adaptive = AdaptivePrecision(
-                device, query.ordering, staging, self._decoder, marks=self._skip, accepted=accepted
+                device,
+                query.ordering,
+                staging,
+                self._decoder,
+                marks=self._failures.skip,
+                accepted=accepted,
             )
             measured.precision = adaptive.record
             steering.append(adaptive)
@@ -192,24 +270,25 @@ class Execution:
             self._low_water = min(self._low_water, each.low_water)
         return steering
 
-    def _core_changes(self) -> SegmentChanges | EpochChanges:
+    def _core_changes(self) -> EpochChanges:
         """Return what tells where other cores store than those that have failed."""
         params = self._params
         elastic = next((each for each in self._steering if isinstance(each, ElasticCores)), None)
-        if params.options.epochs == () and elastic is None:
-            return SegmentChanges(params.schedule, params.plan.window)
         rules = EpochRules(params.device, params.plan.window)
         # A failure begins a segment at once, so a list of cores has to be free for it.
-        changes = EpochChanges(
+        return EpochChanges(
             elastic or params.epoch_schedule, params.plan, self._intake.floor, rules,
             lists=SEGMENTS - params.survives,
         )  # fmt: skip
-        self._measured.epochs, self._measured.superseded = changes.epochs, changes.superseded
-        return changes
 
     def advance(self) -> int | None:
         """Take input and exchange words; return the rows moved, None if input must come first."""
         return self._exchange() if self._take_input() else None
+
+    @property
+    def _decoder(self) -> ResultDecoder:
+        """What decodes the next results; a failure may have brought another one."""
+        return self._failures.decoder
 
     # What the device is offered: tuples, and the control words between them.
 
@@ -266,12 +345,12 @@ class Execution:
             each.admit(arrived)
         try:
             for part in self._changes.cut(arrived):
-                if isinstance(part, Segment):
+                if isinstance(part, Epoch):
                     self._change_turns(part)
                 else:
                     self._stage(part)
         except EpochError as error:
-            self._measured.refused = error
+            self.measured.refused = error
             self.delivery.is_cut = True
             self._end()
 
@@ -297,18 +376,16 @@ class Execution:
         self._failures.stage(words, {side: len(own.places) for side, own in sides.items()})
         if self._completion is not None:
             self._completion.stage(arrived)
-        self._measured.staged.staged_bytes += words.nbytes
-        self._measured.staged.moved_words = self._staging.moved
+        self.measured.staged.staged_bytes += words.nbytes
+        self.measured.staged.moved_words = self._staging.moved
 
-    def _change_turns(self, segment: Segment) -> None:
-        """Let other cores store the tuples that are staged from now on, but for failed ones."""
+    def _change_turns(self, epoch: Epoch) -> None:
+        """Let other cores store the tuples that are staged from now on."""
         manifest, window = self._params.device.manifest, self._params.plan.window
-        failed = failed_cores(self._params.device)
-        cores = tuple(core for core in segment.cores if core not in failed)
-        self._staging.append(segment_words(manifest, cores, window))
-        self._decoder.begin_segment(cores)
+        self._staging.append(segment_words(manifest, epoch.cores, window))
+        self._decoder.begin_segment(epoch.cores)
         for each in self._steering:
-            each.begin(segment)
+            each.begin(epoch)
 
     # Exchanges with the device.
 
@@ -328,7 +405,7 @@ class Execution:
         if len(words):
             self._memory.check()
         for each in self._steering:
-            each.steer(self._measured.cycles)
+            each.steer(self.measured.cycles)
         # The device must not run on after it has answered everything.
         if self._staging.waiting or (self._flushed and self._staging.due):
             self._begin()
@@ -336,7 +413,7 @@ class Execution:
             stamps = finished.stamps
             self._decode(words, None if stamps is None else stamps.produced[: len(words)])
         for each in self._steering:
-            each.note(self._decoder.complete, self._measured.cycles)
+            each.note(self._decoder.complete, self.measured.cycles)
         return max(1, finished.done.accepted + len(words))
 
     def _begin(self) -> None:
@@ -350,7 +427,7 @@ class Execution:
         self._rooms.append(results)
         limit = self._chunk_cycles if self._flushed else min(self._chunk_cycles, len(words))
         for each in self._steering:
-            due = each.due_words(words, self._measured.cycles)
+            due = each.due_words(words, self.measured.cycles)
             if due is not None:
                 words, limit = words[:due], self._chunk_cycles
         stamps = Stamps.for_arrays(words, results) if self._params.options.trace else None
@@ -361,9 +438,9 @@ class Execution:
         done = finished.done
         accepted = finished.words[: done.accepted]
         self._staging.accept(done.accepted)
-        if finished.stamps is not None and self._measured.trace is not None:
+        if finished.stamps is not None and self.measured.trace is not None:
             stamps = finished.stamps.accepted[: done.accepted]
-            self._measured.trace.accept(np.repeat(stamps, self._codec.tuple_counts(accepted)))
+            self.measured.trace.accept(np.repeat(stamps, self._codec.tuple_counts(accepted)))
         words = finished.results[: done.produced]
         if self._staging.due:
             self._staging.see_marks(int(np.count_nonzero(self._codec.marks(words))))
@@ -390,73 +467,60 @@ class Execution:
         JoinError
             If the accelerator tells of a fault, or of a core that has failed.
         """
-        params, trace = self._params, self._measured.trace
+        trace = self.measured.trace
         results, stamps = self._codec.split_words(words, stamps)
         start = self._skipped(results)
         results, stamps = results[start:], None if stamps is None else stamps[start:]
         parts, stars = self._decoder.decode(results, stamps)
-        for recheck in params.rechecks:
-            parts = [holding(recheck, pairs, params.rows) for pairs in parts]
+        parts = self._checked(parts)
         self._check_faults()
-        parts, restart = self._failures.see(
-            self._decoder, self.delivery, parts, self._measured.cycles, flushed=self._flushed
-        )
-        if restart is not None:
-            self._decoder, self._skip = restart.decoder, restart.skip
+        parts = self._failures.see(parts, self.measured.cycles, flushed=self._flushed)
         # Each change of the precision, and each failure, has a mark of its own.
         changes = sum(each.marks for each in self._steering)
         if self._decoder.marks > changes + self._failures.marks:
             self.done = True
-        if self._completion is not None:
-            for pairs in parts:
-                self._completion.mark(pairs)
-        owned = (self._intake.owned(pairs) for pairs in parts if params.query.how.has_pairs)
-        parts = [pairs for pairs in owned if pairs.num_rows]
+        parts = self._owned(parts)
         if trace is not None:
             parts = [trace.pairs(pairs) for pairs in parts]
             trace.stars(stars.arrival, stars.cycles)
             trace.forget(self._complete)
-        self._pairs += sum(pairs.num_rows for pairs in parts)
         self._deliver(parts)
-        if params.options.report is not None:
-            params.options.report(Progress(self._complete, self._pairs, self._measured.cycles))
+        self._report()
         turns = self._failures.take_turns()
         if turns is not None:  # a core turned out to have failed
             self._changes.go_on(turns)
             for each in self._steering:
                 each.go_on(turns)
         if self.done:
-            self._measured.hash_note = self._hashing.finish()
+            self.measured.hash_note = self._hashing.finish()
 
     @property
     def _complete(self) -> int:
-        """Number of first arrivals whose results can be handed on."""
         return self._failures.limit(self._decoder.complete)
 
-    def _deliver(self, parts: list[Columns]) -> None:
-        """Queue the results whose turn it is; release rows that no later result can refer to."""
-        self.delivery.push(parts, self._complete, self._intake.reached, done=self.done)
-        oldest = {side: self._decoder.oldest_row(side) for side in Side}
-        self.delivery.allow(
-            {
-                side: self._intake.next_row(side) if row is None else row
-                for side, row in oldest.items()
-            }
-        )
+    def _oldest(self, side: Side) -> int:
+        row = self._decoder.oldest_row(side)
+        return self._intake.next_row(side) if row is None else row
 
     def _skipped(self, results: UInt64s) -> int:
         """Return how many results come up to and including the mark of this execution's CLEAR."""
-        if not self._skip:
+        skip = self._failures.skip
+        if not skip:
             return 0
-        marks = np.flatnonzero(self._codec.marks(results))[: self._skip]
-        self._skip -= len(marks)
-        return len(results) if self._skip else int(marks[-1]) + 1
+        marks = np.flatnonzero(self._codec.marks(results))[:skip]
+        self._failures.skip -= len(marks)
+        return len(results) if self._failures.skip else int(marks[-1]) + 1
 
     def _check_faults(self) -> None:
         """Raise an error if the accelerator has reported a fault."""
         faults, manifest = self._decoder.faults, self._params.device.manifest
         if faults.illegal:  # other faults may follow from this one
-            raise IllegalWordError(self._params.device.uri)
+            raise DeviceError(
+                f"Device {self._params.device.uri!r} got an input word that is neither a tuple nor "
+                f"an operation it knows, and dropped it, so its answer may lack pairs; check the "
+                f"link to the device, and that nobody else writes to it, then run the join again, "
+                f"which begins with CLEAR."
+            )
         if faults.overflow:
             raise WindowOverflowError(
                 faults.overflow[0],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done about a core that fails: end, go on without it, or answer again."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,10 +22,9 @@ from host.session.cores import (
     note_failed,
     note_new,
 )
-from host.session.decoder import ResultDecoder
+from host.session.decoder import Again, ResultDecoder
 from host.session.params import JoinParams
 from host.session.records import CoreFailure, FailureRecord, LostTuples, cause_of
-from host.session.restart import ReplayLog, RestartableDecoder
 from host.session.results import Delivery
 from host.session.staging import Staging
 
@@ -33,36 +32,11 @@ __all__ = [
     "CoreFailures",
     "FailureResponse",
     "Replay",
-    "Restart",
+    "ReplayLog",
     "failure_response",
 ]
 
 # What an execution does about a core that fails.
-
-
-class Restart(NamedTuple):
-    """How an execution goes on after a failure.
-
-    Attributes
-    ----------
-    decoder : RestartableDecoder
-        Decoder of all results after the mark of CLEAR.
-    skip : int
-        Marks that come first, up to that one.
-    answered : dict of Side to int
-        By side, the place of the first probe that is not answered yet. Pairs of later probes are
-        dropped, because they come again.
-    """
-
-    decoder: RestartableDecoder
-    skip: int
-    answered: dict[Side, int]
-
-    def keep(self, pairs: Columns) -> Columns:
-        """Return the pairs of the probes that are answered."""
-        sides = pairs["origin"] % 2
-        first = np.where(sides == Side.R, self.answered[Side.R], self.answered[Side.S])
-        return pairs.take(np.flatnonzero(pairs["probe"] < first))
 
 
 class FailureResponse:
@@ -74,20 +48,29 @@ class FailureResponse:
         The execution.
     staging : Staging
         The words that wait.
+    delivery : Delivery
+        Pairs that wait in it, and count as missing or come again, are dropped.
     decoder : ResultDecoder
         The decoder at the beginning.
 
     Attributes
     ----------
+    decoder : ResultDecoder
+        Decoder of all results from now on, but for those that are skipped.
+    skip : int
+        Marks that come first; all results up to the last one of them are skipped.
     record : FailureRecord or None
         What has failed; None if a failure ends the join.
     marks : int
         Number of marks that answer inserted words, whether they have come or not.
     """
 
-    def __init__(self, params: JoinParams, staging: Staging, decoder: ResultDecoder) -> None:
+    def __init__(
+        self, params: JoinParams, staging: Staging, delivery: Delivery, decoder: ResultDecoder
+    ) -> None:
         self._device, self._window = params.device, params.plan.window
-        self._staging, self._decoder = staging, decoder
+        self._staging, self._delivery = staging, delivery
+        self.decoder, self.skip = decoder, 0
         self._codec = WordCodec(params.device.manifest)
         self._new_turns: NewTurns | None = None
         self._failures: list[CoreFailure] = []
@@ -106,23 +89,13 @@ class FailureResponse:
         """Return how many first arrivals can be handed on, of those whose results have come."""
         return complete
 
-    def see(
-        self,
-        decoder: ResultDecoder,
-        delivery: Delivery,
-        parts: list[Columns],
-        cycle: int,
-        *,
-        flushed: bool,
-    ) -> tuple[list[Columns], Restart | None]:
+    def see(self, parts: list[Columns], cycle: int, *, flushed: bool) -> list[Columns]:
         """Take what the decoder was told of cores in its last batch of results.
+
+        Returns the pairs that do not count as missing, and do not come again.
 
         Parameters
         ----------
-        decoder : ResultDecoder
-            Decoder of that batch.
-        delivery : Delivery
-            Pairs that wait in it, and count as missing or come again, are dropped.
         parts : list of Columns
             Pairs of the batch.
         cycle : int
@@ -130,22 +103,15 @@ class FailureResponse:
         flushed : bool
             Whether the FLUSH of the execution has been staged.
 
-        Returns
-        -------
-        parts : list of Columns
-            The pairs that do not count as missing.
-        restart : Restart or None
-            How the execution goes on, if it must answer again.
-
         Raises
         ------
         CoreFailureError
             If a core has failed, and the join cannot go on.
         """
-        del delivery, cycle, flushed
-        cores = decoder.take_failures().cores
+        del cycle, flushed
+        cores = self.decoder.take_failures().cores
         if not cores:
-            return parts, None
+            return parts
         core = min(cores)
         note_failed(self._device, core)
         cause = f"It read {cause_of(cores[core])}. " if cores[core] else ""
@@ -158,13 +124,13 @@ class FailureResponse:
 
 
 def failure_response(
-    params: JoinParams, staging: Staging, decoder: ResultDecoder
+    params: JoinParams, staging: Staging, delivery: Delivery, decoder: ResultDecoder
 ) -> FailureResponse:
     """Return what responds to failed cores as the query says; see :class:`FailureResponse`."""
     kinds = {OnFailure.REPORT: CoreFailures, OnFailure.REPLAY: Replay}
     gated = has_gates(params.device.manifest)
     kind = kinds.get(params.query.on_failure, FailureResponse) if gated else FailureResponse
-    return kind(params, staging, decoder)
+    return kind(params, staging, delivery, decoder)
 
 
 # Go on without a core that has failed, and tell exactly what is missing.
@@ -200,29 +166,23 @@ class CoreFailures(FailureResponse):
     every pair.
     """
 
-    def __init__(self, params: JoinParams, staging: Staging, decoder: ResultDecoder) -> None:
-        super().__init__(params, staging, decoder)
+    def __init__(
+        self, params: JoinParams, staging: Staging, delivery: Delivery, decoder: ResultDecoder
+    ) -> None:
+        super().__init__(params, staging, delivery, decoder)
         self.record = FailureRecord(self._failures)
         self._episode: _Episode | None = None
         # By failed core: the places from which on pairs of each side's probes are dropped.
         self._dropped: dict[int, dict[Side, int]] = {}
 
-    def see(
-        self,
-        decoder: ResultDecoder,
-        delivery: Delivery,
-        parts: list[Columns],
-        cycle: int,
-        *,
-        flushed: bool,
-    ) -> tuple[list[Columns], Restart | None]:
+    def see(self, parts: list[Columns], cycle: int, *, flushed: bool) -> list[Columns]:
         if self._is_missing(cycle, flushed=flushed):
-            delivery.sift(self._sift)
-        return [self._sift(pairs) for pairs in parts], None
+            self._delivery.sift(self._sift)
+        return [self._sift(pairs) for pairs in parts]
 
     def _is_missing(self, cycle: int, *, flushed: bool) -> bool:
         """Take what the decoder was told; return whether held pairs must be sifted again."""
-        told = self._decoder.take_failures()
+        told = self.decoder.take_failures()
         new = note_new(self._device, told.cores)
         episode = self._episode
         if episode is None:
@@ -230,11 +190,10 @@ class CoreFailures(FailureResponse):
                 return False
             # No probe of a side without an incomplete group lacks anything before MASK.
             begins = {
-                side: (log.count, self._decoder.arrivals)
-                for side, log in self._decoder.logs.items()
+                side: (log.count, self.decoder.arrivals) for side, log in self.decoder.logs.items()
             } | told.begins
             places = [place for _, place in told.begins.values()]
-            episode = _Episode(begins, min([self._decoder.complete, *places]))
+            episode = _Episode(begins, min([self.decoder.complete, *places]))
             self._episode = episode
         for side, begin in told.begins.items():
             episode.begins[side] = min(episode.begins[side], begin)
@@ -244,7 +203,7 @@ class CoreFailures(FailureResponse):
             self._send(episode, new, flushed=flushed)
         for core in episode.cores:
             self._dropped[core] = {side: place for side, (_, place) in episode.begins.items()}
-        if not new and self._decoder.marks >= episode.mark:
+        if not new and self.decoder.marks >= episode.mark:
             self._end(episode)
         return True
 
@@ -271,7 +230,7 @@ class CoreFailures(FailureResponse):
             ]
             parity = episode.parity[core]
             self._failures.append(CoreFailure(core, cycle, tuple(lost), parity=parity))
-        self._decoder.frozen = False
+        self.decoder.frozen = False
         self._episode = None
 
     def _lost(self, core: int, side: Side, begin: tuple[int, int]) -> list[LostTuples]:
@@ -279,8 +238,8 @@ class CoreFailures(FailureResponse):
         number, place = begin
         other, before = side.other, place - number
         oldest = max(0, before - self._reach)
-        ordinals = np.arange(oldest, self._decoder.logs[other].count)
-        mine = ordinals[self._decoder.segments[other].locals(ordinals)[0] == core]
+        ordinals = np.arange(oldest, self.decoder.logs[other].count)
+        mine = ordinals[self.decoder.segments[other].locals(ordinals)[0] == core]
         bends = np.flatnonzero(np.diff(np.diff(mine))) + 2
         return [
             LostTuples(other, int(part[0]), int(part[-1]), len(part), number)
@@ -293,7 +252,7 @@ class CoreFailures(FailureResponse):
         """Largest number of tuples that a probe looks back."""
         if isinstance(self._window, CountWindow):
             return int(self._window.size)
-        return self._decoder.reach
+        return self.decoder.reach
 
     def _send(self, episode: _Episode, new: list[int], *, flushed: bool) -> None:
         """Stage the words that go on without the failed cores, behind all that is staged."""
@@ -301,14 +260,14 @@ class CoreFailures(FailureResponse):
         live, masks, segment = exclude(
             self._device,
             new,
-            self._decoder.segments[Side.R].live.tolist(),
+            self.decoder.segments[Side.R].live.tolist(),
             self._window,
             others=range(self._device.manifest.storage.cores),
         )
         flush = self._codec.pack_control("FLUSH")
         self._staging.append(np.concatenate([masks, segment, flush]), marks=1)
-        self._decoder.begin_segment(live)
-        self._decoder.frozen = True
+        self.decoder.begin_segment(live)
+        self.decoder.frozen = True
         self._new_turns = NewTurns(tuple(live))
         self.marks += 1
         episode.mark = self.marks + flushed
@@ -317,9 +276,9 @@ class CoreFailures(FailureResponse):
         """Raise unless the accelerator can keep another list of cores."""
         if not isinstance(self._window, CountWindow):
             return
-        for side, log in self._decoder.logs.items():
+        for side, log in self.decoder.logs.items():
             oldest = max(log.count - int(self._window.size), 0)
-            if log.count and self._decoder.segments[side].number(oldest) >= SEGMENTS - 1:
+            if log.count and self.decoder.segments[side].number(oldest) >= SEGMENTS - 1:
                 raise CoreFailureError(
                     self._device.uri,
                     min(failed_cores(self._device)),
@@ -331,6 +290,60 @@ class CoreFailures(FailureResponse):
 # Answer again what a failed core left unanswered, from the tuples of the window on.
 
 
+class ReplayLog:
+    """Keeps the words of tuples, in the order of arrival, batch by batch.
+
+    Tuples are numbered within their side from the beginning of the execution.
+
+    Parameters
+    ----------
+    codec : WordCodec
+        Codec of the accelerator's words.
+    """
+
+    def __init__(self, codec: WordCodec) -> None:
+        self._codec = codec
+        self._batches: list[UInt64s] = []
+        self._firsts: list[dict[Side, int]] = []  # by batch: numbers of the next tuples before it
+        self._counts = dict.fromkeys(Side, 0)
+
+    @property
+    def kept(self) -> int:
+        """Number of words that are kept."""
+        return sum(len(words) for words in self._batches)
+
+    def append(self, words: UInt64s, counts: Mapping[Side, int]) -> None:
+        """Add a copy of words that hold so many tuples of each side."""
+        self._batches.append(words.copy())
+        self._firsts.append(dict(self._counts))
+        for side, count in counts.items():
+            self._counts[side] += count
+
+    def forget(self, before: Mapping[Side, int]) -> None:
+        """Release batches whose tuples all have lower numbers."""
+        while len(self._batches) > 1 and all(
+            self._firsts[1][side] <= number for side, number in before.items()
+        ):
+            del self._batches[0], self._firsts[0]
+
+    def again(self, first: Mapping[Side, int]) -> Again:
+        """Return the tuples from the numbers ``first`` on, which must not have been forgotten."""
+        words = np.concatenate(self._batches)
+        sides, keys, times = self._codec.unpack_tuples(words)
+        numbers = np.empty(len(sides), np.int64)
+        for side in Side:
+            mine = sides == side
+            numbers[mine] = self._firsts[0][side] + np.arange(np.count_nonzero(mine))
+        kept = np.flatnonzero(numbers >= np.where(sides == Side.R, first[Side.R], first[Side.S]))
+        sides, numbers = sides[kept], numbers[kept]
+        fields = {name: column[kept] for name, column in keys.items()}
+        return Again(
+            self._codec.pack_tuples(sides, fields, times[kept]),
+            {side: numbers[sides == side] for side in Side},
+            {side: np.flatnonzero(sides == side) for side in Side},
+        )
+
+
 class Replay(FailureResponse):
     """Starts the accelerator anew without a core that has failed, so that nothing is missing.
 
@@ -339,35 +352,28 @@ class Replay(FailureResponse):
     was answered before is dropped. All results that come before the mark of CLEAR are dropped.
     """
 
-    def __init__(self, params: JoinParams, staging: Staging, decoder: ResultDecoder) -> None:
-        super().__init__(params, staging, decoder)
+    def __init__(
+        self, params: JoinParams, staging: Staging, delivery: Delivery, decoder: ResultDecoder
+    ) -> None:
+        super().__init__(params, staging, delivery, decoder)
         self.record = FailureRecord(self._failures)
         self._log = ReplayLog(self._codec)
-        self._skip = 0
 
     def stage(self, words: UInt64s, counts: dict[Side, int]) -> None:
         self._log.append(words, counts)
 
-    def see(
-        self,
-        decoder: ResultDecoder,
-        delivery: Delivery,
-        parts: list[Columns],
-        cycle: int,
-        *,
-        flushed: bool,
-    ) -> tuple[list[Columns], Restart | None]:
-        assert isinstance(decoder, RestartableDecoder)
+    def see(self, parts: list[Columns], cycle: int, *, flushed: bool) -> list[Columns]:
+        decoder = self.decoder
         told = decoder.take_failures()
         new = note_new(self._device, told.cores)
         if not new:
             self._log.forget({side: decoder.sent_from(side) for side in Side})
-            return parts, None
+            return parts
         answered = decoder.answered(told)
         again = self._log.again(decoder.needed(answered))
         cores = range(self._device.manifest.storage.cores)
         without = exclude(self._device, new, cores, self._window)
-        restarted = decoder.restarted(again, answered, without.live)
+        self.decoder = restarted = decoder.restarted(again, answered, without.live)
         self._send(without, again.words)
         first = {side: restarted.sent_from(side) for side in Side}
         self._new_turns = NewTurns(tuple(without.live), first)
@@ -379,14 +385,18 @@ class Replay(FailureResponse):
             self._failures.append(
                 CoreFailure(core, cycle, replayed=replayed, parity=told.cores[core])
             )
-        restart = Restart(
-            restarted, self._skip, {side: place for side, (_, place) in answered.items()}
-        )
-        delivery.sift(restart.keep)
-        return [restart.keep(pairs) for pairs in parts], restart
+
+        def keep(pairs: Columns) -> Columns:
+            """Return the pairs of the probes that are answered; those of later ones come again."""
+            (_, of_r), (_, of_s) = answered[Side.R], answered[Side.S]
+            first = np.where(pairs["origin"] % 2 == Side.R, of_r, of_s)
+            return pairs.take(np.flatnonzero(pairs["probe"] < first))
+
+        self._delivery.sift(keep)
+        return [keep(pairs) for pairs in parts]
 
     def _send(self, without: Exclusion, tuples: UInt64s) -> None:
         clear = self._codec.pack_control("CLEAR")
         self._staging.append(np.concatenate([without.masks, clear]), marks=1)
-        self._skip = self._staging.outstanding
+        self.skip = self._staging.outstanding
         self._staging.append(np.concatenate([without.segment, tuples]))

@@ -11,7 +11,7 @@ from host.columns import EncodingPlan, Ranges
 from host.devices import Device
 from host.query.queries import Query
 from host.query.tables import Input, Supply, as_table, is_stream
-from host.reference.types import NO_ROW, JoinType
+from host.reference.types import NO_ROW
 from host.runtime import (
     BUFFER_BYTES,
     Columns,
@@ -26,12 +26,11 @@ from host.runtime import (
     StreamResult,
 )
 from host.runtime.source import ArrowSource, ArrowSourceParams
-from host.session.control import PACED_ROWS, ROWS
-from host.session.execution import ROOMS, Execution
+from host.session.execution import ROOMS, Execution, Run
 from host.session.intake import TaggedLayout
 from host.session.params import JoinOptions, JoinParams, plan_join, plan_join_of_tables
 from host.session.records import Int64s, Latency, Measured
-from host.session.results import Completion, Materialize, MaterializeParams
+from host.session.results import Materialize, MaterializeParams
 from host.session.rows import Rows
 from host.session.software_join import SoftwareRun
 from host.session.staging import AREAS
@@ -74,7 +73,7 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
-        self._run: Execution | SoftwareRun | None = None
+        self._run: Run | None = None
         self.measured = Measured()
         self.recording = False
 
@@ -127,24 +126,11 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
         params = self.params
         for rows in params.rows:
             rows.clear()
-        completion = None
-        if params.query.how is not JoinType.INNER:
-            completion = Completion(params.query.how, params.plan.window, params.first_arrival)
-        intake = params.intake(self.inputs, None if completion is None else completion.take)
-        self.measured = measured = Measured(staged=intake.counters)
         if params.in_software:
-            self._run = SoftwareRun(params, intake, completion, measured)
-            return
-        # A third of an area has room for a batch of either side.
-        intake.most_rows = min(intake.most_rows, self.staged_words // 6)
-        if params.query.elastic is not None:
-            sub_window = params.device.manifest.storage.sub_window
-            intake.most_rows = min(ROWS, max(1, sub_window // 2))
-        if params.options.pace is not None:
-            intake.most_rows = min(intake.most_rows, PACED_ROWS)
-        self._run = Execution(
-            params, intake, completion, measured, self.result_words, self.staged_words
-        )
+            self._run = SoftwareRun(params, self.inputs)
+        else:
+            self._run = Execution(params, self.inputs, self.result_words, self.staged_words)
+        self.measured = self._run.measured
 
     @property
     def stores(self) -> tuple[Rows, Rows]:

@@ -15,10 +15,10 @@ from host.columns.conditions import BoundCondition
 from host.devices import Device
 from host.devices.waiting import Deadline
 from host.errors import UsageError, WindowOverflowError
-from host.protocol.configuration import require_segments, segment_words
+from host.protocol.configuration import require_segments
 from host.protocol.manifest import Manifest
 from host.protocol.segments import largest_window, require_capacity, require_pairs, side_label
-from host.query.cores import Epochs, EpochSchedule, ListedEpochs, ListedSegments, SegmentSchedule
+from host.query.cores import Epochs, EpochSchedule, ListedEpochs
 from host.query.ordering import Ordering
 from host.query.queries import OnFailure, Query
 from host.query.tables import Supply, output_schema
@@ -72,14 +72,12 @@ class JoinOptions:
     is_cut : callable, optional
         Called when the input has ended; returns whether another join continues with it. If so, a
         row that the window still holds does not come alone, because a later row could match it.
-    segments : SegmentSchedule or sequence of (int, sequence of int)
-        Changes of the cores that store: after how many tuples of both sides, which cores. At first
-        all cores store. The answer is the same whichever cores do.
     epochs : EpochSchedule or sequence of Epoch or (int, sequence of int)
-        Epochs of an elastic join, which make its cores active or not; a pair is the place and the
-        active cores. A join has either epochs or segments. What is wrong with listed epochs is told
-        before any row is taken. If an epoch is refused later, the results of all tuples before it
-        are handed on, and then its :exc:`~host.errors.EpochError` is raised.
+        Epochs of an elastic join, which make its cores active or not; a pair is the place, after so
+        many tuples of both sides, and the active cores. At first all cores store. The answer is the
+        same whichever cores do. What is wrong with listed epochs is told before any row is taken.
+        If an epoch is refused later, the results of all tuples before it are handed on, and then
+        its :exc:`~host.errors.EpochError` is raised.
     note_decision : callable, optional
         Called with each decision of an elastic join, and with each change of its cores; see
         :mod:`host.session.records`.
@@ -115,7 +113,6 @@ class JoinOptions:
     batch_rows: int = 1 << 16
     buffer_rows: int = 1 << 17
     is_cut: Callable[[], bool] | None = None
-    segments: SegmentSchedule | Sequence[tuple[int, Sequence[int]]] = ()
     epochs: Epochs = ()
     note_decision: NoteDecision | None = None
     pace: Fraction | float | None = None
@@ -130,7 +127,7 @@ class JoinOptions:
     @property
     def uses_cores(self) -> bool:
         """Whether something is asked for that only a device with cores and a clock has."""
-        return self.trace or self.pace is not None or self.segments != () or self.epochs != ()
+        return self.trace or self.pace is not None or self.epochs != ()
 
 
 @dataclass(frozen=True)
@@ -229,12 +226,6 @@ class JoinParams(ConfluenceParams):
         return self.query.ordering.hold is not None and self.device.manifest.chain is None
 
     @property
-    def schedule(self) -> SegmentSchedule:
-        """The segments of an execution; those of a list begin anew with each execution."""
-        segments = self.options.segments
-        return ListedSegments(segments) if isinstance(segments, Sequence) else segments
-
-    @property
     def epoch_schedule(self) -> EpochSchedule:
         """The epochs of an execution; those of a list begin anew with each execution."""
         epochs = self.options.epochs
@@ -267,20 +258,14 @@ class JoinParams(ConfluenceParams):
         EpochError
             If a listed epoch cannot take effect.
         """
-        options, manifest = self.options, self.device.manifest
-        listed = options.segments != () or options.epochs != ()
+        listed = self.options.epochs != ()
         if listed and self.query.elastic is not None:
             raise UsageError(
-                "A join has either a controller of its cores ('elastic') or given epochs or "
-                "segments; leave one of them out."
+                "A join has either a controller of its cores ('elastic') or given epochs; leave "
+                "one of them out."
             )
         if listed or self.query.elastic is not None:
-            require_segments(manifest)
-        if options.epochs != () and options.segments != ():
-            raise UsageError(
-                "A join has either epochs or segments, not both: an epoch is a segment; give "
-                "epochs."
-            )
+            require_segments(self.device.manifest)
         schedule = self.epoch_schedule
         if isinstance(schedule, ListedEpochs) and schedule.epochs:
             rules = EpochRules(self.device, self.plan.window)
@@ -288,9 +273,6 @@ class JoinParams(ConfluenceParams):
                 if epoch.beyond is not None:
                     self.plan.times.ticks(epoch.beyond)
                 rules.admit(epoch)
-        if isinstance(options.segments, Sequence):
-            for _, cores in options.segments:
-                segment_words(manifest, cores, self.plan.window)
 
 
 def plan_join(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from host.devices.waiting import Work
 from host.errors import EpochError, UsageError
-from host.query.cores import Epoch, Observation, Segment
+from host.query.cores import Epoch, Observation
 from host.reference.arrivals import Side, UInt64s
 from host.runtime import Columns
 from host.session.rows import SideLog
@@ -476,8 +476,6 @@ class Measured(Work):
         The staging of batches into input words.
     precision : PrecisionRecord or None
         Decisions of an adaptive ordering; None for any other ordering.
-    segments : list of Segment
-        The changes of the cores that store, with the places where they came.
     epochs : list of Epoch
         The epochs that took effect; ``after`` is the place of each.
     superseded : list of Epoch
@@ -501,7 +499,6 @@ class Measured(Work):
 
     staged: StagingCounters = field(default_factory=StagingCounters)
     precision: PrecisionRecord | None = None
-    segments: list[Segment] = field(default_factory=list[Segment])
     epochs: list[Epoch] = field(default_factory=list[Epoch])
     superseded: list[Epoch] = field(default_factory=list[Epoch])
     refused: EpochError | None = None

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The software engine as what executes a join: arrivals in, pairs of row numbers out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 import time
 
 import numpy as np
+import pyarrow as pa
 
 from host.devices.software import SoftwareDevice
 from host.engine.software import Found, SoftwareEngine, Tuples
 from host.reference.arrivals import Side, UInt64s
-from host.runtime import Columns
-from host.session.execution import holding
-from host.session.intake import Arrived, Intake
-from host.session.params import JoinParams, Progress
-from host.session.records import Measured
-from host.session.results import Completion, Delivery
+from host.runtime import Buffer, Columns
+from host.session.execution import Run
+from host.session.intake import Arrived
+from host.session.params import JoinParams
 
 __all__ = [
     "SoftwareRun",
@@ -28,7 +27,7 @@ BLOCK = 1 << 17
 _SIGN = np.uint64(1 << 63)
 
 
-class SoftwareRun:
+class SoftwareRun(Run):
     """One execution with :class:`~host.engine.software.SoftwareEngine`, in blocks of arrivals.
 
     Pairs are in the strict order, whatever the query's ordering allows. There is no clock, so no
@@ -36,43 +35,22 @@ class SoftwareRun:
 
     Parameters
     ----------
-    params : JoinParams
-        What is executed.
-    intake : Intake
-        Where the tuples come from.
-    completion : Completion or None
-        What finds the one-sided rows; None if only pairs are asked for.
-    measured : Measured
-        What is filled in.
-
-    Attributes
-    ----------
-    delivery : Delivery
-        Results whose turn it is.
-    done : bool
-        Whether all results have been found.
+    params, inputs
+        See :class:`~host.session.execution.Run`.
     """
 
-    def __init__(
-        self,
-        params: JoinParams,
-        intake: Intake,
-        completion: Completion | None,
-        measured: Measured,
-    ) -> None:
-        self._params, self._intake, self._completion = params, intake, completion
-        self._measured = measured
+    in_order = True
+
+    def __init__(self, params: JoinParams, inputs: Sequence[Buffer[pa.RecordBatch]]) -> None:
+        super().__init__(params, inputs)
         fields = params.plan.fields
         self._names = [field.name for field in fields]
         signed = {key.name: key.signed for key in params.device.manifest.keys}
         self._signed = [signed[name] for name in self._names]
         self._engine = SoftwareEngine([field.bounds for field in fields], params.plan.window)
-        self.delivery = Delivery(params, completion, in_order=True)
-        self.done = False
         self._waiting: dict[Side, list[Tuples]] = {side: [] for side in Side}
         self._gathered = 0  # arrivals that wait for their block
-        self._arrivals = self._complete = params.first_arrival
-        self._pairs = 0
+        self._arrivals = self._answered = params.first_arrival
         self._compared = 0
         self._block = FIRST_BLOCK
         self._answers: Iterator[Found] = iter(())
@@ -80,12 +58,11 @@ class SoftwareRun:
         self._none = Tuples([none] * len(fields), none, none.view(np.int64), none.view(np.int64))
 
     def advance(self) -> int | None:
-        """Go on by a bounded amount of work; return the rows moved, None if input is missing."""
         began = time.monotonic()
         found = next(self._answers, None)
         took = time.monotonic() - began  # the host does nothing else meanwhile
-        self._measured.seconds += took
-        self._measured.waited += took
+        self.measured.seconds += took
+        self.measured.waited += took
         if found is not None:
             return self._answer(found)
         while self._gathered < max(self._block, min(self._engine.held, 64 * self._block)):
@@ -142,34 +119,23 @@ class SoftwareRun:
 
     def _answer(self, found: Found) -> int:
         """Queue the results of a block, or of a part of one."""
-        params = self._params
         pairs = Columns({"probe": found.place, "left": found.left, "right": found.right})
-        for recheck in params.rechecks:
-            pairs = holding(recheck, pairs, params.rows)
-        self._complete = found.complete
+        parts = self._checked([pairs])
+        self._answered = found.complete
         compared, self._compared = self._engine.compared - self._compared, self._engine.compared
-        self._count({"comparisons": compared, "results": pairs.num_rows})
-        if self._completion is not None:
-            self._completion.mark(pairs)
-        parts = []
-        if params.query.how.has_pairs and pairs.num_rows:
-            pairs = self._intake.owned(pairs)
-            self._pairs += pairs.num_rows
-            if self._completion is None:
-                pairs = Columns({name: pairs[name] for name in ("left", "right")})
-            parts = [pairs] if pairs.num_rows else []
+        self._count({"comparisons": compared, "results": parts[0].num_rows})
+        parts = self._owned(parts)
+        if self._completion is None:
+            parts = [Columns({name: own[name] for name in ("left", "right")}) for own in parts]
         self._deliver(parts)
-        if params.options.report is not None:
-            params.options.report(Progress(self._complete, self._pairs, 0))
+        self._report()
         return 1 + len(found.place)
 
-    def _deliver(self, parts: list[Columns]) -> None:
-        """Queue the results whose turn it is; release rows that no later result can refer to."""
-        self.delivery.push(parts, self._complete, self._intake.reached, done=self.done)
-        self.delivery.allow({side: self._oldest(side) for side in Side})
+    @property
+    def _complete(self) -> int:
+        return self._answered
 
     def _oldest(self, side: Side) -> int:
-        """Return a lower bound of the rows of a side that a later pair can refer to."""
         oldest = self._engine.oldest(side)
         if oldest is not None:
             return oldest
@@ -177,5 +143,4 @@ class SoftwareRun:
         return int(parts[0].rows[0]) if parts else self._intake.next_row(side)
 
     def abandon(self) -> None:
-        """End the execution, wherever it stands."""
         self._answers = iter(())

@@ -9,7 +9,7 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 
-from host.protocol.codecs import codec_of, merge_ports
+from host.protocol.codecs import codec_of
 from host.protocol.manifest import load_join_manifest
 from sim.benches.settings import SETTINGS
 from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
@@ -23,6 +23,7 @@ from sim.scenarios import (
     make_scenario,
     names,
 )
+from sim.scenarios.ports import merge_ports
 
 __all__ = []
 

@@ -65,7 +65,7 @@ def build_board(board, parameters, *, digest, report=lambda text: None):
     ------
     MissingToolError
         If Verilator or the compiler is not installed.
-    CacheError
+    FailureError
         If the cache cannot be written.
     BuildError
         If a tool fails.

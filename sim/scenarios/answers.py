@@ -10,8 +10,9 @@ import numpy as np
 from host.devices.simulated import SimulatedDevice
 from host.devices.software import SoftwareDevice
 from host.protocol.bit_fields import unpack_field
-from host.protocol.codecs import WordCodec, by_side, codec_of
+from host.protocol.codecs import WordCodec, codec_of
 from host.protocol.manifest import JoinAggregateManifest, load_join_manifest
+from sim.scenarios.ports import by_side
 
 __all__ = ["answer", "assert_right", "canonical", "expected_results", "without_pairs"]
 

@@ -27,7 +27,7 @@ import time
 
 from host.devices.bundles import library_folder, prepare_folder
 from host.devices.simulated import LIBRARY
-from host.errors import BuildError, MissingManifestError, StaleManifestError
+from host.errors import BuildError, ManifestError
 from host.files.atomic import is_intact, publish, workplace
 from host.protocol.manifest import load_manifest
 from sim.rewriter import UnknownNetlist
@@ -63,12 +63,12 @@ def part_of(manifest, part):
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise MissingManifestError(
+        raise ManifestError(
             manifest.path, f"lacks its {part}, {path.name!r}; generate it again"
         ) from error
     recorded = manifest.values.get("checksums", {}).get(part)
     if recorded is not None and recorded != hashlib.sha256(text.encode()).hexdigest():
-        raise StaleManifestError(
+        raise ManifestError(
             manifest.path, f"was changed after it was generated ({path.name}); generate it again"
         )
     return text
@@ -126,7 +126,7 @@ def cached(name, make, *, report):
 
     Raises
     ------
-    CacheError
+    FailureError
         If the cache cannot be written.
     """
     folder, key = prepare_folder(library_folder()), name.partition(".")[0]
@@ -203,7 +203,7 @@ def build_library(bundle, *, plain=False, report=lambda text: None):
         If there is no such bundle, or its parts do not belong together.
     MissingToolError
         If Verilator or the compiler is not installed.
-    CacheError
+    FailureError
         If the cache, or the bundle's folder, cannot be written.
     BuildError
         If a tool fails.

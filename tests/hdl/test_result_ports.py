@@ -13,9 +13,10 @@ from hdl.accelerator import Accelerator
 from hdl.counters import COUNTERS, CounterBank
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.results import ResultKind, result_ports, result_word, results_per_cycle
-from host.protocol.codecs import WordCodec, merge_ports
+from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from sim.scenarios import Scenario, assert_right, expected_results, random_scenario
+from sim.scenarios.ports import merge_ports
 from tests.hdl.counter_reader import counters_at_the_end
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.test_accelerator import (

@@ -10,7 +10,7 @@ from hdl.bundle import write_bundle
 from host.errors import (
     AcceleratorLimitError,
     DeviceUriError,
-    ForeignManifestError,
+    ManifestError,
     MissingToolError,
     UnsupportedTypeError,
 )
@@ -108,7 +108,7 @@ def test_an_operator_with_having_is_refused(folders, tmp_path):
 
 def test_the_bundle_of_a_join_is_refused(folders, software_bundle):
     device = software_bundle.replace("software:", "sim:")
-    with pytest.raises(ForeignManifestError, match="none of aggregates"):
+    with pytest.raises(ManifestError, match="this kit reads 6 here"):
         stream_aggregate(small(folders.batch("left")), device=device, **ASKED)
 
 

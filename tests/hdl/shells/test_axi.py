@@ -6,9 +6,10 @@ import pytest
 from hdl.local_reset import LEAST_CYCLES
 from hdl.parameters import JoinParameters, KeyField
 from hdl.registers.table import MAGIC, VERSION
-from host.protocol.codecs import WordCodec, merge_ports
+from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from sim.scenarios import assert_right, expected_results, random_scenario
+from sim.scenarios.ports import merge_ports
 from tests.hdl.input_words import control_word, tuple_word
 from tests.hdl.shells.shell_bench import HASH, Shell, integers, rows
 from tests.host.small_bundles import write_manifest

@@ -17,7 +17,7 @@ from host.devices.bundles import (
     source_hash,
 )
 from host.devices.simulated import LIBRARY
-from host.errors import BuildError, CacheError, MissingToolError
+from host.errors import BuildError, FailureError, MissingToolError
 from host.files.atomic import publish
 from tests.halves import half
 from tests.host.tables import bundle
@@ -114,7 +114,7 @@ def test_the_environment_chooses_the_place(elsewhere, tmp_path, monkeypatch):
 
 def test_without_a_home_or_platformdirs_the_remedy_is_told(elsewhere, monkeypatch):
     monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: Path("~/.cache"))
-    with pytest.raises(CacheError, match=r"no home folder.*set SPLITJOIN_CACHE"):
+    with pytest.raises(FailureError, match=r"no home folder.*set SPLITJOIN_CACHE"):
         bundle_folders()
     monkeypatch.setitem(sys.modules, "platformdirs", None)
     with pytest.raises(MissingToolError, match="extra 'host', or set SPLITJOIN_CACHE"):
@@ -130,7 +130,7 @@ def test_a_place_that_cannot_be_written_is_noticed_before_the_build(builder, tmp
         (tmp_path / "good", tmp_path / "file" / "bundles"),
     ):
         monkeypatch.setenv("SPLITJOIN_CACHE", str(variable))
-        with pytest.raises(CacheError, match=r"cannot be written \(.*set SPLITJOIN_CACHE"):
+        with pytest.raises(FailureError, match=r"cannot be written \(.*set SPLITJOIN_CACHE"):
             default_bundle(directory=directory, quiet=True)
     assert calls == []
 

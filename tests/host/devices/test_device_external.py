@@ -8,7 +8,7 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, open_device
 from host.devices.simulated import MemoryPace, SimulatedDevice
-from host.errors import MemoryFaultError
+from host.errors import DeviceError
 from host.protocol.manifest import Manifest
 from host.query.queries import Query
 from host.session.join import join_tables
@@ -92,7 +92,7 @@ def test_a_join_is_right_or_ends_when_a_memory_fails(faults):
     pace = MemoryPace(latency=20, faults=faults)
     with SimulatedDevice(built(SHAPES["tiny"]), memory=pace) as device:
         if faults:
-            with pytest.raises(MemoryFaultError, match="its windows lack tuples"):
+            with pytest.raises(DeviceError, match="its windows lack tuples"):
                 join_tables(left, right, query, device)
             return
         result = join_tables(left, right, query, device)

@@ -19,13 +19,13 @@ from host import (
     reference_join,
 )
 from host.devices.software import SOFTWARE_MANIFEST, SoftwareDevice
-from host.errors import DeviceUriError, MissingManifestError, PredicateError
+from host.errors import DeviceUriError, ManifestError, UsageError
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
-from host.protocol.punctuation import punctuate
 from host.protocol.storage import StorageRule
 from tests.host.device_contract import DeviceContract, converse
 from tests.host.device_machine import DeviceMachine, ThreadedDevice
+from tests.host.protocol.punctuated import punctuate
 from tests.host.small_bundles import BUNDLES, X8, write_manifest
 
 SOFTWARE = JoinParameters.from_dict(Manifest.load(SOFTWARE_MANIFEST).values["parameters"])
@@ -78,13 +78,13 @@ def test_an_unknown_device_is_a_clear_error(uri):
 
 
 def test_a_missing_bundle_is_a_clear_error(tmp_path):
-    with pytest.raises(MissingManifestError, match="python -m sim build"):
+    with pytest.raises(ManifestError, match="python -m sim build"):
         open_device(f"software:{tmp_path / 'nowhere'}")
 
 
 def test_a_custom_predicate_that_cannot_be_imported_is_a_clear_error(tmp_path):
     parameters = JoinParameters(keys=X8, comparator="custom", predicate="nowhere_at_all:p")
-    with pytest.raises(PredicateError, match="nowhere_at_all:p"):
+    with pytest.raises(UsageError, match="nowhere_at_all:p"):
         SoftwareDevice(write_manifest(parameters, tmp_path / "bundle"))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hdl.manifest import describe
 from hdl.presets import PRESETS
 from host import Manifest
-from host.errors import ForeignManifestError, MissingManifestError, StaleManifestError
+from host.errors import ManifestError
 from host.protocol.manifest import FORMAT, PORTS_FORMAT, RoutedClock
 
 VERILOG = "module splitjoin; endmodule // née\n"
@@ -55,16 +55,16 @@ def test_an_unsigned_key_starts_at_zero():
 
 
 def test_no_bundle_says_how_to_make_one(tmp_path):
-    with pytest.raises(MissingManifestError, match="python -m sim build"):
+    with pytest.raises(ManifestError, match="python -m sim build"):
         Manifest.load(tmp_path / "nothing")
-    with pytest.raises(MissingManifestError, match="python -m sim build"):
+    with pytest.raises(ManifestError, match="python -m sim build"):
         Manifest.load(tmp_path)
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"{}", b'{"format": 99}', b"\xff\xfe\x00"])
 def test_a_foreign_file_is_refused(tmp_path, text):
     (tmp_path / "manifest.json").write_bytes(text)
-    with pytest.raises(ForeignManifestError, match="manifest"):
+    with pytest.raises(ManifestError, match="manifest"):
         Manifest.load(tmp_path)
 
 
@@ -80,33 +80,33 @@ def test_two_result_ports_have_a_format_of_their_own():
     assert two["parameters"]["result_streams"] == 2
     assert Manifest.from_dict(two).result_ports == ("o_r", "o_s")
     del two["result_ports"]
-    with pytest.raises(ForeignManifestError, match="result_ports.*generate it again"):
+    with pytest.raises(ManifestError, match="result_ports.*generate it again"):
         Manifest.from_dict(two)
 
 
 @pytest.mark.parametrize("part", ["storage", "input_word", "counters"])
 def test_an_incomplete_manifest_is_refused(bundle, part):
     change(bundle, **{part: {"fields": {}} if part != "counters" else [{}]})
-    with pytest.raises(ForeignManifestError, match="generate it again"):
+    with pytest.raises(ManifestError, match="generate it again"):
         Manifest.load(bundle)
 
 
 def test_a_changed_manifest_is_stale(bundle):
     change(bundle, files={"verilog": "splitjoin.v", "other": "x"})
-    with pytest.raises(StaleManifestError, match="generate it again"):
+    with pytest.raises(ManifestError, match="generate it again"):
         Manifest.load(bundle)
     assert Manifest.load(bundle, verify=False).files["other"] == "x"
 
 
 def test_changed_verilog_is_stale(bundle):
     (bundle / "splitjoin.v").write_text(VERILOG + " ", encoding="utf-8")
-    with pytest.raises(StaleManifestError):
+    with pytest.raises(ManifestError, match="do not match the hash"):
         Manifest.load(bundle)
 
 
 def test_missing_verilog_is_named(bundle):
     (bundle / "splitjoin.v").unlink()
-    with pytest.raises(MissingManifestError, match=r"splitjoin\.v"):
+    with pytest.raises(ManifestError, match=r"splitjoin\.v"):
         Manifest.load(bundle)
 
 
@@ -121,5 +121,5 @@ def test_a_clock_may_come_later(bundle):
     change(bundle, clock=vars(clock))
     assert Manifest.load(bundle).clock == clock
     change(bundle, clock={"mhz": 142.0})
-    with pytest.raises(ForeignManifestError, match="generate it again"):
+    with pytest.raises(ManifestError, match="generate it again"):
         Manifest.load(bundle)

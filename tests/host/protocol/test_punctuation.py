@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from host import Arrivals, CountWindow, DifferenceBand, Ordering, Side, reference_join
-from host.protocol.punctuation import Grouper, punctuate
+from host.protocol.punctuation import Grouper
+from tests.host.protocol.punctuated import punctuate
 
 
 def random_sides(seed, count, share_r):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from host import EQUAL, OPEN, Bounds, DifferenceBand, Side
-from host.errors import PredicateError
+from host.errors import UsageError
 from host.reference.arrivals import places
 from host.reference.predicate import evaluate, load_predicate
 
@@ -162,7 +162,7 @@ def test_bounds_are_integers(bound):
 
 def test_a_band_over_an_unknown_field_says_so():
     zeros = {"x": np.zeros(2, np.int64)}
-    with pytest.raises(PredicateError, match="'w'"):
+    with pytest.raises(UsageError, match="'w'"):
         evaluate(DifferenceBand({"w": EQUAL}), zeros, zeros)
 
 
@@ -186,7 +186,7 @@ def test_a_custom_predicate_is_loaded_by_name():
 
 @pytest.mark.parametrize("name", ["", "near", ":near", "tests.host.small_bundles:"])
 def test_a_custom_predicate_is_named_by_its_module_too(name):
-    with pytest.raises(PredicateError) as raised:
+    with pytest.raises(UsageError) as raised:
         load_predicate(name)
     assert str(raised.value) == f"A custom predicate is 'module:function', not {name!r}."
 
@@ -195,10 +195,10 @@ def test_a_custom_predicate_is_named_by_its_module_too(name):
     "name", ["", "near", "tests.host.small_bundles:", "tests.host.small_bundles:far"]
 )
 def test_a_custom_predicate_that_is_not_there_says_so(name):
-    with pytest.raises(PredicateError, match=repr(name)):
+    with pytest.raises(UsageError, match=repr(name)):
         load_predicate(name)
 
 
 def test_a_custom_predicate_is_a_function():
-    with pytest.raises(PredicateError, match="not a function"):
+    with pytest.raises(UsageError, match="not a function"):
         load_predicate("tests.host.small_bundles:BUNDLES")

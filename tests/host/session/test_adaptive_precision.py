@@ -27,8 +27,8 @@ from host.operators.verification import compare_pairs, reference_pairs
 from host.protocol.codecs import WordCodec
 from host.query.queries import Query
 from host.session.control import AdaptivePrecision
+from host.session.decoder import result_decoder
 from host.session.join import Join
-from host.session.restart import result_decoder
 from host.session.staging import Staging
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import bundle, naive_join

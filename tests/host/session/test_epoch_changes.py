@@ -2,6 +2,7 @@
 """Elastic joins: the answer stays, and each epoch takes effect where its gamma has passed."""
 
 from dataclasses import replace
+from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,18 +10,35 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host import CountWindow, Epoch, Ordering, TimeWindow, open_device
+from host import CountWindow, Epoch, InputRate, Ordering, TimeWindow, open_device
 from host.errors import EpochError, UsageError
 from host.query.queries import Query
 from host.session.join import Join
 from tests.halves import half
+from tests.host.session.test_adaptive_precision import Ticking
 from tests.host.session.test_driver_simulated import PARAMETERS
-from tests.host.session.test_segment_changes import SHAPES, WINDOWS, found, table
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import bundle, naive_join, naive_results
 from tests.windows import over
 
-ORDERINGS = [Ordering.outer(), Ordering.relaxed(3), Ordering.none()]
+SHAPES = {
+    "groups": {"cores": 3, "sub_window": 40, "probes": 8, "lanes": 2, "probe_bits": 4},
+    "many": {"cores": 5, "sub_window": 40, "probes": 3, "probe_bits": 3},
+    "one core": {"cores": 1, "sub_window": 64, "probes": 1, "probe_bits": 2},
+    "two in a word": {
+        "engine": "index",
+        "cores": 2,
+        "sub_window": 40,
+        "probes": 4,
+        "tuples_per_word": 2,
+    },
+}
+WINDOWS = [CountWindow(1), CountWindow(15), CountWindow(31), TimeWindow(6)]
+#: Orderings of a device with a clock; the last one inserts words of its own.
+ORDERINGS = [
+    Ordering.outer(), Ordering.relaxed(3), Ordering.relaxed(12), Ordering.none(),
+    Ordering.adaptive(12, InputRate(0.2), interval=40),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +48,16 @@ def bundles(tmp_path_factory):
         name: bundle(folder / name.replace(" ", "_"), keys=("x16",), timestamp_bits=20, **shape)
         for name, shape in SHAPES.items()
     }
+
+
+def table(rng, rows, span, keys=6):
+    times = np.sort(rng.integers(0, max(1, span), rows))
+    return pa.table({"t": times, "x": rng.integers(0, keys, rows)})
+
+
+def found(join):
+    join.run()
+    return sorted(zip(*(rows.tolist() for rows in join.measured.pairs), strict=True))
 
 
 def query_over(window, **changes):
@@ -100,7 +128,8 @@ def test_whichever_cores_are_active_the_answer_is_that_of_the_reference(bundles,
     expected = sorted(naive_join(left, right, query))
     options = data.draw(st.sampled_from([{}, {"batch_rows": 16, "buffer_rows": 32}]))
     given = data.draw(epochs(SHAPES[shape]["cores"], len(left) + len(right), span))
-    with open_device(f"software:{bundles[shape]}") as device:
+    paces = data.draw(st.lists(st.integers(0, 30), min_size=1, max_size=9))
+    with Ticking(bundles[shape], ((paces[n % len(paces)], 4) for n in count())) as device:
         join = Join(left, right, query, device, record=True, epochs=given, **options)
         for _ in range(2):  # the epochs of a list begin anew with each execution
             assert found(join) == expected
@@ -108,9 +137,8 @@ def test_whichever_cores_are_active_the_answer_is_that_of_the_reference(bundles,
                 left, right, window, given
             )
             assert join.counters()["illegal"] == 0
-        assert [epoch.after for epoch in join.measured.epochs] == [
-            one.after for one in join.measured.segments
-        ]
+            changed = 0 if join.measured.precision is None else join.measured.precision.changed
+            assert join.counters()["marks"] == 3 + changed
 
 
 @pytest.mark.parametrize(("factor", "unit"), [(1, "s"), (1000, "ms")])
@@ -174,6 +202,86 @@ def test_a_schedule_that_never_ends_is_asked_once_for_each_place(bundles):
     assert [epoch.number for epoch in join.measured.epochs] == list(
         range(1, len(join.measured.epochs) + 1)
     )
+
+
+class Rotating:
+    """A schedule that decides while the join runs: every so many tuples, the next cores."""
+
+    def __init__(self, cores, distance):
+        self.cores, self.distance = cores, distance
+        self.asked = []
+
+    def next(self, staged):
+        """The next epoch, which begins some tuples ahead."""
+        self.asked.append(staged)
+        turn = len(self.asked)
+        cores = tuple((turn + n) % self.cores for n in range(1 + turn % 2))
+        return Epoch(cores, after=staged + self.distance)
+
+
+@pytest.mark.parametrize(("distance", "rows"), [(1, 140), (7, 650), (64, 650)])
+def test_a_schedule_is_asked_while_the_join_runs(bundles, distance, rows):
+    rng = np.random.default_rng(distance)
+    left, right = table(rng, rows + 50, 3 * rows), table(rng, rows - 50, 3 * rows)
+    query = Query(on="x", time="t", within=12)
+    schedule = Rotating(5, distance)
+    with open_device(f"software:{bundles['many']}") as device:
+        join = Join(
+            left, right, query, device, record=True, epochs=schedule,
+            batch_rows=16, buffer_rows=64,
+        )  # fmt: skip
+        assert found(join) == sorted(naive_join(left, right, query))
+    places = [epoch.after for epoch in join.measured.epochs]
+    assert places == list(range(distance, 2 * rows, distance))
+    assert schedule.asked == [0, *places]
+
+
+def test_a_schedule_that_knows_nothing_yet_is_asked_again(bundles):
+    class Late:
+        def __init__(self):
+            self.answers = [None, None, Epoch((1,), after=3)]
+
+        def next(self, staged):
+            return self.answers.pop(0) if self.answers else None
+
+    rng = np.random.default_rng(3)
+    left, right = table(rng, 20_000, 100_000), table(rng, 20_000, 100_000)
+    query = Query(on="x", time="t", within=12)
+    with open_device(f"software:{bundles['groups']}") as device:
+        join = Join(left, right, query, device, epochs=Late(), buffer_rows=512)
+        join.run()
+    (epoch,) = join.measured.epochs
+    assert epoch.cores == (1,)
+    assert 0 < epoch.after < 40_000  # its place had passed, so it began with the next tuple
+
+
+def test_a_join_that_is_cut_leaves_no_turns_behind(bundles):
+    rng = np.random.default_rng(6)
+    left, right = table(rng, 900, 2700), table(rng, 900, 2700)
+    query = Query(on="x", time="t", rows=60, ordering=Ordering.outer())
+    expected = sorted(naive_join(left, right, query))
+    changed = [(place, [place % 3, (place + 1) % 3]) for place in range(0, 1800, 50)]
+    with Ticking(bundles["groups"], ((1 + n % 50, 4) for n in count())) as device:
+        for cut in range(14):
+            join = Join(left, right, query, device, batch_rows=16, buffer_rows=64, epochs=changed)
+            reader = join.batches()
+            for _ in range(cut):
+                next(reader)
+            reader.close()
+            # This window needs the cores that the join above has left out.
+            later = Join(left, right, query, device, record=True)
+            assert found(later) == expected
+            assert later.counters()["illegal"] == 0
+
+
+def test_a_join_without_changes_has_no_epochs(bundles):
+    rng = np.random.default_rng(1)
+    query = Query(on="x", time="t", rows=3)
+    with open_device(f"software:{bundles['groups']}") as device:
+        join = Join(table(rng, 9, 9), table(rng, 9, 9), query, device)
+        assert join.measured.epochs == []
+        join.run()
+        assert join.measured.epochs == []
 
 
 WRONG = [
@@ -262,7 +370,6 @@ def test_an_uneven_share_is_refused_at_its_place_before_it_overflows(bundles):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": [(3, [0])], "segments": [(3, [0])]}, "either epochs or segments"),
         ({"epochs": [Epoch((0,), beyond="soon")]}, "of type int64, not 'soon'"),
         ({"epochs": [Epoch((0,), beyond=float("nan"))]}, "of type int64, not nan"),
     ],

@@ -132,10 +132,10 @@ def test_an_epoch_of_failed_cores_only_is_refused_behind_all_results(bundle, pol
             join.run()
 
 
-def test_the_words_of_a_segment_leave_failed_cores_out(bundle):
+def test_the_words_of_an_epoch_leave_failed_cores_out(bundle):
     left, right = tables(5, ROWS)
     query = query_of(TimeWindow(15), on_failure="replay")
     with FailingDevice(bundle, [(60, 1)]) as device:
-        join = Join(left, right, query, device, record=True, segments=[(120, (1, 3))], **OPTIONS)
+        join = Join(left, right, query, device, record=True, epochs=[(120, (1, 3))], **OPTIONS)
         join.run()
     assert pairs_of(join) == expected_pairs(left, right, query)

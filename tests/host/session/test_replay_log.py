@@ -5,7 +5,7 @@ import pytest
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from host.reference.arrivals import Side
-from host.session.restart import ReplayLog
+from host.session.failures import ReplayLog
 from tests.host.failing_device import gated
 from tests.host.small_bundles import write_manifest
 

@@ -11,7 +11,7 @@ import pytest
 from hdl.bundle import write_bundle
 from host.__main__ import main
 from host.devices.simulated import SimulatedAggregate
-from host.errors import DeviceError, ForeignManifestError
+from host.errors import DeviceError, ManifestError
 from host.operators.aggregate import WindowAggregation
 from host.protocol.codecs import AggregateCodec
 from sim.verilated.library import build_library
@@ -121,5 +121,5 @@ def test_a_fault_behind_the_last_star_is_told_by_the_mark_of_clear(bundle):
 
 def test_a_bundle_of_a_join_is_refused(tmp_path):
     (tmp_path / "manifest.json").write_text('{"format": 4}')
-    with pytest.raises(ForeignManifestError, match="none of aggregates"):
+    with pytest.raises(ManifestError, match="this kit reads 6 here"):
         SimulatedAggregate(tmp_path)

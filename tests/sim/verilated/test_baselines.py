@@ -10,7 +10,7 @@ from hdl.bundle import write_bundle
 from host.__main__ import main
 from host.devices import open_device
 from host.devices.simulated import SimulatedDevice
-from host.errors import ForeignManifestError
+from host.errors import ManifestError
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from sim.verilated.library import build_library
@@ -71,5 +71,5 @@ def test_a_join_of_files_gives_the_rows_of_the_reference(bundle, tmp_path):
 
 
 def test_there_is_no_model_of_it_in_software(bundle):
-    with pytest.raises(ForeignManifestError, match="handshake join, which has no model"):
+    with pytest.raises(ManifestError, match="handshake join, which has no model"):
         open_device(f"software:{bundle}")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from host.protocol.codecs import WordCodec, by_side, merge_ports
+from host.protocol.codecs import WordCodec
+from sim.scenarios.ports import by_side, merge_ports
 from tests.host.protocol.test_codec import manifest_of
 
 PARAMETERS = JoinParameters(cores=4, sub_window=8, keys=(KeyField(name="x", bits=8),))
