@@ -17,10 +17,18 @@ __all__ = ["aggregate", "asof", "equality"]
 def equality(workload: Workload, output: Path) -> None:
     """Join by equal keys."""
     left, right = pl.scan_parquet(workload.left), pl.scan_parquet(workload.right)
-    pairs = left.join(right, left_on="k", right_on="rk", coalesce=False).filter(
+    keys = ["k"], ["rk"]
+    if workload.is_long:  # a right row is in each span of time that its window reaches
+        first, last = ((pl.col("rt") + way * workload.within) // workload.span for way in (-1, 1))
+        left = left.with_columns(span=pl.col("t") // workload.span)
+        right = pl.concat(
+            [right.with_columns(span=first), right.filter(first != last).with_columns(span=last)]
+        )
+        keys = ["k", "span"], ["rk", "span"]
+    pairs = left.join(right, left_on=keys[0], right_on=keys[1], coalesce=False).filter(
         (pl.col("t") - pl.col("rt")).abs() <= workload.within
     )
-    pairs.sink_parquet(output)
+    pairs.select("t", "k", "x", "y", "rt", "rk", "rx", "ry").sink_parquet(output)
 
 
 def aggregate(workload: Workload, output: Path) -> None:

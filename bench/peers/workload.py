@@ -53,6 +53,16 @@ class Workload:
     def right(self) -> Path:
         return self.folder / "right.parquet"
 
+    @property
+    def span(self) -> int:
+        """Width of the spans of time by which a query may cut the rows: no pair is in three."""
+        return 2 * (2 * self.within + 1)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether all time is so long beside the window that a query cut by time is quicker."""
+        return self.rows >= 10 * self.span
+
     def write(self) -> None:
         """Write both files."""
         self.folder.mkdir(parents=True, exist_ok=True)

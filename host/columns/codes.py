@@ -207,15 +207,27 @@ class GrowingCodes:
         return np.array([known.setdefault(value, len(known)) for value in uniques], np.uint64)
 
 
+#: A table of codes has at most so many places for each value.
+_SPARSE = 8
+
+
+def _covering(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
+    """Return the range that covers two."""
+    return min(one[0], other[0]), max(one[1], other[1])
+
+
 class IntegerCodes:
     """Numbers distinct integers of one column, in the same way.
 
-    All of them are looked up by Arrow, which needs no Python object for each distinct value of a
-    batch.
+    They are looked up in a table if they lie close together, else by Arrow: neither needs a Python
+    object for each distinct value of a batch.
     """
 
     def __init__(self) -> None:
         self._known: pa.Array | None = None
+        self._range: tuple[int, int] | None = None  # least and greatest known value
+        self._table = np.zeros(0, np.int64)  # codes by value from `_least` on; -1 is unknown
+        self._least = 0
 
     def __len__(self) -> int:
         return 0 if self._known is None else len(self._known)
@@ -223,6 +235,46 @@ class IntegerCodes:
     def of_integers(self, values: pa.Array) -> npt.NDArray[np.int64]:
         """Return the code of every value, a number or a time of one type; that of a null is 0."""
         view, valid = integer_view(values), validity(values)
+        some = view if valid is None else view[valid]
+        if len(some):
+            ends = int(some.min()), int(some.max())
+            self._range = ends = _covering(self._range or ends, ends)
+            room = _SPARSE * (len(some) + len(self))
+            if ends[1] - ends[0] < room and ends[0] >= -(1 << 63) and ends[1] < 1 << 63:
+                found = self._of_table(some, ends)
+                if valid is None:
+                    return found
+                codes = np.zeros(len(view), np.int64)
+                codes[valid] = found
+                return codes
+            self._table = np.zeros(0, np.int64)
+        return self._of_arrow(view, valid)
+
+    def _of_table(self, values: npt.NDArray[Any], ends: tuple[int, int]) -> npt.NDArray[np.int64]:
+        """Return the codes of values between two ends, by a table of all numbers between them."""
+        if not (self._least <= ends[0] and ends[1] < self._least + len(self._table)):
+            self._least = ends[0]
+            self._table = np.full(ends[1] - ends[0] + 1, -1, np.int64)
+            if self._known is not None:
+                at = self._known.to_numpy().astype(np.int64) - self._least
+                self._table[at] = np.arange(len(at))
+        places = values.astype(np.int64) - self._least
+        codes = self._table[places]
+        unknown = np.flatnonzero(codes < 0)
+        if len(unknown):
+            fresh = places[unknown]
+            self._table[fresh[::-1]] = -1 - unknown[::-1]  # of equal values, the first one stays
+            fresh = fresh[self._table[fresh] == -1 - unknown]
+            self._table[fresh] = np.arange(len(fresh)) + len(self)
+            added = pa.array((fresh + self._least).astype(values.dtype))
+            known = added.slice(0, 0) if self._known is None else self._known
+            self._known = pa.concat_arrays([known, added])
+            codes = self._table[places]
+        return codes
+
+    def _of_arrow(
+        self, view: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None
+    ) -> npt.NDArray[np.int64]:
         plain = pa.array(view) if valid is None else pa.array(view, mask=~valid)
         known = plain.slice(0, 0) if self._known is None else self._known
         codes = pc.index_in(plain, value_set=known, skip_nulls=True)

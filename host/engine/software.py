@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from host.engine.equal_keys import partners
+from host.engine.packing import order_by_both
 from host.engine.sorted_index import Box, Reads, SortedIndex
 from host.reference.arrivals import Side
 from host.reference.predicate import Bounds
@@ -211,24 +213,123 @@ class SoftwareEngine:
     def _joined(self, sides: dict[Side, Tuples], end: int) -> Found | None:
         """Join a block with itself and with the windows; None if it must be cut first."""
         old = self._windows or {side: tuples.part(0, 0) for side, tuples in sides.items()}
+        whole = {side: Tuples.joined([old[side], sides[side]]) for side in Side}
+        none = np.zeros(0, np.int64)
+        found: tuple[Int64s, Int64s, Int64s] | None = (none, none, none)
+        if not self._never and all(len(tuples) for tuples in whole.values()):
+            by_key = self._bounds and all(bound.low == bound.high for _, bound in self._bounds)
+            found = (self._by_keys if by_key else self._by_index)(old, sides, whole)
+        if found is None:
+            return None
+        self._windows = self._expired(whole)
+        self.held = sum(len(tuples) for tuples in self._windows.values())
+        return Found(*found, end)
+
+    def _takes(self, reads: int, sides: dict[Side, Tuples]) -> bool:
+        """Return whether a block may read so much; choose how long the next one is."""
+        if reads > self.most_read and sum(len(tuples) for tuples in sides.values()) > 1:
+            return False
+        if reads < self.most_read // 4:
+            self._most *= 2
+        self.compared += reads
+        return True
+
+    def _by_keys(
+        self, old: dict[Side, Tuples], sides: dict[Side, Tuples], whole: dict[Side, Tuples]
+    ) -> tuple[Int64s, Int64s, Int64s] | None:
+        """Return place, left and right row of a block's pairs whose fields are all equal."""
+        left, right = whole[Side.R], whole[Side.S]
+        ranks = _ranks(left.places, right.places)
+        oldest = len(old[Side.R]) + len(old[Side.S])
+        keys, matches = self._equal_fields(left, right)
+        chosen = [
+            np.arange(len(own)) if kept is None else np.flatnonzero(kept)
+            for own, kept in zip(ranks, matches, strict=True)
+        ]
+        if not all(len(numbers) for numbers in chosen):
+            none = np.zeros(0, np.int64)
+            return (none, none, none) if self._takes(0, sides) else None
+        own_keys, own_ranks = keys, ranks
+        if any(kept is not None for kept in matches):
+            own_keys = [[v[c] for v in side] for side, c in zip(keys, chosen, strict=True)]
+            own_ranks = ranks[0][chosen[0]], ranks[1][chosen[1]]
+        begin = self._first_met(old, whole, ranks)
+        found = partners((own_keys[0], own_keys[1]), own_ranks, begin, oldest)
+        if not self._takes(found.total, sides):
+            return None
+        later, earlier = found.pairs()
+        later += oldest
+        number = np.empty(len(left) + len(right), np.int64)  # of an arrival, within its side
+        is_right = np.zeros(len(number), np.bool_)
+        for side, own in enumerate(ranks):
+            number[own] = np.arange(len(own))
+            is_right[own] = bool(side)
+        swapped = is_right[later]
+        lefts = number[np.where(swapped, earlier, later)]
+        rights = number[np.where(swapped, later, earlier)]
+        if not found.is_exact:
+            same = np.ones(len(later), np.bool_)
+            for mine, theirs in zip(*keys, strict=True):
+                same &= mine[lefts] == theirs[rights]
+            lefts, rights = lefts[same], rights[same]
+        place = np.maximum(left.places[lefts], right.places[rights])
+        return place, left.rows[lefts], right.rows[rights]
+
+    def _equal_fields(
+        self, left: Tuples, right: Tuples
+    ) -> tuple[list[list[UInt64s]], list[Bools | None]]:
+        """Return the fields of both sides, moved to be equal in pairs, and who can match at all."""
+        keys: list[list[UInt64s]] = [[], []]
+        matches = [left.valid, right.valid]
+        for at, bound in self._bounds:
+            assert bound.low is not None
+            moved, none_above = _moved(left.fields[at], -bound.low, 0, up=True)
+            _, none_below = _moved(left.fields[at], -bound.low, _TOP, up=False)
+            for none in (none_above, none_below):
+                if none is not None:
+                    matches[0] = ~none if matches[0] is None else matches[0] & ~none
+            keys[0].append(moved)
+            keys[1].append(right.fields[at])
+        return keys, matches
+
+    def _first_met(
+        self, old: dict[Side, Tuples], whole: dict[Side, Tuples], ranks: tuple[Int64s, Int64s]
+    ) -> Int64s:
+        """Return the rank of the first tuple that each arrival of a block can meet."""
+        oldest, count = len(old[Side.R]) + len(old[Side.S]), len(ranks[0]) + len(ranks[1])
+        if self._rows is None:
+            times = np.empty(count, np.uint64)
+            times[ranks[0]], times[ranks[1]] = whole[Side.R].times, whole[Side.S].times
+            life, new = np.uint64(self._lifespan), times[oldest:]
+            return np.searchsorted(times, new - np.minimum(new, life), side="left")
+        begin = np.empty(count - oldest, np.int64)
+        for side, mine, theirs in ((Side.R, *ranks), (Side.S, ranks[1], ranks[0])):
+            first = len(old[side])
+            own = mine[first:]
+            before = own - np.arange(first, len(mine))  # tuples of the other side
+            met = theirs[np.clip(before - self._rows, 0, max(0, len(theirs) - 1))]
+            begin[own - oldest] = np.where(before > 0, met, own)
+        return begin
+
+    def _by_index(
+        self, old: dict[Side, Tuples], sides: dict[Side, Tuples], whole: dict[Side, Tuples]
+    ) -> tuple[Int64s, Int64s, Int64s] | None:
+        """Return place, left and right row of a block's pairs, by sorted indexes of both sides."""
         probing = Side.R if len(sides[Side.R]) <= len(sides[Side.S]) else Side.S
         stored = probing.other
-        whole = Tuples.joined([old[stored], sides[stored]])
-        searches = []
-        if not self._never:
-            one = self._search(probing, sides, whole, len(old[stored]))
-            two = self._search(stored, sides, old[probing], len(old[probing]))
-            total = sum(reads.total for _, _, reads in (one, two))
-            if total > self.most_read and sum(len(tuples) for tuples in sides.values()) > 1:
-                return None
-            if total < self.most_read // 4:
-                self._most *= 2
-            self.compared += total
-            searches = [(probing, *one), (stored, *two)]
+        one = self._search(probing, sides, whole[stored], len(old[stored]))
+        # Of the others, those whose windows reach back to the old tuples meet them.
+        reaching = self._reaching(sides[stored], sides[probing], old[probing])
+        back = {probing: sides[probing], stored: sides[stored].part(0, reaching)}
+        two = self._search(stored, back, old[probing], len(old[probing]))
+        if not self._takes(one[-1].total + two[-1].total, sides):
+            return None
         parts = []
-        for side, index, boxes, reads in searches:
+        for side, (index, boxes, reads), others in (
+            (probing, one, whole[stored]),
+            (stored, two, old[probing]),
+        ):
             probe, number = index.found(reads, boxes)
-            others = whole if side is probing else old[probing]
             place, other = sides[side].places[probe], others.places[number]
             mine, theirs = sides[side].rows[probe], others.rows[number]
             earlier, later = theirs, other > place
@@ -237,16 +338,20 @@ class SoftwareEngine:
                 place = np.where(later, other, place)
             left, right = (mine, theirs) if side is Side.R else (theirs, mine)
             parts.append((place, earlier, left, right))
-        self._windows = self._expired(
-            {stored: whole, probing: Tuples.joined([old[probing], sides[probing]])}
-        )
-        self.held = sum(len(tuples) for tuples in self._windows.values())
-        if not parts:
-            none = np.zeros(0, np.int64)
-            return Found(none, none, none, end)
         place, earlier, left, right = (np.concatenate(each) for each in zip(*parts, strict=True))
-        order = _ordered(place, earlier)
-        return Found(place[order], left[order], right[order], end)
+        order = order_by_both(place, earlier)
+        return place[order], left[order], right[order]
+
+    def _reaching(self, tuples: Tuples, others: Tuples, old: Tuples) -> int:
+        """Return how many tuples of a block can meet old ones, which come before ``others``."""
+        if self._rows is None:
+            if not len(old):
+                return 0
+            last = min(int(old.times[-1]) + self._lifespan, _TOP)
+            return int(np.searchsorted(tuples.times, np.uint64(last), side="right"))
+        if self._rows > len(others):
+            return len(tuples)
+        return tuples.before(int(others.places[self._rows - 1]))
 
     def _search(
         self,
@@ -274,7 +379,7 @@ class SoftwareEngine:
         """
         probes = sides[side]
         begin, end = (
-            self._within(probes, stored)
+            self._within(probes, stored, earlier)
             if self._rows is None
             else self._among(side, sides, stored, earlier)
         )
@@ -301,16 +406,16 @@ class SoftwareEngine:
         index = SortedIndex(fields, equal, len(stored), boxes, stored.valid, reducing=reducing)
         return index, boxes, index.reads(boxes)
 
-    def _within(self, probes: Tuples, stored: Tuples) -> tuple[Int64s, Int64s]:
+    def _within(self, probes: Tuples, stored: Tuples, earlier: int) -> tuple[Int64s, Int64s]:
         """Return which stored tuples are within the lifespan of each probe, before or after it."""
         life = np.uint64(self._lifespan)
         times = probes.times
         first = np.where(times > life, times - life, np.uint64(0))
+        begin = np.searchsorted(stored.times, first, side="left")
+        if len(stored) == earlier:  # none of the others' block is stored
+            return begin, np.full(len(probes), earlier)
         last = np.where(times > np.uint64(_TOP) - life, np.uint64(_TOP), times + life)
-        return (
-            np.searchsorted(stored.times, first, side="left"),
-            np.searchsorted(stored.times, last, side="right"),
-        )
+        return begin, np.searchsorted(stored.times, last, side="right")
 
     def _among(
         self,
@@ -345,6 +450,17 @@ class SoftwareEngine:
         return kept
 
 
+def _ranks(left: Int64s, right: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the place of each tuple among the given ones of both sides, by their places."""
+    count, first = len(left) + len(right), int(min(left[0], right[0]))
+    if int(max(left[-1], right[-1])) - first < count:  # no arrival is left out
+        return left - first, right - first
+    return (
+        np.arange(len(left)) + np.searchsorted(right, left),
+        np.arange(len(right)) + np.searchsorted(left, right),
+    )
+
+
 def _moved(values: UInt64s, by: int | None, end: int, *, up: bool) -> tuple[UInt64s, Bools | None]:
     """Return values moved by a bound, saturated, and where no value is left in the range.
 
@@ -369,26 +485,12 @@ def _moved(values: UInt64s, by: int | None, end: int, *, up: bool) -> tuple[UInt
             np.full(len(values), (by > 0) is up)
         )
     step = np.uint64(abs(by))
+    if by > 0 and len(values) and int(values.max()) <= _TOP - by:
+        return values + step, None
+    if by < 0 and len(values) and int(values.min()) >= -by:
+        return values - step, None
     if by > 0:
         beyond = values > np.uint64(_TOP) - step
         return np.where(beyond, np.uint64(_TOP), values + step), beyond if up else None
     beyond = values < step
     return np.where(beyond, np.uint64(0), values - step), None if up else beyond
-
-
-def _ordered(major: Int64s, minor: Int64s) -> Int64s:
-    """Return the order by ``major``, then by ``minor``."""
-    if not len(major):
-        return major
-    least, start = int(minor.min()), int(major.min())
-    bits = (int(minor.max()) - least).bit_length()
-    own = max(1, (len(major) - 1).bit_length())
-    if (int(major.max()) - start).bit_length() + bits + own > 63:
-        return np.lexsort((minor, major))
-    # One sort of packed numbers takes a fifth of the time of `argsort`.
-    packed = major - start << bits | minor - least
-    packed <<= own
-    packed |= np.arange(len(major))
-    packed.sort()
-    packed &= (1 << own) - 1
-    return packed

@@ -20,6 +20,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from host.engine.equal_keys import hashed
+from host.engine.packing import BITS
+
 __all__ = [
     "Box",
     "Reads",
@@ -30,16 +33,15 @@ Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 
-#: Bits of a packed number; its sign stays clear, as signed numbers are sorted fastest.
-_BITS = 63
 #: Costs by which a layout is chosen, in units of one candidate tuple that is read and compared.
-_VISIT_COST = 5.0
+_VISIT_COST = 2.0
+#: Widths of cells that are tried, in multiples of the power of two that holds the widest box: a box
+#: touches two cells at most, and fewer the wider they are.
+_WIDTHS = (1, 2, 4)
 #: Most fields that get cells: each of them doubles the stretches that a probe reads.
 _MOST_CELLS = 2
 #: Stored tuples and probes by which layouts are compared.
 _SAMPLE, _SAMPLED_PROBES = 2048, 256
-#: An odd multiplier for hashes of key fields, from the golden ratio (Knuth, 6.4).
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -294,10 +296,13 @@ class SortedIndex:
             high = high << bits | (1 << bits) - 1
         # Ascending needles are searched for in what the processor's caches hold.
         order = _nearly_ascending(low)
-        start = np.searchsorted(self._sorted_numbers, low[order], side="left")
-        count = np.searchsorted(self._sorted_numbers, high[order], side="right") - start
-        some = np.flatnonzero(count > 0)
-        return Reads(probes[visited[order[some]]], start[some], count[some])
+        stored, high = self._sorted_numbers, high[order]
+        start = np.searchsorted(stored, low[order], side="left")
+        some = np.flatnonzero(stored[np.minimum(start, len(stored) - 1)] <= high)
+        some = some[start[some] < len(stored)]
+        start = start[some]
+        count = np.searchsorted(stored, high[some], side="right") - start
+        return Reads(probes[visited[order[some]]], start, count)
 
     def found(self, reads: Reads, boxes: Box, *, piece: int = 1 << 20) -> tuple[Int64s, Int64s]:
         """Return the pairs of a probe and a stored tuple's number in its box, in any order.
@@ -354,7 +359,7 @@ class SortedIndex:
         """Choose the digits of the packed number."""
         others = [place for place in range(len(self._fields)) if place not in equal]
         sample = _Sample.of(self._fields, numbers, boxes)
-        room = _BITS - self._number_bits
+        room = BITS - self._number_bits
         reserve = min(room // 2, 24) if others else 0
         digits = [self._digit(place, numbers) for place in equal]
         if sum(digit.bits for digit in digits) <= room - reserve:
@@ -409,7 +414,7 @@ class SortedIndex:
         """Return the packed numbers of the stored tuples."""
         packed = np.zeros(len(numbers), np.int64)
         if self._hash_bits:
-            packed = _hash([self._values(f, numbers) for f in self._hashed], self._hash_bits)
+            packed = hashed([self._values(f, numbers) for f in self._hashed], self._hash_bits)
         for digit in [*self._equal, *self._cells]:
             packed <<= digit.bits
             packed |= digit.of(self._values(digit.field, numbers))
@@ -451,7 +456,7 @@ class SortedIndex:
         probes = np.flatnonzero(alive)
         heads = np.zeros(len(probes), np.int64)
         if self._hash_bits:
-            heads = _hash([boxes.first[f][probes] for f in self._hashed], self._hash_bits)
+            heads = hashed([boxes.first[f][probes] for f in self._hashed], self._hash_bits)
         for digit in self._equal:
             heads <<= digit.bits
             heads |= spans[digit.field][0][probes]
@@ -548,24 +553,28 @@ class _Sample:
         """Return the layout with the least cost of the sampled boxes, and the cost."""
         candidates = self._candidates(equal)
         by = {field: self._sorted_share(field) for field in (*others, _NUMBER)}
-        cells = {
-            field: found
+        cells = [
+            (field, *found)
             for field in (*others, _NUMBER)
-            if by[field] < 0.5 and (found := self._cell_share(field)) is not None
-        }
+            if by[field] < 0.5
+            for found in self._cell_shares(field)
+        ]
         best, least = _Layout((), _NUMBER), float("inf")
         for size in range(_MOST_CELLS + 1):
             for chosen in combinations(cells, size):
+                fields = {one[0] for one in chosen}
+                if len(fields) < size:
+                    continue
                 for field, share in by.items():
-                    if field in chosen:
+                    if field in fields:
                         continue
                     visits, read = 1.0, candidates * share
-                    for one in chosen:
-                        visits *= cells[one][1]
-                        read *= cells[one][2]
+                    for _, _, touched, held in chosen:
+                        visits *= touched
+                        read *= held
                     if visits * _VISIT_COST + read < least:
                         least = visits * _VISIT_COST + read
-                        best = _Layout(tuple((one, cells[one][0]) for one in chosen), field)
+                        best = _Layout(tuple((at, width) for at, width, *_ in chosen), field)
         return best, least
 
     def _share(self, field: int, first: UInt64s, last: UInt64s) -> float:
@@ -587,27 +596,29 @@ class _Sample:
             return float(width.mean() if len(width) else 1) / max(1, self.stored)
         return self._share(field, first, last)
 
-    def _cell_share(self, field: int) -> tuple[int, float, float] | None:
-        """Return the width of cells, how many a box touches, and their share of the tuples."""
+    def _cell_shares(self, field: int) -> Iterator[tuple[int, float, float]]:
+        """Yield widths of cells, how many of them a box touches, and their share of the tuples."""
         first, last = self._ranges(field)
         if not len(first):
-            return None
+            return
         if field == _NUMBER:
             least, most = 0, self.stored - 1
-            width = 1 << max(int(np.median(last - first)), self.longest // 8).bit_length()
+            widths = [1 << max(int(np.median(last - first)), self.longest // 8).bit_length()]
         else:
             least, most = int(self.fields[field].min()), int(self.fields[field].max())
-            width = self.widths[field] + 1
-        if width > (most - least) // 2:
-            return None
-        low, high = _Digit(field, least, most, width).span(first, last)
-        visits = float(np.maximum(high - low + 1, 0).mean())
-        if field == _NUMBER:
-            return width, visits, min(1.0, visits * width / self.stored)
-        begin = np.uint64(least) + low.view(np.uint64) * np.uint64(width)
-        end = np.uint64(least) + high.view(np.uint64) * np.uint64(width) + np.uint64(width - 1)
-        there = low <= high
-        return width, visits, self._share(field, begin[there], end[there])
+            widths = [times << self.widths[field].bit_length() for times in _WIDTHS]
+        for width in widths:
+            if width > (most - least) // 2:
+                return
+            low, high = _Digit(field, least, most, width).span(first, last)
+            visits = float(np.maximum(high - low + 1, 0).mean())
+            if field == _NUMBER:
+                yield width, visits, min(1.0, visits * width / self.stored)
+                continue
+            begin = np.uint64(least) + low.view(np.uint64) * np.uint64(width)
+            end = np.uint64(least) + high.view(np.uint64) * np.uint64(width) + np.uint64(width - 1)
+            there = low <= high
+            yield width, visits, self._share(field, begin[there], end[there])
 
 
 def _nearly_ascending(values: Int64s) -> Int64s:
@@ -616,18 +627,7 @@ def _nearly_ascending(values: Int64s) -> Int64s:
     Packed with their places and sorted as numbers, they take a fifth of the time of `argsort`.
     """
     bits = max(1, (len(values) - 1).bit_length())
-    excess = max(0, int(values.max()).bit_length() + bits - _BITS)
+    excess = max(0, int(values.max()).bit_length() + bits - BITS)
     packed = np.sort(values >> excess << bits | np.arange(len(values)))
     packed &= (1 << bits) - 1
     return packed
-
-
-def _hash(fields: Sequence[UInt64s], bits: int) -> Int64s:
-    """Return a hash of so many bits of the fields of each tuple."""
-    mixed = np.zeros(len(fields[0]), np.uint64)
-    for values in fields:
-        mixed ^= values
-        mixed *= _MULTIPLIER
-        mixed ^= mixed >> np.uint64(32)
-    mixed *= _MULTIPLIER
-    return (mixed >> np.uint64(64 - bits)).view(np.int64)

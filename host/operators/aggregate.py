@@ -20,6 +20,7 @@ from host.devices import open_aggregate
 from host.devices.simulated import SimulatedAggregate
 from host.devices.software import REFUSALS
 from host.devices.waiting import Conversation, Deadline, Work
+from host.engine.packing import order_by
 from host.errors import AcceleratorLimitError, DisorderError, JoinError, KeyRangeError
 from host.operators.panes import Array, Cells, Combine, Int64s, WindowStates, cells_of, merge_cells
 from host.operators.states import (
@@ -136,14 +137,13 @@ class HostWindows(OpenWindows):
         cells = self.cells
         # Keys are renumbered by their order, so that results come sorted: there are many more
         # results than cells.
-        order = np.argsort(ranks[cells.key], kind="stable")
-        cells = Cells(
-            ranks[cells.key][order], cells.pane[order], tuple(at[order] for at in cells.states)
-        )
+        places = ranks[cells.key]
+        order = order_by(places)
+        cells = Cells(places[order], cells.pane[order], tuple(at[order] for at in cells.states))
         found = cells.windows(self.length, self.advance, self.combines, first=first, last=last)
         none = Cells.none(len(self.combines))
         self.cells = none if last is None else self.cells.after(self.floor(last))
-        return WindowStates(found.window, np.argsort(ranks)[found.key], found.states)
+        return WindowStates(found.window, order_by(ranks)[found.key], found.states)
 
     def panes(self) -> Cells:
         """See :meth:`OpenWindows.panes`."""

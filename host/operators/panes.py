@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from host.engine.packing import order_by
+
 __all__ = [
     "COMBINES",
     "Cells",
@@ -194,7 +196,7 @@ def cells_of(
     span = (int(panes.max()) - low + 1) if len(panes) else 1
     if len(keys) and (int(keys.max()) + 1) * span < 1 << 62:
         place = keys * span + (panes - low)
-        order = np.argsort(place, kind="stable")
+        order = order_by(place)
         ordered = [place[order]]
     else:
         order = np.lexsort((panes, keys))

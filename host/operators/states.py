@@ -21,6 +21,7 @@ from host.columns.kinds import (
     shown,
     validity,
 )
+from host.engine.packing import order_by
 from host.errors import (
     AcceleratorLimitError,
     KeyRangeError,
@@ -276,11 +277,13 @@ class KeyNumbers:
             column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
             for column in columns  # Arrow does not sort 16 bits
         ]
-        order = pc.sort_indices(
-            pa.table(columns, names=names), sort_keys=[(name, "ascending") for name in names]
-        )
+        if len(columns) == 1 and _is_int64(columns[0]):
+            order = order_by(columns[0].to_numpy().astype(np.int64))
+        else:
+            keys = [(name, "ascending") for name in names]
+            order = pc.sort_indices(pa.table(columns, names=names), sort_keys=keys).to_numpy()
         places = np.empty(len(self), np.int64)
-        places[order.to_numpy()] = np.arange(len(self))
+        places[order] = np.arange(len(self))
         return places
 
     def _of_codes(self, codes: Int64s, batch: pa.RecordBatch) -> Int64s:
@@ -303,6 +306,13 @@ class KeyNumbers:
         self._rows.append(pa.RecordBatch.from_arrays(columns, schema=self.schema))
         self._count += len(rows)
         self._ranks = None
+
+
+def _is_int64(column: pa.Array) -> bool:
+    """Return whether all values of a column are integers of 64 bits with a sign."""
+    kind = column.type
+    fits = pa.types.is_signed_integer(kind) or (pa.types.is_integer(kind) and kind.bit_width < 64)
+    return fits and not column.null_count
 
 
 def _shown(column: pa.Array) -> pa.Array:

@@ -10,6 +10,7 @@ import pytest
 from host.columns.codes import GrowingCodes, IntegerCodes
 
 BATCHES = st.lists(st.lists(st.none() | st.integers(0, 9), max_size=12), max_size=4)
+FAR = st.sampled_from([-(2**63), 2**63 - 1, 0, 1, 1000, 1001])
 
 
 @pytest.mark.parametrize(
@@ -26,4 +27,16 @@ def test_codes_follow_the_first_appearance(dtype, batches):
         assert codes.dtype == np.int64
         assert codes[valid].tolist() == slow.of_integers(values)[valid].tolist()
         assert not codes[~valid].any()
+        assert len(fast) == len(slow)
+
+
+@given(st.lists(st.lists(st.none() | st.integers(-9, 60) | FAR, max_size=12), max_size=6))
+def test_codes_stay_where_values_come_to_lie_far_apart(batches):
+    slow, fast = GrowingCodes(), IntegerCodes()
+    for batch in batches:
+        values = pa.array(batch, pa.int64())
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        assert fast.of_integers(values)[valid].tolist() == (
+            slow.of_integers(values)[valid].tolist()
+        )
         assert len(fast) == len(slow)

@@ -221,3 +221,26 @@ def test_a_few_long_intervals_do_not_let_all_others_be_read(long, shift):
     assert (begins[others] <= ends[rows]).all()
     assert len(set(zip(rows.tolist(), others.tolist(), strict=True))) == len(rows)
     assert engine.compared <= 8 * len(rows) + 12 * 2 * count, (engine.compared, len(rows))
+
+
+@pytest.mark.parametrize("window", [TimeWindow(30), CountWindow(25)], ids=["time", "rows"])
+def test_keys_whose_hashes_are_equal_are_told_apart(window):
+    """Keys over all 64 bits are sorted by a hash; these differ in its lowest bits alone."""
+    multiplier, mask = 0x9E3779B97F4A7C15, TOP
+    inverse = pow(multiplier, -1, 1 << 64)
+    hashes = [at * inverse & mask for at in range(2, 40)]
+    keys = np.array([(h ^ h >> 32) * inverse & mask for h in hashes], np.uint64)
+    assert keys.max() - keys.min() > 1 << 62
+    keys, rng, count = keys.view(np.int64), np.random.default_rng(5), 400
+    sides = [[rng.choice(keys, count) ^ np.int64(-1 << 63)] for _ in range(2)]
+    times = [np.arange(count, dtype=np.uint64)] * 2
+    (left, right), _ = joined(SoftwareEngine([Bounds(0, 0)], window), *sides, times, 150)
+    near = np.abs(np.subtract.outer(np.arange(count), np.arange(count)))
+    if isinstance(window, TimeWindow):
+        meets = near <= 30
+    else:  # of tuples with one time the left one comes first
+        meets = np.subtract.outer(np.arange(count), np.arange(count)) <= 25
+        meets &= np.subtract.outer(np.arange(count), np.arange(count)) >= -24
+    equal = sides[0][0][:, None] == sides[1][0][None, :]
+    assert len(left) == int((equal & meets).sum()) > 100
+    assert equal[left, right].all()

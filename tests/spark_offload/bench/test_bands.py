@@ -14,7 +14,7 @@ def test_all_ways_have_one_answer(spark, tmp_path, capsys):
     shown = capsys.readouterr()
     turns = [line for line in shown.err.splitlines() if line.endswith(" rows")]
     rows = [line.rpartition(", ")[2] for line in turns]
-    joins, aggregates = rows[:5], rows[5:]
+    joins, aggregates = rows[:7], rows[7:]
     assert len(set(joins)) == 1
     # Two turns of two ways, for windows of 16 panes and of one: each row of a window once.
     assert [len(set(four)) for four in (aggregates[:4], aggregates[4:])] == [1, 1]
@@ -26,6 +26,7 @@ def test_all_ways_have_one_answer(spark, tmp_path, capsys):
         "spark.band.speedup_vs_spark",
         "spark.band.speedup_vs_expert",
         "spark.overhead_us_per_row",
+        "spark.task.software_us_per_row",
         "spark.aggregate.speedup_vs_spark",
         "spark.aggregate.tumbling_speedup_vs_spark",
     ]
