@@ -121,7 +121,7 @@ def memory_macros(manifest):
 def recipe(harness):
     """Return all texts, besides the Verilog and the tools, that a library depends on."""
     sources = [path.read_text(encoding="utf-8") for path in (harness.source, *SOURCES)]
-    return [*harness.options(), harness.top, *sources]
+    return [*harness.options(), harness.top, FAST, SLOW, *sources]
 
 
 def simulated_text(netlist, *, top=TOP):
@@ -258,7 +258,7 @@ def compile_runtime(tools, folder, *, what, log, heartbeat):
 
 def compile_model(
     tools, text, harness, runtime, folder, *, what, log, heartbeat,
-    verilator_flags=VERILATOR_FLAGS, levels=(FAST, SLOW),
+    verilator_flags=VERILATOR_FLAGS, levels=None,
 ):  # fmt: skip
     """Build the simulator library of one design in ``folder``.
 
@@ -278,8 +278,9 @@ def compile_model(
         Name of the build, log file and :class:`~sim.verilated.toolchain.Heartbeat`.
     verilator_flags : list of str
         Options with which Verilator translates the text.
-    levels : tuple of str
-        Compiler optimization of the code that runs every cycle, and of the code that runs once.
+    levels : tuple of str, optional
+        Compiler optimization of the code that runs every cycle, and of the code that runs once; by
+        default :data:`FAST` and :data:`SLOW`.
 
     Returns
     -------
@@ -300,7 +301,7 @@ def compile_model(
     run_all([command], beat=lambda done: heartbeat.beat(f"{what}: Verilator"), **options)
 
     flags = [*flags_of(tools), *harness.options(), *clock_option(folder)]
-    units = unite(folder, harness.source, levels)
+    units = unite(folder, harness.source, levels or (FAST, SLOW))
     compiles = [
         [tools.compiler, *flags, level, "-c", unit, "-o", f"{number}.o"]
         for number, (unit, level) in enumerate(units)

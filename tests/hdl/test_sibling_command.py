@@ -31,5 +31,5 @@ def test_routes_and_netlists_send_to_each_other(caller):
         " ".join(" ".join(helps(module.parser(f"{caller} {package}"))).split())
         for module, package in ((hdl.__main__, "hdl"), (sim.__main__, "sim"))
     )
-    assert routes.count(f"`{caller} sim saturate`") == 2
+    assert routes.count(f"`{caller} sim saturate`") == 1
     assert f"`{caller} hdl route`" in netlists
