@@ -12,7 +12,7 @@ from sim.verilated.toolchain import Heartbeat, find_toolchain
 
 from .pins import BoardPins
 
-__all__ = ["build_board"]
+__all__ = ["build_board", "build_pins"]
 
 TOP = "splitjoin_board"
 HARNESS, ETHERNET_HARNESS = (
@@ -72,14 +72,49 @@ def build_board(board, parameters, *, digest, report=lambda text: None):
     """
     kind = uart_board if board.ethernet is None else ethernet_board
     source, harness, text = kind(board, parameters, digest)
-    tools, what = find_toolchain(), f"{board.name} (cores: {parameters.cores})"
+    what = f"{board.name} (cores: {parameters.cores})"
+    return build_pins(source, harness, text, what=what, report=report)
+
+
+def build_pins(source, harness, text, *, what, report, **options):
+    """Build the library of a circuit with the other end of its line, or take it from the cache.
+
+    Parameters
+    ----------
+    source : str
+        What the circuit is made from.
+    harness : Harness
+        The other end of the line.
+    text : callable
+        Returns the Verilog of the circuit.
+    what : str
+        Name of the build.
+    report : callable
+        Receives lines of text about the progress.
+    **options
+        Of :func:`sim.verilated.model.compile_model`: lists and tuples of str.
+
+    Returns
+    -------
+    Path
+        The shared object.
+
+    Raises
+    ------
+    MissingToolError, FailureError, BuildError
+        As of :func:`build_board`.
+    """
+    tools = find_toolchain()
 
     def make(place, log):
         report(f"{what}: building the simulated board")
         runtime = cached_runtime(tools, what=what, report=report)
         return compile_model(
             tools, text(), harness, runtime, place,
-            what=what, log=log, heartbeat=Heartbeat(report),
+            what=what, log=log, heartbeat=Heartbeat(report), **options,
         )  # fmt: skip
 
-    return cached(f"board-{key_of(tools, harness, source)}.so", make, report=report)
+    key = key_of(
+        tools, harness, "\n".join([source, *(" ".join(each) for each in options.values())])
+    )
+    return cached(f"board-{key}.so", make, report=report)

@@ -8,13 +8,11 @@ import re
 from hdl.boards.bitstream import device_options, make_bitstream
 from hdl.boards.table import BOARDS, find_board
 from hdl.presets import PRESETS
-from sim.verilated.library import cached, cached_runtime, key_of
-from sim.verilated.model import Harness, compile_model
-from sim.verilated.toolchain import Heartbeat, find_toolchain
+from sim.verilated.model import Harness
 
 from .board import SimulatedBoard
 from .conversation import BoardConversation
-from .library import HARNESS, TOP
+from .library import HARNESS, TOP, build_pins
 from .unpacked import Bitstream
 
 __all__ = ["add_command", "build_bitstream", "read_bitstream"]
@@ -93,21 +91,13 @@ def build_bitstream(board, verilog, *, report=lambda text: None):
 
     Raises
     ------
-    MissingToolError, CacheError, BuildError
+    MissingToolError, FailureError, BuildError
         As of :func:`sim.board.library.build_board`.
     """
-    harness = Harness(HARNESS, TOP, {"DIVISOR": board.divisor})
-    tools, what = find_toolchain(), f"bitstream of {board.name}"
-
-    def make(place, log):
-        runtime = cached_runtime(tools, what=what, report=report)
-        return compile_model(
-            tools, verilog, harness, runtime, place, what=what, log=log,
-            heartbeat=Heartbeat(report), verilator_flags=FLAGS, levels=LEVELS,
-        )  # fmt: skip
-
-    key = key_of(tools, harness, "\n".join([verilog, *FLAGS, *LEVELS]))
-    return cached(f"bitstream-{key}.so", make, report=report)
+    return build_pins(
+        verilog, Harness(HARNESS, TOP, {"DIVISOR": board.divisor}), lambda: verilog,
+        what=f"bitstream of {board.name}", report=report, verilator_flags=FLAGS, levels=LEVELS,
+    )  # fmt: skip
 
 
 def trial(options, report):

@@ -212,19 +212,18 @@ class Bitstream:
             elif name.startswith("BSRAM") and not name.startswith("BSRAM_AUX"):
                 self._read_block_ram(place, here)
 
-    def _attributes(self, place, tile, table, group, names, values):
-        """Return settings of a tile by name."""
+    def _adds(self, place, tile, number):
+        """Return whether the two tables of a slice are those of a carry chain."""
+        from apycula.attrids import cls_attrids, cls_attrvals
         from apycula.gowin_unpack import parse_attrvals
 
-        words = {number: word for word, number in values.items()}
-        fuses = self._database.shortval[self._database[place].ttyp][table]
-        found = parse_attrvals(tile, self._database.rev_logicinfo(group), fuses, names, group)
-        return {name: words.get(value) for name, value in found.items()}
+        fuses = self._database.shortval[self._database[place].ttyp][f"CLS{number}"]
+        meaning = self._database.rev_logicinfo("SLICE")
+        found = parse_attrvals(tile, meaning, fuses, cls_attrids, "CLS")
+        return found.get("MODE") == cls_attrvals["ALU"]
 
     def _read_logic(self, place, tile, used):
         """Read eight tables, with their multiplexers, and six registers."""
-        from apycula.attrids import cls_attrids, cls_attrvals
-
         row, column = place
         here, right = f"R{row + 1}C{column + 1}_", f"R{row + 1}C{column + 2}_"
         tables = {}
@@ -233,10 +232,7 @@ class Bitstream:
             tables[number] = 0xFFFF & ~sum(
                 1 << bit for bit, of in fuses.items() if all(tile[y][x] for y, x in of)
             )
-        slices = [
-            self._attributes(place, tile, f"CLS{n}", "SLICE", cls_attrids, cls_attrvals)
-            for n in range(3)
-        ]
+        adds = [self._adds(place, tile, number) for number in range(3)]
         memory = "RAM16" in used
         if memory:
             self.memories[here] = [tables[number] for number in range(4)]
@@ -246,7 +242,7 @@ class Bitstream:
             if memory and number < 6:
                 if number < 4:
                     self.cells[output] = Cell("row", (here, number), inputs)
-            elif number < 6 and slices[number // 2].get("MODE") == "ALU":
+            elif number < 6 and adds[number // 2]:
                 carried = f"{here}CIN{number + 1}" if number < 5 else f"{right}CIN0"
                 inputs = (*inputs, f"{here}CIN{number}")
                 self.cells[output] = Cell("sum", table, inputs)
