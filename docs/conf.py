@@ -30,6 +30,6 @@ napoleon_use_ivar = True
 
 html_theme = "furo"  # for dark screens and narrow ones too; needs nothing from the network
 html_static_path = ["_static"]
-html_css_files = ["pictures.css"]
+html_css_files = ["screens.css"]
 html_title = f"{project} {release}"
 html_show_copyright = False

@@ -59,6 +59,12 @@ def test_a_decision_is_at_most_a_page():
     assert {name: length for name, length in lengths.items() if length > DECISION} == {}
 
 
+def test_a_picture_is_one_that_the_site_copies():
+    """Sphinx copies the pictures of Markdown; those of HTML would be missing in the site."""
+    written = [page.name for page in DOCS.rglob("*.md") if "<img" in page.read_text("utf-8")]
+    assert written == []
+
+
 def test_the_glossary_is_short():
     rows = re.findall(r"^\| (?!word |--)", (DOCS / "glossary.md").read_text("utf-8"), re.MULTILINE)
     assert 0 < len(rows) <= ENTRIES
