@@ -210,7 +210,7 @@ def bar_chart(
         marks.append(_element("path", class_="marker", d=path))
         # A label stands on the side of its line that has the room.
         anchor, offset = ("end", -5) if at > _CHART.width * 0.7 else ("start", 5)
-        top = _CHART.top + 12 + 15 * index
+        top = _CHART.top + 12 + 18 * index
         marks.append(_text(at + offset, top, label, class_="note", text_anchor=anchor))
     return _picture(_CHART.width, _CHART.height, title, marks)
 

@@ -74,7 +74,7 @@ def _elsewhere(run: Run) -> str:
     chart = amount_chart(bars, title="Time of the same join elsewhere")
     text = "Whole joins in Spark, from the action to the last row. A simulated cycle is no time."
     if run.metrics.hardware is not None:
-        text += f" In hardware: {run.metrics.hardware}."
+        text += f" In hardware: {run.metrics.hardware.replace('`', '')}."
     if run.estimates:
         text += " Below them, devices by the cost model, without the way of the rows to them."
         chart += _two_columns([(name, terms) for name, _, terms in run.estimates])
