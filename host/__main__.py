@@ -11,7 +11,9 @@ from host.installation import CommandParser
 __all__ = ["COMMANDS", "main", "parser"]
 
 #: The commands, each of which is a module of :mod:`host.cli`.
-COMMANDS = ("doctor", "join", "asof", "aggregate", "operate", "devices", "selftest", "types")
+COMMANDS = (
+    "doctor", "join", "asof", "aggregate", "operate", "estimate", "devices", "selftest", "types",
+)  # fmt: skip
 
 
 def parser(prog: str = "python -m host", commands: Sequence[str] = COMMANDS) -> CommandParser:

@@ -27,7 +27,7 @@ from hdl.packaging.headers import PackageNames, word_fields
 from hdl.packaging.integrations import package_page
 from hdl.packaging.integrations import table as table_lines
 from hdl.packaging.one_file import packaged_component, packaged_ports
-from hdl.presets import PRESETS, TWINS
+from hdl.presets import PRESETS
 from hdl.registers.documents import bits_of, markdown
 from hdl.registers.table import shell_table
 from hdl.shells.axi import AxiOptions
@@ -35,6 +35,7 @@ from host import Manifest
 from host.__main__ import parser as host_parser
 from host.installation import PRESETS as DEFAULTS
 from host.protocol.cost_model import Circuit
+from host.protocol.modelled import Link, ModelledDevice
 from sim.__main__ import parser as sim_parser
 from spark_offload.__main__ import parser as spark_parser
 
@@ -42,7 +43,7 @@ __all__ = ["commands_of", "example_of", "groups_of", "main", "parsers", "written
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 #: Beside the module that reads it.
-DEVICES = DOCS.parent / "spark_offload" / "cli" / "devices.json"
+DEVICES = DOCS.parent / "host" / "protocol" / "devices.json"
 #: The configuration whose ports, words and registers the pages show.
 SHOWN = PRESETS["tiny"]
 #: What the registers of all counters have in common.
@@ -212,23 +213,38 @@ def presets_page():
     return "\n\n".join(parts) + "\n"
 
 
-#: Presets of the demo's report that a device of theirs was routed for, and one that has none.
-ROUTED, ASSUMED = ("ecp5-band", "ecp5-band-digest"), "demo-index"
+#: Links that rows come by.
+ETHERNET = Link(
+    "gigabit Ethernet", 1.15e8, 200.0, "line rate less the headers of frames; round trip assumed"
+)
+DMA = Link("AXI DMA", 2e9, 20.0, "assumed: a port of 128 bits, half used")
+PCIE = Link("PCIe 3.0 x16", 1e10, 30.0, "assumed: what DMA cores of this kind are said to reach")
+#: Devices that the estimates are made for: name, preset, link; and the clock, and by how much the
+#: capacity is that of the preset, where no open tool can route it.
+MODELLED = (
+    ("ECP5-85F, scan", "ecp5-band", ETHERNET, None, 1),
+    ("ECP5-85F, digests", "ecp5-band-digest", ETHERNET, None, 1),
+    ("ECP5-85F, index", "ecp5-default", ETHERNET, None, 1),
+    ("Kria KV260, index", "demo-index", DMA, 200.0, 1),
+    ("Alveo U55C, index", "demo-index", PCIE, 300.0, 8),
+)
 
 
 def modelled():
-    """Return what the demo's report knows of devices: terms of the cost model, and the clock."""
+    """Return what estimates know of devices: terms of the cost model, the clock, and the link."""
     found = []
-    for name in (*ROUTED, ASSUMED):
-        report = routed()[f"{TWINS.get(name, name)}-lfe5u-85f-grade8"]
-        clock = f"routed for an {report['device'].upper()}, commit {report['commit']}"
-        if name == ASSUMED:
-            clock = f"assumed for a larger device, as {report['preset']} has it on this one"
-        manifest = Manifest.from_dict(describe(PRESETS[name], "", verilog_file=""))
-        found.append({
-            "name": name, "clock": clock, "mhz": report["fmax_mhz"], "capacity": manifest.capacity,
-            "circuit": asdict(Circuit.of(manifest)),
-        })  # fmt: skip
+    for name, preset, link, assumed, times in MODELLED:
+        mhz, clock = assumed, "assumed: no open tool routes this device"
+        if assumed is None:
+            report = routed()[f"{preset}-lfe5u-85f-grade8"]
+            mhz = report["fmax_mhz"]
+            clock = f"routed for an {report['device'].upper()}, commit {report['commit']}"
+        manifest = Manifest.from_dict(describe(PRESETS[preset], "", verilog_file=""))
+        words = (-(-word.bits // 8) for word in (manifest.input_word, manifest.result_word))
+        device = ModelledDevice(
+            name, preset, clock, mhz, times * manifest.capacity, *words, link, Circuit.of(manifest)
+        )
+        found.append(asdict(device))
     return json.dumps(found, indent=1) + "\n"
 
 

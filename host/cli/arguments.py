@@ -28,8 +28,10 @@ __all__ = [
     "add_column_options",
     "add_csv_options",
     "add_file_arguments",
+    "add_input_arguments",
     "add_join_arguments",
     "add_other_words",
+    "add_question",
     "add_query_arguments",
     "column_pair",
     "csv_options_of",
@@ -65,7 +67,7 @@ def add_join_arguments(parser: argparse.ArgumentParser) -> None:
 def add_query_arguments(
     parser: argparse.ArgumentParser, *, against: str = "the reference join"
 ) -> None:
-    """Add the options that describe a join, without its files.
+    """Add the options that describe a join and how to run it, without its files.
 
     Parameters
     ----------
@@ -74,6 +76,25 @@ def add_query_arguments(
     against : str
         What ``--verify`` compares the result with.
     """
+    add_question(parser)
+    run = parser.add_argument_group("run")
+    run.add_argument(
+        "--device", metavar="URI",
+        help="software: (the software engine), sim: (the simulated accelerator that suits the "
+        "query), sim:BUNDLE, software:BUNDLE or a board; default: what the variable "
+        "SPLITJOIN_DEVICE names, else software:",
+    )  # fmt: skip
+    run.add_argument(
+        "--build", action="store_true",
+        help="with --device sim:, build a bundle where none here is large enough for the query",
+    )  # fmt: skip
+    run.add_argument("--verify", action="store_true", help=f"compare with {against}")
+    run.add_argument("--explain", action="store_true", help="say how the join is run")
+    add_other_words(parser)
+
+
+def add_question(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what a join asks; :func:`query_from` reads them."""
     query = parser.add_argument_group("query")
     add_column_options(query)
     query.add_argument(
@@ -116,20 +137,6 @@ def add_query_arguments(
     query.add_argument(
         "--suffix", default="_right", help="for right columns whose name a left one has"
     )
-    run = parser.add_argument_group("run")
-    run.add_argument(
-        "--device", metavar="URI",
-        help="software: (the software engine), sim: (the simulated accelerator that suits the "
-        "query), sim:BUNDLE, software:BUNDLE or a board; default: what the variable "
-        "SPLITJOIN_DEVICE names, else software:",
-    )  # fmt: skip
-    run.add_argument(
-        "--build", action="store_true",
-        help="with --device sim:, build a bundle where none here is large enough for the query",
-    )  # fmt: skip
-    run.add_argument("--verify", action="store_true", help=f"compare with {against}")
-    run.add_argument("--explain", action="store_true", help="say how the join is run")
-    add_other_words(parser)
 
 
 def add_column_options(query: "argparse._ArgumentGroup") -> None:
@@ -165,15 +172,21 @@ def add_other_words(parser: argparse.ArgumentParser) -> None:
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the two tables and the result."""
-    files = parser.add_argument_group("files", FILES)
-    files.add_argument("--left", required=True, metavar="FILE", help=f"the left table: {INPUT}")
-    files.add_argument("--right", required=True, metavar="FILE", help="the right table, likewise")
+    files = add_input_arguments(parser)
     files.add_argument(
         "--output", required=True, metavar="FILE",
         help="where the result goes: not one of the inputs; the file appears whole or not at all",
     )  # fmt: skip
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
+    """Add the options that name the two tables; return their group."""
+    files = parser.add_argument_group("files", FILES)
+    files.add_argument("--left", required=True, metavar="FILE", help=f"the left table: {INPUT}")
+    files.add_argument("--right", required=True, metavar="FILE", help="the right table, likewise")
     add_csv_options(files)
     add_memory(files)
+    return files
 
 
 def add_csv_options(files: "argparse._ArgumentGroup") -> None:

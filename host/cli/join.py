@@ -54,6 +54,7 @@ __all__ = [
     "explain",
     "main",
     "size_of_join",
+    "windows_of_join",
 ]
 
 
@@ -334,7 +335,13 @@ def cost(query: Query, device: Device, size: JoinSize) -> list[str]:
 
 
 def size_of_join(left: pa.Table, right: pa.Table, query: Query) -> JoinSize:
-    """Return how many rows there are, and how many are in a window on average as a row comes.
+    """Return how many rows there are, and how many are in a window on average as a row comes."""
+    means = tuple(mean for mean, _ in windows_of_join(left, right, query))
+    return JoinSize((left.num_rows, right.num_rows), (means[0], means[1]))
+
+
+def windows_of_join(left: pa.Table, right: pa.Table, query: Query) -> list[tuple[float, int]]:
+    """Return, for each side, how many rows its window holds on average and at the most.
 
     Parameters
     ----------
@@ -343,18 +350,17 @@ def size_of_join(left: pa.Table, right: pa.Table, query: Query) -> JoinSize:
     query : Query
         The join.
     """
-    rows = left.num_rows, right.num_rows
     if query.rows is not None:
-        means = [mean_of_last(query.rows, count) for count in rows]
-        return JoinSize(rows, (means[0], means[1]))
+        counts = left.num_rows, right.num_rows
+        return [(mean_of_last(query.rows, count), min(query.rows, count)) for count in counts]
     asked = Query(time=query.time, within=query.within, sorted=query.sorted)
     plan = plan_tables(left, right, asked, Manifest.load(SOFTWARE_MANIFEST))
     assert not isinstance(plan.window, CountWindow)
     times = arrange(plan, left, right).times
     life = np.uint64(min(int(plan.window.lifespan), (1 << 64) - 1))
-    means = []
+    found = []
     for mine, others in (times, times[::-1]):
         first = np.where(others > life, others - life, np.uint64(0))
         held = np.searchsorted(mine, others, side="right") - np.searchsorted(mine, first)
-        means.append(float(held.mean()) if len(held) else 0.0)
-    return JoinSize(rows, (means[0], means[1]))
+        found.append((float(held.mean()), int(held.max())) if len(held) else (0.0, 0))
+    return found

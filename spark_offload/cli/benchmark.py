@@ -7,9 +7,6 @@ Its time on devices that nobody has here is that of the cost model.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from importlib.resources import files
-import json
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +14,13 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from host.protocol.cost_model import Circuit, Workload, cycles_per_tuple, mean_of_last
+from host.protocol.cost_model import mean_of_last
+from host.protocol.modelled import ModelledDevice
 from host.query.queries import Query
 
 __all__ = [
     "Benchmark",
-    "ModelledDevice",
-    "modelled_devices",
+    "estimated",
     "near",
     "renamed",
 ]
@@ -122,55 +119,12 @@ class Benchmark:
         )
 
 
-@dataclass(frozen=True)
-class ModelledDevice:
-    """An accelerator on a device, as far as the cost model needs to know it.
-
-    Parameters
-    ----------
-    name : str
-        Preset of ``python -m hdl``.
-    clock : str
-        Where its clock is from: a routing report, or an assumption.
-    mhz : float
-        The clock in MHz.
-    capacity : int
-        Tuples that it holds a side.
-    circuit : Circuit
-        Its terms in the cost model.
-    """
-
-    name: str
-    clock: str
-    mhz: float
-    capacity: int
-    circuit: Circuit
-
-    def estimate(self, benchmark: Benchmark, results: int) -> tuple[float, str]:
-        """Return the seconds that the benchmark takes at the least, and what they consist of."""
-        window = mean_of_last(benchmark.window, benchmark.rows)
-        matches = results / (2 * benchmark.rows)
-        load = Workload(
-            windows=(window, window),
-            period=self.circuit.probes,
-            matches=matches,
-            entries=matches,
-        )
-        cycles = cycles_per_tuple(self.circuit, load)
-        seconds = 2 * benchmark.rows * cycles / (1e6 * self.mhz)
-        words = f"{cycles:.3g} cycles per tuple at {self.mhz:.1f} MHz; clock: {self.clock}"
-        return seconds, words
-
-
-def modelled_devices() -> tuple[ModelledDevice, ...]:
-    """Return the devices that the report of the demo compares with.
-
-    ``make reference`` writes the file from the presets and their routing reports. The windows of
-    those without timestamps are the last rows, which is the same in this benchmark.
-    """
-    text = files("spark_offload.cli").joinpath("devices.json").read_text("utf-8")
-    listed: list[dict[str, Any]] = json.loads(text)
-    return tuple(ModelledDevice(**(one | {"circuit": Circuit(**one["circuit"])})) for one in listed)
+def estimated(benchmark: Benchmark, device: ModelledDevice, results: int) -> tuple[str, float, str]:
+    """Return a device's name, the seconds of its cycles for a benchmark, and what these are."""
+    window = mean_of_last(benchmark.window, benchmark.rows)
+    found = device.estimate(2 * benchmark.rows, (window, window), results)
+    words = f"{found.cycles:.3g} cycles per tuple at {device.mhz:.1f} MHz; clock: {device.clock}"
+    return device.name, found.device, words
 
 
 def near(reaches: Mapping[str, int]) -> Column:

@@ -17,9 +17,10 @@ from host.devices.bundles import SIMULATED
 from host.files.reading import format_of
 from host.files.writing import require_outputs, write_table
 from host.installation import CommandParser
+from host.protocol.modelled import modelled_devices
 from host.query.queries import Query
 from spark_offload.api.joins import plan_query
-from spark_offload.cli.benchmark import Benchmark, modelled_devices
+from spark_offload.cli.benchmark import Benchmark, estimated
 from spark_offload.cli.charts import Run, derive_figures, table
 from spark_offload.cli.join import (
     Joined,
@@ -138,7 +139,7 @@ def demonstrate_benchmark(options: argparse.Namespace) -> int:
         check_seconds=seconds,
         software_seconds=software,
         estimates=[
-            (one.name, *one.estimate(benchmark, answer.num_rows))
+            estimated(benchmark, one, answer.num_rows)
             for one in modelled_devices()
             if window <= one.capacity
         ],
