@@ -267,7 +267,10 @@ def aggregate(
     """
     asked = _asked(AggregateQuery, query, words)
     if isinstance(rows, (str, Path)):
-        source = OrderedInput(Dataset(rows), asked.time, "input", is_sorted=asked.sorted).pipeline()
+        source = OrderedInput(
+            Dataset(rows), asked.time, "input", is_sorted=asked.sorted,
+            columns=[*asked.on, *asked.columns],
+        ).pipeline()  # fmt: skip
     else:
         given = _rows(rows, asked.time, asked.sorted, "given")
         if isinstance(given, pa.RecordBatchReader) and asked.sorted:

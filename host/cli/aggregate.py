@@ -104,8 +104,9 @@ def main(options: argparse.Namespace) -> int:
         with naming_cells([("input", files)]):
             with status.stage(f"reading the times of {options.input}"):
                 rows = OrderedInput(
-                    files, query.time, "input", is_sorted=query.sorted, memory=memory
-                )
+                    files, query.time, "input", is_sorted=query.sorted, memory=memory,
+                    columns=[*query.on, *query.columns],
+                )  # fmt: skip
             source = rows.pipeline()
             pipeline = source.aggregate(query, device=options.device, started=started.append)
             if options.explain:

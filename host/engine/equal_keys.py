@@ -6,16 +6,17 @@ one that its window still holds. So each tuple is sorted once and searched for o
 out in the strict order, without being sorted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from host.engine.packing import BITS
+from host.engine.packing import BITS, order_by
 
 __all__ = [
+    "Moments",
     "Partners",
     "hashed",
     "partners",
@@ -30,19 +31,52 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
+class Moments:
+    """The times of the tuples of both sides, of which those so close to one another can meet.
+
+    Parameters
+    ----------
+    left, right : array of uint64
+        The times, ascending.
+    life : int
+        Largest difference of the times of a pair.
+    """
+
+    left: UInt64s
+    right: UInt64s
+    life: int
+
+    def digits(self) -> tuple[Int64s, Int64s, int, int]:
+        """Return the times as small numbers, the largest difference, and the bits of their sums."""
+        least = min(int(times[0]) for times in (self.left, self.right) if len(times))
+        most = max(int(times[-1]) for times in (self.left, self.right) if len(times)) - least
+        life = min(self.life, most)
+        left, right = (
+            (times - np.uint64(least)).view(np.int64) for times in (self.left, self.right)
+        )
+        return left, right, life, (most + life).bit_length()
+
+
+@dataclass(frozen=True)
 class Partners:
     """The earlier tuples that each later tuple meets.
 
     Parameters
     ----------
+    later : array of int64
+        Ranks of the later tuples that have partners, ascending.
+    is_right : array of int64
+        One for each of them that is of the right side, else zero.
     first, count : array of int64
-        For each later tuple, where its partners are in ``ranks``, and how many it has.
+        For each of them, where its partners are in ``ranks``, and how many it has.
     ranks : array of int64
-        Places among the arrivals, ascending within the partners of a tuple.
+        Ranks of earlier tuples, ascending within the partners of a tuple.
     is_exact : bool
         Whether partners are known to have equal keys; else only hashes of the keys were compared.
     """
 
+    later: Int64s
+    is_right: Int64s
     first: Int64s
     count: Int64s
     ranks: Int64s
@@ -54,20 +88,20 @@ class Partners:
         return int(self.count.sum())
 
     def pairs(self) -> tuple[Int64s, Int64s]:
-        """Return the number of the later tuple and the rank of the earlier one of each pair."""
-        some = np.flatnonzero(self.count)
-        count = self.count[some]
-        behind = np.cumsum(count)
-        moved = np.repeat(self.first[some] - behind + count, count)
+        """Return the rank of the left and of the right tuple of each pair, in the strict order."""
+        moved = np.repeat(self.first - np.cumsum(self.count) + self.count, self.count)
         moved += np.arange(len(moved))
-        return np.repeat(some, count), self.ranks[moved]
+        earlier, later = self.ranks[moved], np.repeat(self.later, self.count)
+        swapped = np.repeat(self.is_right.astype(np.bool_), self.count)
+        return np.where(swapped, earlier, later), np.where(swapped, later, earlier)
 
 
 def partners(
     keys: tuple[Sequence[UInt64s], Sequence[UInt64s]],
     ranks: tuple[Int64s, Int64s],
-    begin: Int64s,
     oldest: int,
+    begin: Callable[[Int64s], Int64s],
+    moments: Moments | None = None,
 ) -> Partners:
     """Return the partners of the last arrivals.
 
@@ -78,64 +112,81 @@ def partners(
     ranks : tuple of array of int64
         Place of each of these tuples among all arrivals, ascending. Arrivals that match nothing may
         be left out.
-    begin : array of int64
-        For each of the last arrivals, the first arrival that it can meet: itself if there is none.
     oldest : int
         Rank of the first of the last arrivals.
+    begin : callable
+        Returns, for ranks from ``oldest`` on, the first arrival that each can meet: itself if there
+        is none.
+    moments : Moments, optional
+        The same by the times of the tuples, where they fit beside the keys: so nothing is asked of
+        ``begin``.
     """
-    lefts, newest = len(ranks[0]), oldest + len(begin)
-    rank_bits = max(1, newest.bit_length())
-    heads, is_exact = _heads(keys, BITS - 1 - rank_bits)
-    packed = np.concatenate(heads)
-    packed <<= rank_bits
-    packed[:lefts] |= ranks[0]
-    packed[lefts:] |= ranks[1]
-    packed <<= 1
-    packed[lefts:] |= 1
+    low = max(int(own[-1]) for own in ranks).bit_length() + 1  # the rank; the side as last digit
+    times, life, width = None, 0, 0
+    lows, widths = _spans(keys)
+    if moments is not None:
+        *times, life, width = moments.digits()
+        if sum(widths) + width + low > BITS:
+            times, life, width = None, 0, 0
+    is_exact = sum(widths) + low <= BITS
+    lefts = len(ranks[0])
+    packed = np.zeros(lefts + len(ranks[1]), np.int64)
+    for side, own in enumerate((packed[:lefts], packed[lefts:])):
+        if is_exact:
+            for values, least, bits in zip(keys[side], lows, widths, strict=True):
+                own <<= bits
+                own |= (values - np.uint64(least)).view(np.int64)
+        else:
+            own |= hashed(keys[side], BITS - low)
+        if times is not None:
+            own <<= width
+            own |= times[side]
+        own <<= low - 1
+        own |= ranks[side]
+        own <<= 1
+        own |= side
     packed.sort()
-    is_right = (packed & 1).astype(np.bool_)
-    rank = packed >> 1
-    rank &= (1 << rank_bits) - 1
+    # What has another key than the tuple right before it, or comes too late, meets nothing.
+    place = np.flatnonzero(packed[1:] - packed[:-1] < life + 1 << low)
+    place += 1
+    found = packed[place]
+    mask = (1 << low - 1) - 1
+    later = found >> 1
+    later &= mask
+    if oldest:
+        some = np.flatnonzero(later >= oldest)
+        place, found, later = place[some], found[some], later[some]
+    needle = found >> low
+    needle -= life
+    needle <<= low
+    if times is None:
+        needle |= begin(later) << 1
+    start = np.searchsorted(packed, needle)
+    is_right = packed & 1
     # How many tuples of the right side are before each place; the others are of the left side.
-    rights = np.zeros(len(packed) + 1, np.int64)
-    np.cumsum(is_right, out=rights[1:])
-    place = np.flatnonzero(rank >= oldest)
-    later = rank[place] - oldest
-    needle = packed[place] >> rank_bits + 1 << rank_bits | begin[later]
-    needle <<= 1
-    # What has nothing right before it need not be searched for.
-    some = np.flatnonzero(packed[np.maximum(place - 1, 0)] >= needle)
-    place, later = place[some], later[some]
-    start = np.searchsorted(packed, needle[some])
-    own = is_right[place]
-    since, until = rights[start], rights[place]
-    first, count = (np.zeros(len(begin), np.int64) for _ in range(2))
-    first[later] = np.where(own, start - since, lefts + since)
-    count[later] = np.where(own, place - until - (start - since), until - since)
-    return Partners(first, count, np.concatenate([rank[~is_right], rank[is_right]]), is_exact)
+    rights = np.cumsum(is_right)
+    rights -= is_right
+    since = rights[start]
+    count = rights[place] - since  # of the right side, which a left tuple meets
+    found &= 1
+    first = np.where(found, start - since, lefts + since)
+    count = np.where(found, place - start - count, count)
+    some = np.flatnonzero(count)
+    some = some[order_by(later[some])]
+    packed >>= 1
+    packed &= mask
+    by_side = np.concatenate([packed.compress(is_right == side) for side in (0, 1)])
+    return Partners(later[some], found[some], first[some], count[some], by_side, is_exact)
 
 
-def _heads(
-    keys: tuple[Sequence[UInt64s], Sequence[UInt64s]], bits: int
-) -> tuple[list[Int64s], bool]:
-    """Return the keys of either side as numbers of so many bits, and whether they are no hashes."""
-    counts = [len(side[0]) for side in keys]
+def _spans(keys: tuple[Sequence[UInt64s], Sequence[UInt64s]]) -> tuple[list[int], list[int]]:
+    """Return the least value of each field, and the bits of the differences from it."""
     lows, widths = [], []
     for both in zip(*keys, strict=True):
-        ends = [(int(values.min()), int(values.max())) for values in both if len(values)]
-        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+        low = min(int(values.min()) for values in both)
         lows.append(low)
-        widths.append((high - low).bit_length())
-    if sum(widths) > bits:
-        return [hashed(side, bits) for side in keys], False
-    heads = []
-    for side, count in zip(keys, counts, strict=True):
-        head = np.zeros(count, np.int64)
-        for values, low, width in zip(side, lows, widths, strict=True):
-            head <<= width
-            head |= (values - np.uint64(low)).view(np.int64)
-        heads.append(head)
-    return heads, True
+        widths.append((max(int(values.max()) for values in both) - low).bit_length())
+    return lows, widths
 
 
 def hashed(fields: Sequence[UInt64s], bits: int) -> Int64s:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 __all__ = [
     "BITS",
+    "order_and_values",
     "order_by",
     "order_by_both",
 ]
@@ -21,16 +22,24 @@ BITS = 63
 
 def order_by(values: Int64s) -> Int64s:
     """Return the order in which values ascend; equal ones stay as they are."""
+    return order_and_values(values)[0]
+
+
+def order_and_values(values: Int64s) -> tuple[Int64s, Int64s]:
+    """Return the order in which values ascend, and the values in it."""
     if not len(values):
-        return np.zeros(0, np.int64)
+        return np.zeros(0, np.int64), values
     least, bits = int(values.min()), (len(values) - 1).bit_length()
     if (int(values.max()) - least).bit_length() + bits > BITS:
-        return np.argsort(values, kind="stable")
+        order = np.argsort(values, kind="stable")
+        return order, values[order]
     packed = values - least << bits
     packed |= np.arange(len(values))
     packed.sort()
-    packed &= (1 << bits) - 1
-    return packed
+    order = packed & (1 << bits) - 1
+    packed >>= bits
+    packed += least
+    return order, packed
 
 
 def order_by_both(major: Int64s, minor: Int64s) -> Int64s:

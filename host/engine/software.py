@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from host.engine.equal_keys import partners
+from host.engine.equal_keys import Moments, partners
 from host.engine.packing import order_by_both
 from host.engine.sorted_index import Box, Reads, SortedIndex
 from host.reference.arrivals import Side
@@ -242,33 +242,31 @@ class SoftwareEngine:
         ranks = _ranks(left.places, right.places)
         oldest = len(old[Side.R]) + len(old[Side.S])
         keys, matches = self._equal_fields(left, right)
-        chosen = [
-            np.arange(len(own)) if kept is None else np.flatnonzero(kept)
-            for own, kept in zip(ranks, matches, strict=True)
-        ]
-        if not all(len(numbers) for numbers in chosen):
+        chosen = [slice(None) if kept is None else np.flatnonzero(kept) for kept in matches]
+        own_keys = [[v[c] for v in side] for side, c in zip(keys, chosen, strict=True)]
+        own_ranks = ranks[0][chosen[0]], ranks[1][chosen[1]]
+        if not all(len(own) for own in own_ranks):
             none = np.zeros(0, np.int64)
             return (none, none, none) if self._takes(0, sides) else None
-        own_keys, own_ranks = keys, ranks
-        if any(kept is not None for kept in matches):
-            own_keys = [[v[c] for v in side] for side, c in zip(keys, chosen, strict=True)]
-            own_ranks = ranks[0][chosen[0]], ranks[1][chosen[1]]
-        begin = self._first_met(old, whole, ranks)
-        found = partners((own_keys[0], own_keys[1]), own_ranks, begin, oldest)
+        moments = None
+        if self._rows is None:
+            times = left.times[chosen[0]], right.times[chosen[1]]
+            moments = Moments(*times, self._lifespan)
+        found = partners(
+            (own_keys[0], own_keys[1]),
+            own_ranks,
+            oldest,
+            lambda later: self._first_met(later, old, whole, ranks),
+            moments,
+        )
         if not self._takes(found.total, sides):
             return None
-        later, earlier = found.pairs()
-        later += oldest
         number = np.empty(len(left) + len(right), np.int64)  # of an arrival, within its side
-        is_right = np.zeros(len(number), np.bool_)
-        for side, own in enumerate(ranks):
+        for own in ranks:
             number[own] = np.arange(len(own))
-            is_right[own] = bool(side)
-        swapped = is_right[later]
-        lefts = number[np.where(swapped, earlier, later)]
-        rights = number[np.where(swapped, later, earlier)]
+        lefts, rights = (number[own] for own in found.pairs())
         if not found.is_exact:
-            same = np.ones(len(later), np.bool_)
+            same = np.ones(len(lefts), np.bool_)
             for mine, theirs in zip(*keys, strict=True):
                 same &= mine[lefts] == theirs[rights]
             lefts, rights = lefts[same], rights[same]
@@ -293,14 +291,18 @@ class SoftwareEngine:
         return keys, matches
 
     def _first_met(
-        self, old: dict[Side, Tuples], whole: dict[Side, Tuples], ranks: tuple[Int64s, Int64s]
+        self,
+        later: Int64s,
+        old: dict[Side, Tuples],
+        whole: dict[Side, Tuples],
+        ranks: tuple[Int64s, Int64s],
     ) -> Int64s:
-        """Return the rank of the first tuple that each arrival of a block can meet."""
+        """Return the rank of the first tuple that each of some arrivals of a block can meet."""
         oldest, count = len(old[Side.R]) + len(old[Side.S]), len(ranks[0]) + len(ranks[1])
         if self._rows is None:
             times = np.empty(count, np.uint64)
             times[ranks[0]], times[ranks[1]] = whole[Side.R].times, whole[Side.S].times
-            life, new = np.uint64(self._lifespan), times[oldest:]
+            life, new = np.uint64(self._lifespan), times[later]
             return np.searchsorted(times, new - np.minimum(new, life), side="left")
         begin = np.empty(count - oldest, np.int64)
         for side, mine, theirs in ((Side.R, *ranks), (Side.S, ranks[1], ranks[0])):
@@ -309,7 +311,7 @@ class SoftwareEngine:
             before = own - np.arange(first, len(mine))  # tuples of the other side
             met = theirs[np.clip(before - self._rows, 0, max(0, len(theirs) - 1))]
             begin[own - oldest] = np.where(before > 0, met, own)
-        return begin
+        return begin[later - oldest]
 
     def _by_index(
         self, old: dict[Side, Tuples], sides: dict[Side, Tuples], whole: dict[Side, Tuples]

@@ -71,7 +71,7 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 Split: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
 
 #: Most rows of a batch of a Parquet file.
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 17
 #: Name of the partition of a Hive folder whose key is null.
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 #: Seconds since 1970 that nanoseconds, and microseconds, of 64 bits certainly hold.
@@ -561,16 +561,17 @@ class Dataset:
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return all rows, or some of their columns."""
-        return pa.Table.from_batches(self.batches(columns), self._schema(columns))
+        return pa.Table.from_batches(self.batches(columns), self.schema_of(columns))
 
-    def _schema(self, columns: Sequence[str] | None) -> pa.Schema:
+    def schema_of(self, columns: Sequence[str] | None) -> pa.Schema:
+        """Return the schema of all columns, or of some."""
         if columns is None:
             return self.schema
         return pa.schema([self.schema.field(name) for name in columns])
 
     def _batches(self, at: int, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         part, keys, file = self._parts[at], self._keys[at], f"file {str(self.files[at])!r}"
-        schema, own = self._schema(columns), None
+        schema, own = self.schema_of(columns), None
         if columns is not None:
             # Without any column, nothing would tell the number of rows.
             own = [name for name in columns if name in part.schema.names] or part.schema.names[:1]

@@ -137,9 +137,11 @@ class HostWindows(OpenWindows):
         cells = self.cells
         # Keys are renumbered by their order, so that results come sorted: there are many more
         # results than cells.
-        places = ranks[cells.key]
-        order = order_by(places)
-        cells = Cells(places[order], cells.pane[order], tuple(at[order] for at in cells.states))
+        cells = Cells(ranks[cells.key], cells.pane, cells.states)
+        if not self.length == self.advance == 1:
+            order = order_by(cells.key)
+            states = tuple(at[order] for at in cells.states)
+            cells = Cells(cells.key[order], cells.pane[order], states)
         found = cells.windows(self.length, self.advance, self.combines, first=first, last=last)
         none = Cells.none(len(self.combines))
         self.cells = none if last is None else self.cells.after(self.floor(last))

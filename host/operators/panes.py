@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from host.engine.packing import order_by
+from host.engine.packing import order_and_values, order_by_both
 
 __all__ = [
     "COMBINES",
@@ -107,7 +107,7 @@ class Cells:
 
     def after(self, pane: int) -> "Cells":
         """Return the cells from ``pane`` on."""
-        kept = self.pane >= pane
+        kept = np.flatnonzero(self.pane >= pane)
         return Cells(self.key[kept], self.pane[kept], tuple(at[kept] for at in self.states))
 
     @_SILENT
@@ -121,6 +121,8 @@ class Cells:
         last: int | None = None,
     ) -> WindowStates:
         """Return the states of all windows that hold a cell.
+
+        Windows of one pane, one behind the other, are the cells, which may then be in any order.
 
         Parameters
         ----------
@@ -137,6 +139,11 @@ class Cells:
         highest = int(self.pane.max()) // advance
         lowest = lowest if first is None else max(lowest, first)
         highest = highest if last is None else min(highest, last)
+        if length == advance == 1:
+            some = np.flatnonzero((lowest <= self.pane) & (self.pane <= highest))
+            some = some[order_by_both(self.pane[some], self.key[some])]
+            states = tuple(values[some] for values in self.states)
+            return WindowStates(self.pane[some], self.key[some], states)
         if self.fills(length, advance, highest - lowest + 1):
             return Sweep(self, combines, length, advance).windows(lowest, highest)
         window, key, begin, end = self._ranges(length, advance, lowest, highest)
@@ -144,7 +151,7 @@ class Cells:
             reduce_ranges(values, begin, end, combine)
             for values, combine in zip(self.states, combines, strict=True)
         )
-        order = np.lexsort((key, window))
+        order = order_by_both(window, key)
         return WindowStates(window[order], key[order], tuple(at[order] for at in states))
 
     def fills(self, length: int, advance: int, windows: int) -> bool:
@@ -196,8 +203,8 @@ def cells_of(
     span = (int(panes.max()) - low + 1) if len(panes) else 1
     if len(keys) and (int(keys.max()) + 1) * span < 1 << 62:
         place = keys * span + (panes - low)
-        order = order_by(place)
-        ordered = [place[order]]
+        order, in_order = order_and_values(place)
+        ordered = [in_order]
     else:
         order = np.lexsort((panes, keys))
         ordered = [keys[order], panes[order]]
@@ -232,9 +239,13 @@ def reduce_segments(values: Array, begins: Int64s, combine: Combine) -> Array:
     """
     if not len(begins):
         return values[:0]
-    if isinstance(combine, np.ufunc):
-        reduced: Array = combine.reduceat(values, begins)
+    if combine is np.add and values.dtype == np.int64:
+        # Differences of running sums are exact, as both wrap around.
+        lasts = np.append(begins[1:], len(values)) - 1
+        reduced: Array = np.diff(np.cumsum(values)[lasts], prepend=0)
         return reduced
+    if isinstance(combine, np.ufunc):
+        return combine.reduceat(values, begins)
     lengths = np.diff(begins, append=len(values))
     while lengths.max() > 1:
         place = np.arange(len(values)) - np.repeat(begins, lengths)

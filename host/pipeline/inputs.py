@@ -9,6 +9,7 @@ from temporary files; see :class:`host.pipeline.sorting.Sort`.
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,8 @@ class OrderedInput:
         Whether each file is declared to be sorted.
     memory : int
         Bytes that a command may take, of which this is one of two inputs.
+    columns : sequence of str, optional
+        Columns that are read besides the time; by default all, as where one of them is missing.
 
     Attributes
     ----------
@@ -92,11 +95,15 @@ class OrderedInput:
         *,
         is_sorted: bool = False,
         memory: int = MEMORY,
+        columns: Sequence[str] | None = None,
     ) -> None:
         self.dataset, self.by = dataset, by
         self.column: ColumnType = column_type(dataset.schema, by, side)
         require_temporal(self.column)
         self._side, self._is_sorted, self._memory = side, is_sorted, memory
+        self._columns: list[str] | None = None
+        if columns is not None and set(columns) <= set(dataset.schema.names):
+            self._columns = list(dict.fromkeys([by, *columns]))
         self.rows = dataset.rows or 0
         self.order = self._looked_at()
 
@@ -106,7 +113,7 @@ class OrderedInput:
     @property
     def schema(self) -> pa.Schema:
         """Columns of the rows."""
-        return self.dataset.schema
+        return self.dataset.schema_of(self._columns)
 
     def _looked_at(self) -> Order:
         if self._is_sorted:
@@ -144,7 +151,7 @@ class OrderedInput:
 
         if self.order in (Order.PROMISED, Order.FOUND):
             return Pipeline.of_batches(self.batches, self.schema, sorted_by=[self.by])
-        return Pipeline.of_batches(self.dataset.batches, self.schema)
+        return Pipeline.of_batches(partial(self.dataset.batches, self._columns), self.schema)
 
     def _in_order(self) -> Iterator[pa.RecordBatch]:
         # Rows that lie in order need no pipeline, which takes its time to load.
@@ -156,16 +163,16 @@ class OrderedInput:
             rows = Pipeline.of_batches(self._with_times, self.schema).sorted(self.by)
             return rows.governed_by(Governor(Quantity(buffers=buffers))).batches()
         if len(dataset.files) == 1 or order is Order.FOUND:
-            return dataset.batches()
+            return dataset.batches(self._columns)
         from host.pipeline.merging import merge_sorted
 
         names = [f"file {str(file)!r}" for file in dataset.files]
-        return merge_sorted(dataset.parts(), self.by, names)
+        return merge_sorted(dataset.parts(self._columns), self.by, names)
 
     def _with_times(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as they lie in the files; raise at one without a time."""
         check = OrderCheck(self.column, is_sorted=False)
-        for batch in self.dataset.batches():
+        for batch in self.dataset.batches(self._columns):
             check.see(batch)
             yield batch
 

@@ -32,7 +32,7 @@ class ArrowSourceParams(SingleOutputParams, Generic[B]):
     """
 
     supply: Callable[[], Iterable[B]]
-    rows: int = 1 << 16
+    rows: int = 1 << 17
     ahead: bool = True
 
 

@@ -134,21 +134,11 @@ def merge_places(left: UInt64s, right: UInt64s) -> tuple[Int64s, Int64s]:
     left, right : array of uint64
         Timestamps, ascending; on a tie the left side arrives first.
     """
-    if not len(left) or not len(right):
-        return np.arange(len(left)), np.arange(len(right))
-    # The shorter side is searched for in the longer one, which gets the places that remain.
-    if len(left) <= len(right):
-        own = np.searchsorted(right, left, side="left") + np.arange(len(left))
-        return own, _others(own, len(left) + len(right))
-    own = np.searchsorted(left, right, side="right") + np.arange(len(right))
-    return _others(own, len(left) + len(right)), own
-
-
-def _others(places: Int64s, count: int) -> Int64s:
-    """Return the numbers below ``count`` that are not among ``places``."""
-    free = np.ones(count, np.bool_)
-    free[places] = False
-    return np.flatnonzero(free)
+    # A stable sort merges two runs that ascend in one pass, and keeps the left one first on a tie.
+    order = np.argsort(np.concatenate([left, right]), kind="stable")
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return places[: len(left)], places[len(left) :]
 
 
 # Encode batches of rows as tuples, with their places in the order of arrival.
