@@ -12,6 +12,7 @@ from host.errors import UsageError
 from host.query.quantities import positive, share
 
 __all__ = [
+    "Control",
     "Controller",
     "CoreControl",
     "EnergyController",
@@ -108,7 +109,7 @@ class ListedEpochs:
         return next(self._rest, None)
 
 
-# What was observed of an accelerator while the same cores took turns to store.
+# What a control sees of an accelerator, and what it is.
 
 #: Regions of a core: one holds tuples of R, the other one tuples of S.
 REGIONS = 2
@@ -116,25 +117,35 @@ REGIONS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """Growth of the hardware counters in an interval, and the state at its end; whole numbers only.
+    """What happened in an interval in which one setting was in force; whole numbers, but one.
+
+    The first group is counted by the hardware for every control. The second is for the choice of
+    the period of the stars, the third for that of the cores.
 
     Parameters
     ----------
+    cycles : int
+        Clock cycles, at least one.
+    tuples : int
+        Tuples of both sides that were taken (counters ``tuples_r`` and ``tuples_s``).
+    offered : int
+        Cycles in which an input word was taken or had to wait (``ingress_busy`` and
+        ``ingress_stalled``).
+    in_flight : Fraction
+        Tuples that were taken and not yet answered up to their star, on average.
+    settling_offered, settling_tuples : int
+        As ``offered`` and ``tuples``, between the last interval and this one.
     cores : int
         Cores that took turns to store.
     least : int
         Fewest cores that can hold the windows.
-    cycles : int
-        Clock cycles, at least one.
     busy : int
-        Cycles in which a region read a row, summed over all regions (counter ``region_busy``).
+        Cycles in which a region read a row, summed over all regions (``region_busy``).
     stalled : int
         Cycles in which an input word had to wait (``ingress_stalled``).
     output : int
         Cycles in which a result word was taken or had to wait (``output_busy`` and
         ``output_stalled``).
-    tuples : int
-        Tuples of both sides that were taken (``tuples_r`` and ``tuples_s``).
     arrived : int
         Tuples of both sides that arrived. Without a pace of the input these are the tuples taken.
     pending : int
@@ -149,13 +160,19 @@ class Observation:
         Mean cycles from the arrival of a tuple to its answer; None if no tuple was answered.
     """
 
-    cores: int
-    least: int
     cycles: int
-    busy: int
+    tuples: int = 0
+
+    offered: int = 0
+    in_flight: Fraction = Fraction(0)
+    settling_offered: int = 0
+    settling_tuples: int = 0
+
+    cores: int = 1
+    least: int = 1
+    busy: int = 0
     stalled: int = 0
     output: int = 0
-    tuples: int = 0
     arrived: int = 0
     pending: int = 0
     window: int = 0
@@ -193,6 +210,17 @@ class Observation:
         """
         share = Fraction(self.busy, self.capacity)
         return max(share, Fraction(1)) if self.is_short else share
+
+
+class Control(Protocol):
+    """What chooses a setting of the accelerator while it joins, such as its cores or its period.
+
+    :class:`CoreControl` and :class:`~host.query.ordering.PeriodControl` are controls; each keeps
+    the patience and the bounds around a law without state, which the query names.
+    """
+
+    def see(self, seen: Observation) -> int:
+        """Take the observation of an interval; return the setting from now on."""
 
 
 # What decides how many cores a join should use.
@@ -253,7 +281,7 @@ class Controller(ABC):
 PATIENCE = 2
 
 
-class CoreControl:
+class CoreControl(Control):
     """Takes observations one by one, and keeps the number of cores that is in force.
 
     - The number is never below the ``least`` of the last observation, and never above ``cores``.

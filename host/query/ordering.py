@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 
 from host.errors import UsageError
+from host.query.cores import Control, Observation
 from host.query.quantities import positive
 
 __all__ = [
@@ -17,10 +18,8 @@ __all__ = [
     "Goal",
     "INTERVAL",
     "InputRate",
-    "Judgement",
     "Latency",
     "MARGIN",
-    "Measurement",
     "Ordering",
     "PATIENCE",
     "PeriodControl",
@@ -29,29 +28,6 @@ __all__ = [
 ]
 
 # What an adaptive precision holds: a rate, a latency or a queue, judged by one measurement.
-
-
-class Measurement(NamedTuple):
-    """What an accelerator did while one period was in force.
-
-    Attributes
-    ----------
-    cycles, offered : int
-        Clock cycles, and those of them in which an input word was taken or had to wait.
-    tuples : int
-        Tuples that were taken.
-    in_flight : Fraction
-        Tuples that were taken and not yet answered up to their star, on average.
-    settling_offered, settling_tuples : int
-        The same as ``offered`` and ``tuples``, between the last measurement and this one.
-    """
-
-    cycles: int
-    offered: int
-    tuples: int
-    in_flight: Fraction = Fraction(0)
-    settling_offered: int = 0
-    settling_tuples: int = 0
 
 
 class Demand(NamedTuple):
@@ -86,7 +62,7 @@ class Goal(ABC):
         """What is held, in a few words."""
 
     @abstractmethod
-    def demand(self, seen: Measurement, carried: Fraction) -> Demand:
+    def demand(self, seen: Observation, carried: Fraction) -> Demand:
         """Return what one measurement asks for, given what the last one carried on."""
 
     def longest(self, probes: int) -> int | None:
@@ -132,7 +108,7 @@ class InputRate(Goal):
         """What is held, in a few words."""
         return f"{float(self.tuples_per_cycle):g} tuples per cycle"
 
-    def demand(self, seen: Measurement, carried: Fraction) -> Demand:
+    def demand(self, seen: Observation, carried: Fraction) -> Demand:
         """Ask for the rate over the measured one.
 
         A cycle in which nothing was offered says nothing about what the accelerator could take. It
@@ -179,7 +155,7 @@ class Queue(Goal):
             f"{float(self.tuples_per_cycle):g} tuples per cycle"
         )
 
-    def demand(self, seen: Measurement, carried: Fraction) -> Demand:
+    def demand(self, seen: Observation, carried: Fraction) -> Demand:
         """Ask that half the queue is free at the end of the next measurement.
 
         The other half is room for what comes before a change of the load has been measured.
@@ -223,7 +199,7 @@ class Latency(Goal):
         """What is held, in a few words."""
         return f"a latency of at most {self.cycles:,} cycles"
 
-    def demand(self, seen: Measurement, carried: Fraction) -> Demand:
+    def demand(self, seen: Observation, carried: Fraction) -> Demand:
         """Ask for the measured latency over the wanted one.
 
         This supposes that tuples wait for the accelerator. If it waits for them, they spend their
@@ -457,23 +433,7 @@ MARGIN = Fraction(9, 8)
 PATIENCE = 2
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """What a controller made of one measurement.
-
-    Parameters
-    ----------
-    period : int
-        The period from now on.
-    held : bool
-        Whether the goal was met under the period before.
-    """
-
-    period: int
-    held: bool
-
-
-class PeriodControl:
+class PeriodControl(Control):
     """Widens the period as far as a goal needs, and narrows it as far as the goal surely allows.
 
     With the factors ``needed`` and ``safe`` of :class:`Demand` and a period
@@ -508,6 +468,8 @@ class PeriodControl:
     period : int
         Present period. The first one is that of full groups, or the bound if that is shorter: the
         fastest one but for what rare stars gain.
+    held : bool
+        Whether the goal was met under the period before the last one was chosen.
     """
 
     def __init__(self, goal: Goal, bound: int, *, probes: int = 1) -> None:
@@ -515,27 +477,25 @@ class PeriodControl:
         self.goal = goal
         self.bound = max(1, bound if longest is None else min(bound, longest))
         self.period = min(self.bound, max(1, probes))
+        self.held = False
         self._carried = Fraction(0)
         self._spare = 0  # measurements in a row that allow a shorter period
 
-    def see(self, seen: Measurement) -> Judgement:
-        """Take a measurement that was made under :attr:`period`, and choose the next period."""
+    def see(self, seen: Observation) -> int:
+        """Take what was observed under :attr:`period`, and choose the next period."""
         demand = self.goal.demand(seen, self._carried)
         self._carried = demand.carried
-        held = demand.needed is not None and demand.needed <= 1
-        if not held:
+        self.held = demand.needed is not None and demand.needed <= 1
+        if not self.held:
             self._spare = 0
             wanted = self.bound
             if demand.needed is not None:
                 wanted = min(self.bound, math.ceil(self.period * demand.needed))
             self.period = max(self.period, wanted)
-            return Judgement(self.period, held)
+            return self.period
         least = max(1, math.ceil(self.period * demand.safe * MARGIN))
-        if least >= self.period:
-            self._spare = 0
-            return Judgement(self.period, held)
-        self._spare += 1
+        self._spare = self._spare + 1 if least < self.period else 0
         if self._spare >= PATIENCE:
             self._spare = 0
             self.period = max(least, -(-self.period // 2))
-        return Judgement(self.period, held)
+        return self.period

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decisions while a join runs: precision, cores, and when tuples are offered."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +16,7 @@ from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from host.protocol.segments import growth
 from host.query.cores import Controller, CoreControl, Epoch, Observation
-from host.query.ordering import Measurement, Ordering, PeriodControl
+from host.query.ordering import Ordering, PeriodControl
 from host.query.quantities import positive
 from host.reference.arrivals import UInt64s
 from host.reference.window import CountWindow, Window
@@ -36,7 +37,7 @@ from host.session.staging import Staging
 __all__ = [
     "AdaptivePrecision",
     "ElasticCores",
-    "Interval",
+    "Measuring",
     "NoteDecision",
     "PACED_ROWS",
     "Pacing",
@@ -206,31 +207,143 @@ class Pacing(Steering):
         super().settle(cycles, tuples)
 
 
-# Adaptive precision: measure an accelerator while it joins, and insert PRECISION words.
+# Measure an accelerator in intervals, ask a control after each, and apply what it says.
+
+#: Exchanges in an interval, and the fewest cycles of one.
+EXCHANGES, FEWEST = 8, 64
+
+
+@dataclass
+class Interval:
+    """What has been counted since an interval began.
+
+    Parameters
+    ----------
+    before : mapping of str to int
+        The counters of the device at the begin.
+    staged : tuple of (int, int)
+        Tuples of R and of S that had been staged by then.
+    time : int
+        Time of the last one of them.
+    arrived : int
+        Tuples that had arrived at the begin.
+    cycles, tuples : int
+        Cycles that have passed, and tuples that were taken in them.
+    waits, waited : int
+        Answers whose latencies are known, and the sum of these.
+    """
+
+    before: Mapping[str, int]
+    staged: tuple[int, int] = (0, 0)
+    time: int = 0
+    arrived: int = 0
+    cycles: int = 0
+    tuples: int = 0
+    waits: int = 0
+    waited: int = 0
+    _flight: int = 0  # tuples under way, summed over the looks at them
+    _flights: int = 0
+
+    def note_flight(self, under_way: int) -> None:
+        """Count the tuples that are under way at some moment."""
+        self._flights += 1
+        self._flight += under_way
+
+    @property
+    def in_flight(self) -> Fraction:
+        """Tuples under way, on average."""
+        return Fraction(self._flight, max(1, self._flights))
+
+
+class Measuring(Steering):
+    """A steering that measures an accelerator in intervals, and asks a control after each.
+
+    Its subclasses say when an interval begins and when it is over, what was observed in it, and
+    how the setting that the control answers is applied.
+
+    Parameters
+    ----------
+    device : Device
+        The device; its counters are read between exchanges. Without a clock no interval ends.
+    accepted : int
+        See :class:`Steering`.
+    shortest : int
+        Least number of cycles of an interval.
+    """
+
+    def __init__(self, device: Device, accepted: int, shortest: int) -> None:
+        super().__init__(accepted)
+        self._device, self._shortest = device, shortest
+        self.chunk_cycles = max(FEWEST, shortest // EXCHANGES)
+        self._interval: Interval | None = None
+        self._complete = 0  # tuples that are answered
+
+    @property
+    def _arrived(self) -> int:
+        """Number of tuples that have arrived."""
+        return self._accepted
+
+    @property
+    def _under_way(self) -> int:
+        """Number of tuples that have arrived and are not answered."""
+        return max(0, self._arrived - self._complete)
+
+    def settle(self, cycles: int, tuples: int) -> None:
+        super().settle(cycles, tuples)
+        if self._interval is not None:
+            self._interval.cycles += cycles
+            self._interval.tuples += tuples
+        elif cycles and self._may_begin():
+            self._interval = self._begun()
+
+    def steer(self, cycle: int) -> None:
+        if self._interval is not None and self._is_over(self._interval):
+            self._decide(self._interval, cycle)
+
+    def note(self, complete: int, cycle: int) -> None:
+        self._complete = complete
+        if self._interval is not None:
+            self._interval.note_flight(self._under_way)
+
+    def _begun(self) -> Interval:
+        """Return an interval that begins now."""
+        return Interval(self._device.counters())
+
+    def _is_over(self, interval: Interval) -> bool:
+        """Return whether enough has been seen."""
+        return interval.cycles >= self._shortest
+
+    @abstractmethod
+    def _may_begin(self) -> bool:
+        """Return whether what is under way belongs to the setting in force."""
+
+    @abstractmethod
+    def _decide(self, interval: Interval, cycle: int) -> None:
+        """Observe, ask the control, apply what it says, and begin the next interval or wait."""
+
+
+# Adaptive precision: insert PRECISION words.
 
 #: Groups of either side in a measurement: the last one, cut off, weighs a sixteenth at most.
 GROUPS = 16
 #: Number of intervals after which a measurement ends with fewer groups as well.
 LONGEST = 64
-#: Exchanges in an interval, and the fewest cycles of one.
-EXCHANGES, FEWEST = 8, 64
 
 
 def control_of(ordering: Ordering, manifest: Manifest) -> PeriodControl:
-    """Return the controller of an adaptive ordering on such an accelerator."""
+    """Return the control of an adaptive ordering on such an accelerator."""
     assert ordering.hold is not None
     bound = min(ordering.period, 1 << manifest.probe_bits)
     return PeriodControl(ordering.hold, bound, probes=manifest.probes)
 
 
-class AdaptivePrecision(Steering):
+class AdaptivePrecision(Measuring):
     """Chooses the period of the stars for one execution of an accelerator.
 
     A measurement begins with the mark that answers the last change of the period, when all that is
     under way belongs to the new one. It ends between two exchanges, after the interval of the
-    ordering and :data:`GROUPS` groups of either side. Then the counters are read and
-    :class:`~host.query.ordering.PeriodControl` is asked. A new period is set by a PRECISION
-    word behind the first word that waits for the accelerator, which is the earliest place there is.
+    ordering and :data:`GROUPS` groups of either side. A new period is set by a PRECISION word
+    behind the first word that waits for the accelerator, which is the earliest place there is.
 
     A device without a clock finishes no measurement, so its period stays the first one.
 
@@ -265,25 +378,14 @@ class AdaptivePrecision(Steering):
         marks: int,
         accepted: int,
     ) -> None:
-        super().__init__(accepted)
-        self._device = device
-        self._staging, self._decoder = staging, decoder
-        self._codec = WordCodec(device.manifest)
         self._control = control_of(ordering, device.manifest)
         goal = self._control.goal
-        self._interval = goal.interval(ordering.interval)
-        self.chunk_cycles = max(FEWEST, self._interval // EXCHANGES)
+        super().__init__(device, accepted, goal.interval(ordering.interval))
+        self._staging, self._decoder = staging, decoder
+        self._codec = WordCodec(device.manifest)
         self.record = PrecisionRecord(str(goal), self._control.bound, self._control.period)
         self._first_mark = marks
-        self._began: Mapping[str, int] | None = None
-        self._ended: Mapping[str, int] | None = None
-        self._begin()
-
-    def _begin(self) -> None:
-        """Wait for the begin of a measurement."""
-        self._began = None
-        self._cycles, self._tuples = 0, 0
-        self._flights, self._flight = 0, 0
+        self._ended: Mapping[str, int] | None = None  # counters at the last measurement's end
 
     @property
     def marks(self) -> int:
@@ -292,56 +394,43 @@ class AdaptivePrecision(Steering):
     def settle(self, cycles: int, tuples: int) -> None:
         super().settle(cycles, tuples)
         self._decoder.stars.send(max(0, self._accepted))
-        if self._began is not None:
-            self._cycles += cycles
-            self._tuples += tuples
-        elif self._staging.marks >= self._first_mark + self.marks and cycles:
-            self._began = self._device.counters()
 
-    def steer(self, cycle: int) -> None:
-        """Change the period if the measurement under way is complete and calls for it."""
-        if self._began is None or not self._is_complete:
-            return
+    def _may_begin(self) -> bool:
+        return self._staging.marks >= self._first_mark + self.marks
+
+    def _is_over(self, interval: Interval) -> bool:
+        group = min(self._control.period, self._device.manifest.probes)
+        has_groups = interval.tuples >= 2 * GROUPS * group
+        return super()._is_over(interval) and (
+            has_groups or interval.cycles >= LONGEST * self._shortest
+        )
+
+    def _decide(self, interval: Interval, cycle: int) -> None:
         before = self._control.period
-        judgement = self._control.see(self._measured(self._began))
-        self.record.judge(held=judgement.held)
-        self._begin()
-        if judgement.period == before:
-            self._began = self._ended
+        now = self._device.counters()
+        period = self._control.see(self._observed(interval, now))
+        self.record.judge(held=self._control.held)
+        self._ended, self._interval = now, None
+        if period == before:
+            self._interval = Interval(now)
             return
         # The first word that waits stays before the change; see `Staging.insert`.
         fixed = int(self._codec.tuple_counts(self._staging.words[:1]).sum())
         place = max(0, self._accepted + fixed)
         self._decoder.stars.send(place)
-        self._decoder.stars.change(Ordering(judgement.period))
-        self._staging.insert(self._codec.pack_control("PRECISION", 0, judgement.period))
-        self.record.change(PeriodChange(cycle, place, judgement.period))
+        self._decoder.stars.change(Ordering(period))
+        self._staging.insert(self._codec.pack_control("PRECISION", 0, period))
+        self.record.change(PeriodChange(cycle, place, period))
 
-    def note(self, complete: int, cycle: int) -> None:
-        del cycle
-        if self._began is not None:
-            self._flights += 1
-            self._flight += max(0, self._accepted - complete)
-
-    @property
-    def _is_complete(self) -> bool:
-        if self._cycles < self._interval:
-            return False
-        group = min(self._control.period, self._device.manifest.probes)
-        return self._tuples >= 2 * GROUPS * group or self._cycles >= LONGEST * self._interval
-
-    def _measured(self, began: Mapping[str, int]) -> Measurement:
-        """Return what was measured since the counters showed ``began``."""
-        now = self._device.counters()
-        last = self._ended or began
-        self._ended = now
-        counted = growth(self._device.manifest, began, now)
-        settling = growth(self._device.manifest, last, began)
-        return Measurement(
+    def _observed(self, interval: Interval, now: Mapping[str, int]) -> Observation:
+        manifest = self._device.manifest
+        counted = growth(manifest, interval.before, now)
+        settling = growth(manifest, self._ended or interval.before, interval.before)
+        return Observation(
             cycles=counted["cycles"],
             offered=_offered(counted),
             tuples=_taken(counted),
-            in_flight=Fraction(self._flight, max(1, self._flights)),
+            in_flight=interval.in_flight,
             settling_offered=_offered(settling),
             settling_tuples=_taken(settling),
         )
@@ -356,60 +445,6 @@ def _taken(counted: Mapping[str, int]) -> int:
     return counted["tuples_r"] + counted["tuples_s"]
 
 
-# The interval of an elastic join that is being observed.
-
-
-@dataclass
-class Interval:
-    """What has been counted since an interval began.
-
-    Parameters
-    ----------
-    before : mapping of str to int
-        The counters of the device at the begin.
-    staged : tuple of (int, int)
-        Tuples of R and of S that had been staged by then.
-    time : int
-        Time of the last one of them.
-    cycles : int
-        Cycles that have passed.
-    arrived : int
-        Tuples that had arrived at the begin.
-    """
-
-    before: Mapping[str, int]
-    staged: tuple[int, int]
-    time: int
-    cycles: int = 0
-    arrived: int = 0
-    _flight: int = 0  # tuples under way, summed over the looks at them
-    _flights: int = 0
-    _waits: int = 0  # answers whose latencies are known, and the sum of these
-    _waited: int = 0
-
-    def note_flight(self, under_way: int) -> None:
-        """Count the tuples that are under way at some moment."""
-        self._flights += 1
-        self._flight += under_way
-
-    def note_waits(self, waited: Int64s) -> None:
-        """Take the latencies of tuples that were answered."""
-        self._waits += len(waited)
-        self._waited += int(waited.sum())
-
-    def latency(self, rate: Fraction, *, is_paced: bool) -> int | None:
-        """Return the mean latency in cycles; None if no tuple was answered.
-
-        Without latencies of single tuples it is that of Little's law, at a ``rate`` of tuples per
-        cycle that were taken. Where the input has a pace, tuples under way do not tell it.
-        """
-        if self._waits:
-            return math.ceil(Fraction(self._waited, self._waits))
-        if is_paced or not rate:
-            return None
-        return math.ceil(Fraction(self._flight, max(1, self._flights)) / rate)
-
-
 # Elastic cores: observe an accelerator while it joins, and change the cores that store.
 
 #: How much larger than observed the windows may become before cores are short of room.
@@ -419,7 +454,7 @@ RESERVE = Fraction(5, 4)
 NoteDecision = Callable[[CoreDecision | CoreChange], None]
 
 
-class ElasticCores(Steering):
+class ElasticCores(Measuring):
     """Chooses the cores for one execution of an accelerator; a schedule of its epochs.
 
     An observation begins when the device has taken all tuples that came before the last change, and
@@ -474,8 +509,8 @@ class ElasticCores(Steering):
         pacing: Pacing | None = None,
         note: NoteDecision | None = None,
     ) -> None:
-        super().__init__(accepted)
-        self._device, self._window, self._cores = device, window, tuple(cores)
+        super().__init__(device, accepted, controller.interval)
+        self._window, self._cores = window, tuple(cores)
         self._control = CoreControl(controller, len(self._cores))
         self._contents = CoreContents(device.manifest, window, self._cores)
         self._chosen = self._cores
@@ -483,12 +518,8 @@ class ElasticCores(Steering):
         self._told: tuple[int, ...] | None = self._cores
         self._least = fewest_cores(device.manifest, window)
         self._note, self._pacing = note, pacing
-        self._shortest = controller.interval
-        self.chunk_cycles = max(FEWEST, controller.interval // EXCHANGES)
         self.record = ElasticRecord(str(controller), len(self._cores))
-        self._complete = 0  # tuples that are answered
         self._begins = 0  # tuples that come before the next observation
-        self._interval: Interval | None = None
         self._peak = Fraction(0)  # highest rate so far, in tuples per cycle
 
     def next(self, staged: int) -> Epoch | None:
@@ -551,17 +582,13 @@ class ElasticCores(Steering):
         super().settle(cycles, tuples)
         self.record.cycles += cycles
         self.record.core_cycles += cycles * self._contents.on
-        if self._interval is not None:
-            self._interval.cycles += cycles
-        elif self._accepted >= self._begins and cycles:
-            self._interval = self._begun()
 
-    def steer(self, cycle: int) -> None:
-        """End the interval if it is long enough, and choose the cores from now on."""
+    def _may_begin(self) -> bool:
+        return self._accepted >= self._begins
+
+    def _decide(self, interval: Interval, cycle: int) -> None:
+        """Choose the cores from now on."""
         del cycle
-        interval = self._interval
-        if interval is None or interval.cycles < self._shortest:
-            return
         seen = self._observed(interval)
         active = self._control.see(seen)
         if active != len(self._chosen):
@@ -572,35 +599,24 @@ class ElasticCores(Steering):
         self._interval = self._begun()
 
     def note(self, complete: int, cycle: int) -> None:
-        del cycle
-        interval = self._interval
-        if interval is not None and self._pacing is not None:
-            interval.note_waits(self._pacing.waited)
-        self._complete = complete
-        if interval is not None:
-            interval.note_flight(self._under_way)
+        if self._interval is not None and self._pacing is not None:
+            self._interval.waits += len(self._pacing.waited)
+            self._interval.waited += int(self._pacing.waited.sum())
+        super().note(complete, cycle)
 
     @property
     def _arrived(self) -> int:
-        """Number of tuples that have arrived."""
         if self._pacing is None:
             return self._accepted
         return max(self._accepted, self._pacing.arrived(self.record.cycles))
 
-    @property
-    def _under_way(self) -> int:
-        """Number of tuples that have arrived and are not answered."""
-        return max(0, self._arrived - self._complete)
-
     def _begun(self) -> Interval:
-        """Return an interval that begins now."""
         counts, time = self._contents.counts, self._contents.latest
-        return Interval(self._device.counters(), counts, time, arrived=self._arrived)
+        return Interval(self._device.counters(), counts, time, self._arrived)
 
     def _observed(self, interval: Interval) -> Observation:
         counted = growth(self._device.manifest, interval.before, self._device.counters())
-        tuples = counted["tuples_r"] + counted["tuples_s"]
-        cycles = counted["cycles"]
+        tuples, cycles = _taken(counted), counted["cycles"]
         arrived = tuples if self._pacing is None else self._arrived - interval.arrived
         self._peak = max(self._peak, Fraction(arrived, cycles))
         held = self._contents.held
@@ -617,8 +633,20 @@ class ElasticCores(Steering):
             window=sum(held),
             ahead=self._ahead(interval, Fraction(arrived, cycles)),
             peak=math.ceil(self._peak * cycles),
-            latency=interval.latency(Fraction(tuples, cycles), is_paced=self._pacing is not None),
+            latency=self._latency(interval, Fraction(tuples, cycles)),
         )
+
+    def _latency(self, interval: Interval, rate: Fraction) -> int | None:
+        """Return the mean latency in cycles; None if no tuple was answered.
+
+        Without latencies of single tuples it is that of Little's law, at a ``rate`` of tuples per
+        cycle that were taken. Where the input has a pace, tuples under way do not tell it.
+        """
+        if interval.waits:
+            return math.ceil(Fraction(interval.waited, interval.waits))
+        if self._pacing is not None or not rate:
+            return None
+        return math.ceil(interval.in_flight / rate)
 
     def _least_for(self, held: int) -> int:
         """Return how few cores hold so many tuples of a side, and some more."""

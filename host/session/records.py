@@ -563,7 +563,7 @@ def note_into(path: str | Path) -> Callable[[Any], None]:
 
     def note(entry: Any) -> None:
         with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(entry)) + "\n")
+            file.write(json.dumps(asdict(entry), default=float) + "\n")
 
     return note
 

@@ -10,7 +10,8 @@ import pytest
 
 from host import InputRate, Latency, Queue
 from host.protocol.cost_model import Circuit, Workload, cycles_per_tuple
-from host.query.ordering import PATIENCE, Measurement, PeriodControl
+from host.query.ordering import PATIENCE, PeriodControl
+from tests.host.query.test_goals import observed
 from tests.host.tables import manifest_of
 
 GOALS = st.one_of(
@@ -24,13 +25,13 @@ GOALS = st.one_of(
 def measurements(draw):
     cycles = draw(st.integers(1, 100_000))
     offered = draw(st.integers(0, cycles))
-    return Measurement(
+    return observed(
         cycles,
         offered,
         draw(st.integers(0, 2 * offered)),
         draw(st.fractions(0, 10_000)),
-        draw(st.integers(0, 1000)),
-        draw(st.integers(0, 1000)),
+        settling_offered=draw(st.integers(0, 1000)),
+        settling_tuples=draw(st.integers(0, 1000)),
     )
 
 
@@ -41,13 +42,12 @@ def test_no_measurements_lead_beyond_the_bound(goal, bound, probes, seen):
     calm = 0
     for measurement in seen:
         before = control.period
-        judgement = control.see(measurement)
-        assert judgement.period == control.period
+        assert control.see(measurement) == control.period
         assert isinstance(control.period, int)
         assert 1 <= control.period <= control.bound
         if control.period > before:
-            assert not judgement.held  # what holds is not widened
-        calm = calm + 1 if judgement.held else 0
+            assert not control.held  # what holds is not widened
+        calm = calm + 1 if control.held else 0
         if control.period < before:
             assert calm >= PATIENCE
             assert control.period >= before / 2
@@ -66,7 +66,7 @@ class Plant:
 
     def measured(self, period, interval=100_000, error=Fraction(0)):
         tuples = int(interval / self.cycles(period) * (1 + error))
-        return Measurement(interval, interval, tuples)
+        return observed(interval, interval, tuples)
 
     def needs(self, rate, bound):
         """The shortest period that reaches a rate, or the bound."""
@@ -130,15 +130,15 @@ def test_a_change_of_the_load_is_followed(circuit, data, before, after):
 def test_a_period_narrows_only_with_a_margin_and_by_half_at_most(tuples, period):
     """With 1000 needed, a sixteenth less would do from 1067 on, and with a margin from 1200 on."""
     control = PeriodControl(InputRate(1), 64, probes=16)
-    seen = Measurement(1000, 1000, tuples)
-    assert control.see(seen).period == 16  # one measurement is not enough
-    assert control.see(seen).period == period
+    seen = observed(1000, 1000, tuples)
+    assert control.see(seen) == 16  # one measurement is not enough
+    assert control.see(seen) == period
 
 
 def test_a_period_widens_at_once_as_far_as_it_must():
     control = PeriodControl(InputRate(1), 64, probes=16)
-    assert control.see(Measurement(1000, 1000, 700)).period == 23
-    assert control.see(Measurement(1000, 1000, 0)).period == 64
+    assert control.see(observed(1000, 1000, 700)) == 23
+    assert control.see(observed(1000, 1000, 0)) == 64
 
 
 @given(st.integers(100, 5000), st.integers(100, 2000), st.integers(100, 2000))
@@ -163,5 +163,5 @@ def test_a_latency_is_held_by_the_period_that_halves_it():
     for _ in range(20):
         tuples = 100 * control.period
         latency = Fraction(4000, control.period) + 100
-        control.see(Measurement(10_000, 10_000, tuples, latency * tuples / 10_000))
+        control.see(observed(10_000, 10_000, tuples, latency * tuples / 10_000))
     assert 8 <= control.period <= 10
