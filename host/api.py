@@ -107,7 +107,7 @@ def join(
     ------
     UsageError
         If a word, an input or a column will not do.
-    WindowOverflowError
+    CapacityError
         If the device has no room for the window.
 
     Examples

@@ -20,14 +20,10 @@ __all__ = [
     "AggregateOverflowError",
     "BuildError",
     "CapacityError",
-    "CoreFailureError",
     "DeviceBusyError",
     "DeviceError",
-    "DeviceLockError",
     "DeviceTimeoutError",
-    "DeviceUriError",
     "DisorderError",
-    "DuplicateKeyError",
     "EpochError",
     "ExpressionError",
     "FailureError",
@@ -35,18 +31,14 @@ __all__ = [
     "JoinError",
     "KeyRangeError",
     "LinkError",
-    "LinkLostError",
-    "LinkMismatchError",
-    "LinkSilentError",
     "ManifestError",
     "MissingToolError",
     "NullOrderError",
     "OperatorError",
     "UnknownColumnError",
     "UnsupportedTypeError",
-    "UntypedColumnError",
     "UsageError",
-    "WindowOverflowError",
+    "unusable_uri",
 ]
 
 # The base classes of all errors of the kit.
@@ -182,14 +174,24 @@ class AcceleratorLimitError(UsageError):
 
 
 class CapacityError(AcceleratorLimitError):
-    """A window is larger than the accelerator can hold, which is known before any tuple is sent.
+    """A window is larger than the accelerator can hold.
+
+    That of a count-based window is known before any tuple is sent; a time-based window can outgrow
+    the cores while tuples arrive.
 
     Parameters
     ----------
-    needed, capacity : int
-        Number of tuples of one side: in the window, and in the accelerator.
+    needed : int or None
+        Number of tuples of one side in the window; None if it is only known that they are more than
+        there is room for.
+    capacity : int
+        Number of tuples of one side that the accelerator holds.
     side : object, optional
         Side of the window.
+    is_timed : bool
+        Whether the window is time-based.
+    ordinal : int, optional
+        Number, within its side, of the tuple that found no room in it; the first is 0.
     cores : int
         Number of cores in the suggested command.
     engine : str
@@ -198,64 +200,32 @@ class CapacityError(AcceleratorLimitError):
 
     def __init__(
         self,
-        needed: int,
+        needed: int | None,
         capacity: int,
         *,
         side: object | None = None,
+        is_timed: bool = False,
+        ordinal: int | None = None,
         cores: int = 4,
         engine: str = "scan",
     ) -> None:
-        self.needed = needed
-        self.capacity = capacity
-        self.side = side
+        self.needed, self.capacity, self.side, self.ordinal = needed, capacity, side, ordinal
         of_side = "" if side is None else f" of side {_name(side)}"
-        super().__init__(
-            f"A window{of_side} of {needed} tuples is larger than the accelerator's capacity of "
-            f"{capacity} tuples per side",
-            f"a bundle that holds it: {_build_command(needed, cores, engine)}; for device "
-            f"'sim:', build=True (--build) makes one",
-        )
-
-
-@dataclass(eq=False, repr=False)
-class WindowOverflowError(FailureError):
-    """A time-based window outgrew the cores while tuples arrived.
-
-    Parameters
-    ----------
-    side : object
-        Side of the window.
-    capacity : int
-        Number of tuples of one side that the accelerator holds.
-    ordinal : int, optional
-        Number, within its side, of the tuple that found no room; the first is 0.
-    needed : int, optional
-        Capacity that the whole input needs, if known.
-    cores : int
-        Number of cores in the suggested command.
-    engine : str
-        Engine in the suggested command.
-    """
-
-    side: object
-    capacity: int
-    ordinal: int | None = None
-    _: KW_ONLY
-    needed: int | None = None
-    cores: int = 4
-    engine: str = "scan"
-
-    def _message(self) -> str:
-        at = self.ordinal
-        place = "" if at is None else f" with its tuple number {at} (the first is 0)"
-        least = 2 * self.capacity if self.needed is None else self.needed
-        goal = "more" if self.needed is None else f"the {self.needed} tuples needed"
-        return (
-            f"The time-based window of side {_name(self.side)} outgrew the capacity of "
-            f"{self.capacity} tuples{place}; shorten the window, or build a bundle that holds "
-            f"{goal}: "
-            f"{_build_command(least, self.cores, self.engine)}."
-        )
+        build = _build_command(2 * capacity if needed is None else needed, cores, engine)
+        if is_timed:
+            place = "" if ordinal is None else f" with its tuple number {ordinal} (the first is 0)"
+            goal = "more" if needed is None else f"the {needed} tuples needed"
+            super().__init__(
+                f"The time-based window{of_side} outgrew the capacity of {capacity} tuples{place}",
+                f"shorten the window, or build a bundle that holds {goal}: {build}",
+            )
+        else:
+            super().__init__(
+                f"A window{of_side} of {needed} tuples is larger than the accelerator's capacity "
+                f"of {capacity} tuples per side",
+                f"a bundle that holds it: {build}; for device 'sim:', build=True (--build) makes "
+                f"one",
+            )
 
 
 def _build_command(needed: int, cores: int, engine: str) -> str:
@@ -314,40 +284,25 @@ class UnsupportedTypeError(UsageError):
     column : str
         The column.
     type_name : object
-        Type of the column.
+        Type of the column; None if it has none, because no row has a value in it.
     supported : str
         Types that can be used.
     """
 
     column: str
     type_name: object
-    supported: str
-
-    def _message(self) -> str:
-        return (
-            f"Column {self.column!r} has type {self.type_name}, which cannot be used here; "
-            f"cast it to one of: {self.supported}."
-        )
-
-
-@dataclass(eq=False, repr=False)
-class UntypedColumnError(UnsupportedTypeError):
-    """A column has no type, because no row has a value in it.
-
-    Parameters
-    ----------
-    column : str
-        The column.
-    """
-
-    type_name: object = "null"
     supported: str = ""
 
     def _message(self) -> str:
+        if self.type_name is None:
+            return (
+                f"Column {self.column!r} has no type, because no row has a value in it: a CSV or "
+                f"JSON file tells the types of its columns by their values only; add a row that "
+                f"has a value there, or give the column a type, by a cast or in a Parquet file."
+            )
         return (
-            f"Column {self.column!r} has no type, because no row has a value in it: a CSV or JSON "
-            f"file tells the types of its columns by their values only; add a row that has a value "
-            f"there, or give the column a type, by a cast or in a Parquet file."
+            f"Column {self.column!r} has type {self.type_name}, which cannot be used here; "
+            f"cast it to one of: {self.supported}."
         )
 
 
@@ -406,38 +361,20 @@ def _near(column: str, columns: Sequence[str]) -> str:
 # Errors of devices that cannot be addressed, are busy, or fail.
 
 
-@dataclass(eq=False, repr=False)
-class DeviceUriError(UsageError):
-    """A device URI has no known scheme, or lacks what its scheme needs.
-
-    Parameters
-    ----------
-    uri : str
-        The URI as given.
-    reason : str
-        What is wrong with the URI.
-    """
-
-    uri: str
-    reason: str
-
-    def _message(self) -> str:
-        return (
-            f"Device {self.uri!r} {self.reason}; a device is 'sim:BUNDLE', 'software:' or "
-            f"'software:BUNDLE', where BUNDLE is a folder that "
-            f"`{command('sim build --output BUNDLE')}` wrote (for 'software:', "
-            f"`{command('hdl generate')}` is enough), 'serial:PATH?baud=N&bundle=BUNDLE', "
-            f"'tcp:HOST:PORT?bundle=BUNDLE' or 'udp:HOST:PORT?bundle=BUNDLE' for a board, or "
-            f"'PACKAGE.MODULE:PLACE', where that module has a function open_device(PLACE)."
-        )
+def unusable_uri(uri: str, reason: str) -> UsageError:
+    """Return the error of a device URI without a known scheme, or that lacks what that needs."""
+    return UsageError(
+        f"Device {uri!r} {reason}; a device is 'sim:BUNDLE', 'software:' or 'software:BUNDLE', "
+        f"where BUNDLE is a folder that `{command('sim build --output BUNDLE')}` wrote (for "
+        f"'software:', `{command('hdl generate')}` is enough), "
+        f"'serial:PATH?baud=N&bundle=BUNDLE', 'tcp:HOST:PORT?bundle=BUNDLE' or "
+        f"'udp:HOST:PORT?bundle=BUNDLE' for a board, or 'PACKAGE.MODULE:PLACE', where that module "
+        f"has a function open_device(PLACE)."
+    )
 
 
 class DeviceError(FailureError):
     """A device broke its contract or stopped working."""
-
-
-class DeviceLockError(DeviceError):
-    """The lock file that reserves a device for one process cannot be trusted."""
 
 
 @dataclass(eq=False, repr=False)
@@ -464,28 +401,6 @@ class DeviceTimeoutError(DeviceError):
             f"Device {self.uri!r} made no progress within {self.waited}; its counters: "
             f"{listing or 'none'}."
         )
-
-
-@dataclass(eq=False, repr=False)
-class CoreFailureError(DeviceError):
-    """A core of the accelerator failed, and the answer lacks its pairs.
-
-    Parameters
-    ----------
-    uri : str
-        URI of the device.
-    core : int
-        Number of the core.
-    reason : str
-        Why the join cannot go on, and what can be done.
-    """
-
-    uri: str
-    core: int
-    reason: str
-
-    def _message(self) -> str:
-        return f"Core {self.core} of device {self.uri!r} failed. {self.reason}"
 
 
 @dataclass(eq=False, repr=False)
@@ -548,130 +463,22 @@ class EpochError(UsageError):
         return f"Epoch {self.number} is refused{where}: {self.rule}; {self.remedy}."
 
 
-# Errors of links to boards.
-
-#: What to look at when nobody answers, by the scheme of the URI.
-_CHECKS = {
-    "serial": "that it is connected, that the bitstream is loaded, that the baud rate is the "
-    "bitstream's, and that no other program uses it",
-    "tcp": "that the server of the board runs there, that the bitstream is loaded, that the URI "
-    "has the baud rate of the line behind the server (baud=N), and that no other program uses it",
-    "udp": "that the board has this address, that a network card of this machine is in the same "
-    "network and no firewall between them, and that the bitstream is loaded",
-}
-
-
 class LinkError(DeviceError):
-    """The link to a board cannot be used."""
-
-
-@dataclass(eq=False, repr=False)
-class LinkSilentError(LinkError):
-    """Nobody answered the greeting.
+    """The link to a board cannot be used, the board is another one, or the link was lost.
 
     Parameters
     ----------
-    uri : str
-        URI of the device.
-    seconds : float
-        How long the greeting was repeated.
-    garbled : int
-        Pieces of the byte stream that came and were no frame.
-    reason : str
-        Why there is no byte stream; empty if there is one.
+    message : str
+        The message.
+    fault : str
+        What is wrong: ``"silent"`` or ``"garbled"`` if nobody answered the greeting and nothing or
+        noise was heard, ``"other"`` if another board did, ``"lost"`` if the link broke while it was
+        in use; empty for anything else.
     """
 
-    uri: str
-    seconds: float
-    garbled: int
-    reason: str = ""
-
-    def _message(self) -> str:
-        if self.reason:
-            told = f"could not be opened within {self.seconds:g} s: {self.reason}"
-        else:
-            heard = (
-                f"{self.garbled} pieces came that were no frame" if self.garbled else "no byte came"
-            )
-            told = f"did not answer the greeting within {self.seconds:g} s ({heard})"
-        scheme = self.uri.partition(":")[0]
-        return f"Device {self.uri!r} {told}; check {_CHECKS.get(scheme, _CHECKS['serial'])}."
-
-
-@dataclass(eq=False, repr=False)
-class LinkMismatchError(LinkError):
-    """The board is not the one that the bundle describes.
-
-    Parameters
-    ----------
-    uri : str
-        URI of the device.
-    what : str
-        What differs.
-    board, bundle : str
-        What the board has, and what the bundle or this kit has.
-    older : bool
-        Whether that is a matter of the kit which made the bitstream, so that no bundle helps.
-    """
-
-    uri: str
-    what: str
-    board: str
-    bundle: str
-    _: KW_ONLY
-    older: bool = False
-
-    def _message(self) -> str:
-        if self.older:
-            told = (
-                f"but this kit has {self.bundle}: another version of the kit made the bitstream; "
-                f"make it again (`make bitstream BOARD=...`) and load it, or use that version."
-            )
-        else:
-            told = (
-                f"but the bundle has {self.bundle}; load the bundle's bitstream into the board, or "
-                f"name the bundle of the bitstream that is there."
-            )
-        return f"Device {self.uri!r} has the {self.what} {self.board}, {told}"
-
-
-@dataclass(eq=False, repr=False)
-class LinkLostError(LinkError):
-    """The link to a board was lost while the board was in use.
-
-    Parameters
-    ----------
-    uri : str
-        URI of the device.
-    reason : str
-        How it was lost.
-    accepted, delivered : int
-        Input words that the device accepted, and those that the board acknowledged.
-    results : int
-        Result words that have come.
-    can_resume : bool
-        Whether the board may still know the session.
-    """
-
-    uri: str
-    reason: str
-    _: KW_ONLY
-    accepted: int
-    delivered: int
-    results: int
-    can_resume: bool
-
-    def _message(self) -> str:
-        remedy = (
-            "add reconnect=SECONDS to the URI, and a run continues where it stood"
-            if self.can_resume
-            else "nothing can be continued; open the device again and run the join again"
-        )
-        return (
-            f"Link to device {self.uri!r} was lost: {self.reason}. Of {self.accepted} input words, "
-            f"the board has acknowledged {self.delivered}; {self.results} result words have come; "
-            f"{remedy}."
-        )
+    def __init__(self, message: str, fault: str = "") -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 # Errors of windowed operators: their expressions, their descriptions, and what they compute.
@@ -857,28 +664,6 @@ class NullOrderError(UsageError):
         return (
             f"Order column {self.column!r} is null in {', '.join(places)}; a row without a place "
             f"in time cannot be joined: drop it, or fill the column."
-        )
-
-
-@dataclass(eq=False, repr=False)
-class DuplicateKeyError(UsageError):
-    """A row is repeated where all rows must differ.
-
-    Parameters
-    ----------
-    key : object
-        The compared values.
-    row : int
-        Number of the second of the equal rows, counted from 0.
-    """
-
-    key: object
-    row: int
-
-    def _message(self) -> str:
-        return (
-            f"Row {self.row} (the first is 0) repeats {self.key!r}; remove the duplicates, or "
-            f"leave them out with fail_on_duplicate=False."
         )
 
 

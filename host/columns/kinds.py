@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.errors import KeyRangeError, UnsupportedTypeError, UntypedColumnError
+from host.errors import KeyRangeError, UnsupportedTypeError
 from host.query.tables import require_column
 from host.reference.arrivals import Float64s
 
@@ -357,7 +357,7 @@ def _kind(dtype: pa.DataType, label: str) -> tuple[Kind, int]:
     if is_uuid or any(test(dtype) for test in binary):
         return Kind.BINARY, 1
     if types.is_null(dtype):
-        raise UntypedColumnError(label)
+        raise UnsupportedTypeError(label, None)
     raise UnsupportedTypeError(label, dtype, SUPPORTED)
 
 

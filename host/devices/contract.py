@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from host.errors import DeviceError, DeviceUriError
+from host.errors import DeviceError, unusable_uri
 from host.protocol.manifest import BundleManifest, Manifest
 from host.reference.arrivals import UInt64s
 
@@ -220,7 +220,7 @@ def open_device(uri: str) -> Device:
 
     Raises
     ------
-    DeviceUriError
+    UsageError
         If there is no such kind of device.
     ManifestError
         If the bundle cannot be used.
@@ -256,16 +256,16 @@ def open_aggregate(uri: str) -> "SimulatedAggregate":
 
     Raises
     ------
-    DeviceUriError
+    UsageError
         If it is another kind of device, for those only join.
     ManifestError
         If the bundle cannot be used.
     """
     _, _, place = uri.partition(":")
     if device_kind(uri) != "sim":
-        raise DeviceUriError(uri, "cannot aggregate, as only simulated ones can so far")
+        raise unusable_uri(uri, "cannot aggregate, as only simulated ones can so far")
     if not place:
-        raise DeviceUriError(uri, "lacks its bundle")
+        raise unusable_uri(uri, "lacks its bundle")
     from host.devices.simulated import SimulatedAggregate
 
     return SimulatedAggregate(Path(place), uri=uri)
@@ -276,17 +276,17 @@ def device_kind(uri: str) -> str:
 
     Raises
     ------
-    DeviceUriError
+    UsageError
         If there is no such kind of device.
     """
     scheme, separator, _ = uri.partition(":")
     if not separator:
-        raise DeviceUriError(uri, "names no kind of device")
+        raise unusable_uri(uri, "names no kind of device")
     if scheme in _KINDS or scheme in _LINK_KINDS:
         return scheme
     if "." in scheme:
         return "module"
-    raise DeviceUriError(uri, f"has the unknown scheme {scheme!r}")
+    raise unusable_uri(uri, f"has the unknown scheme {scheme!r}")
 
 
 def is_shared(uri: str) -> bool:
@@ -297,7 +297,7 @@ def is_shared(uri: str) -> bool:
 
     Raises
     ------
-    DeviceUriError
+    UsageError
         If there is no such kind of device.
     """
     return device_kind(uri) not in _KINDS
@@ -308,10 +308,10 @@ def _opened_by_module(name: str, place: str, uri: str) -> Device:
     try:
         opener = importlib.import_module(name).open_device
     except (ImportError, AttributeError) as error:
-        raise DeviceUriError(
+        raise unusable_uri(
             uri, f"needs the function open_device of module {name!r}: {error}"
         ) from error
     device = opener(place)
     if not isinstance(device, Device):
-        raise DeviceUriError(uri, f"was opened as a {type(device).__name__}, which is no Device")
+        raise unusable_uri(uri, f"was opened as a {type(device).__name__}, which is no Device")
     return device

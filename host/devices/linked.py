@@ -18,11 +18,8 @@ from host.devices.link.frames import VERSION as LINK_VERSION
 from host.devices.link.transport import Transport, open_serial, open_tcp, open_udp
 from host.errors import (
     DeviceError,
-    DeviceUriError,
     LinkError,
-    LinkLostError,
-    LinkMismatchError,
-    LinkSilentError,
+    unusable_uri,
 )
 from host.protocol.bit_fields import unpack_field
 from host.protocol.manifest import Manifest, Word
@@ -115,7 +112,7 @@ class LinkAddress:
 
         Raises
         ------
-        DeviceUriError
+        UsageError
             If it lacks something, or has an option that is unknown or no number.
         """
         kind, _, rest = uri.partition(":")
@@ -125,18 +122,18 @@ class LinkAddress:
         for name in options:
             if name not in known:
                 listing = ", ".join(sorted(known))
-                raise DeviceUriError(uri, f"has the unknown option {name!r} (known: {listing})")
+                raise unusable_uri(uri, f"has the unknown option {name!r} (known: {listing})")
         if not options.get("bundle"):
-            raise DeviceUriError(uri, "lacks its bundle, '?bundle=DIR'")
+            raise unusable_uri(uri, "lacks its bundle, '?bundle=DIR'")
         if kind in NETWORK_KINDS:
             host, _, port = place.rpartition(":")
             if not host or not port.isdecimal() or int(port) > 0xFFFF:
-                raise DeviceUriError(uri, f"lacks its host and port, '{kind}:HOST:PORT'")
+                raise unusable_uri(uri, f"lacks its host and port, '{kind}:HOST:PORT'")
         elif not place:
-            raise DeviceUriError(uri, "lacks the path of its serial port")
+            raise unusable_uri(uri, "lacks the path of its serial port")
         baud = _number(uri, options, "baud", "115200" if kind == "serial" else "0")
         if baud != int(baud) or ("baud" in options and baud < 1):
-            raise DeviceUriError(uri, f"has the baud rate {options['baud']!r}, which is none")
+            raise unusable_uri(uri, f"has the baud rate {options['baud']!r}, which is none")
         reconnect = _number(uri, options, "reconnect", "0")
         bundle = Path(options["bundle"])
         return cls(uri, kind, place, bundle, int(baud), reconnect)
@@ -153,7 +150,7 @@ class LinkAddress:
         ------
         OSError
             If it cannot be opened.
-        DeviceUriError
+        UsageError
             If the system has no such baud rate.
         """
         if self.kind in NETWORK_KINDS:
@@ -164,7 +161,7 @@ class LinkAddress:
         try:
             return open_serial(self.place, self.baud)
         except ValueError as error:
-            raise DeviceUriError(self.uri, f"has a baud rate that {error}") from error
+            raise unusable_uri(self.uri, f"has a baud rate that {error}") from error
 
 
 def _number(uri: str, options: dict[str, str], name: str, default: str) -> float:
@@ -174,7 +171,7 @@ def _number(uri: str, options: dict[str, str], name: str, default: str) -> float
     except ValueError:
         number = -1.0
     if not 0 <= number < 1e9:
-        raise DeviceUriError(uri, f"has the option {name}={text!r}, which is no number from 0 on")
+        raise unusable_uri(uri, f"has the option {name}={text!r}, which is no number from 0 on")
     return number
 
 
@@ -189,6 +186,32 @@ CHUNK = 4096
 TRIES = 8
 #: Seconds between two attempts to open a lost byte stream again.
 PAUSE = 0.05
+
+
+#: What to look at when nobody answers, by the scheme of the URI.
+_CHECKS = {
+    "serial": "that it is connected, that the bitstream is loaded, that the baud rate is the "
+    "bitstream's, and that no other program uses it",
+    "tcp": "that the server of the board runs there, that the bitstream is loaded, that the URI "
+    "has the baud rate of the line behind the server (baud=N), and that no other program uses it",
+    "udp": "that the board has this address, that a network card of this machine is in the same "
+    "network and no firewall between them, and that the bitstream is loaded",
+}
+
+
+def _silent(uri: str, told: str, fault: str = "") -> LinkError:
+    """Return the error of a board that did not answer."""
+    return LinkError(f"Device {uri!r} {told}; check {_CHECKS[uri.partition(':')[0]]}.", fault)
+
+
+def _older(uri: str, what: str, board: object, kit: object) -> LinkError:
+    """Return the error of a board whose bitstream another version of the kit has made."""
+    return LinkError(
+        f"Device {uri!r} has the {what} {board}, but this kit has {kit}: another version of the "
+        f"kit made the bitstream; make it again (`make bitstream BOARD=...`) and load it, or use "
+        f"that version.",
+        "other",
+    )
 
 
 class LinkSession:
@@ -213,10 +236,8 @@ class LinkSession:
 
     Raises
     ------
-    LinkSilentError
-        If the board does not answer.
-    LinkMismatchError
-        If it is another one than the manifest says.
+    LinkError
+        If the board does not answer, or is another one than the manifest says.
     """
 
     def __init__(self, address: LinkAddress, manifest: Manifest) -> None:
@@ -234,7 +255,8 @@ class LinkSession:
             self._greet(self.silence_seconds)
         except OSError as error:
             self.close()
-            raise LinkSilentError(address.uri, SECONDS, 0, str(error)) from error
+            told = f"could not be opened within {SECONDS:g} s: {error}"
+            raise _silent(address.uri, told) from error
         except BaseException:
             self.close()
             raise
@@ -255,7 +277,7 @@ class LinkSession:
 
         Raises
         ------
-        LinkLostError
+        LinkError
             If the link is lost, and was not found again within the time that the URI allows.
         """
         try:
@@ -269,7 +291,7 @@ class LinkSession:
 
         Raises
         ------
-        LinkLostError
+        LinkError
             If the link is lost, or the condition does not hold in time.
         """
         end = time.monotonic() + self.silence_seconds
@@ -283,7 +305,7 @@ class LinkSession:
 
         Raises
         ------
-        LinkLostError
+        LinkError
             If no answer comes.
         """
         self.endpoint.request(address, data, strobe)
@@ -294,15 +316,26 @@ class LinkSession:
         assert answer is not None
         return answer
 
-    def lost(self, reason: str, *, can_resume: bool = True) -> LinkLostError:
-        """Return the error that says what was answered and what not."""
-        return LinkLostError(
-            self.address.uri,
-            reason,
-            accepted=self.accepted,
-            delivered=self.endpoint.sender.delivered,
-            results=self.results,
-            can_resume=can_resume,
+    def lost(self, reason: str, *, can_resume: bool = True) -> LinkError:
+        """Return the error that says what was answered and what not.
+
+        Parameters
+        ----------
+        reason : str
+            How the link was lost.
+        can_resume : bool
+            Whether the board may still know the session.
+        """
+        remedy = (
+            "add reconnect=SECONDS to the URI, and a run continues where it stood"
+            if can_resume
+            else "nothing can be continued; open the device again and run the join again"
+        )
+        return LinkError(
+            f"Link to device {self.address.uri!r} was lost: {reason}. Of {self.accepted} input "
+            f"words, the board has acknowledged {self.endpoint.sender.delivered}; {self.results} "
+            f"result words have come; {remedy}.",
+            "lost",
         )
 
     def _step(self, seconds: float) -> bool:
@@ -328,14 +361,19 @@ class LinkSession:
 
         Raises
         ------
-        LinkSilentError, LinkMismatchError, OSError
+        LinkError, OSError
         """
         end = time.monotonic() + seconds
         while self.endpoint.greeting is None:
             self._step(0.05)
             if self.endpoint.greeting is None and time.monotonic() > end:
                 garbled = self.endpoint.counters().garbled
-                raise LinkSilentError(self.address.uri, seconds, garbled)
+                heard = f"{garbled} pieces came that were no frame" if garbled else "no byte came"
+                raise _silent(
+                    self.address.uri,
+                    f"did not answer the greeting within {seconds:g} s ({heard})",
+                    "garbled" if garbled else "silent",
+                )
         self._heard = time.monotonic()
         self._check(self.endpoint.greeting)
 
@@ -343,20 +381,19 @@ class LinkSession:
         manifest = self.manifest
         sizes = (manifest.input_word.bits, manifest.result_word.bits)
         if greeting.version != LINK_VERSION:
-            raise LinkMismatchError(
-                self.address.uri,
-                "link version",
-                str(greeting.version),
-                str(LINK_VERSION),
-                older=True,
-            )
+            raise _older(self.address.uri, "link version", greeting.version, LINK_VERSION)
         for what, board, bundle in [
             ("manifest hash", greeting.hash.hex(), manifest.hash),
             ("input word bytes", str(greeting.input_bytes), str(-(-sizes[0] // 8))),
             ("result word bytes", str(greeting.result_bytes), str(-(-sizes[1] // 8))),
         ]:
             if board != bundle:
-                raise LinkMismatchError(self.address.uri, what, board, bundle)
+                raise LinkError(
+                    f"Device {self.address.uri!r} has the {what} {board}, but the bundle has "
+                    f"{bundle}; load the bundle's bitstream into the board, or name the bundle of "
+                    f"the bitstream that is there.",
+                    "other",
+                )
 
     def _find_again(self, reason: str) -> None:
         """Open the byte stream again and resume the session, for as long as the URI allows."""
@@ -372,7 +409,9 @@ class LinkSession:
             except OSError:
                 time.sleep(PAUSE)
                 continue
-            except LinkSilentError:
+            except LinkError as error:
+                if error.fault == "other":
+                    raise
                 break
             if self.endpoint.is_open:
                 return
@@ -415,7 +454,7 @@ class LinkedDevice(Device):
 
     Raises
     ------
-    DeviceUriError
+    UsageError
         If the URI lacks something.
     ManifestError
         If the bundle cannot be used.
@@ -466,7 +505,7 @@ class LinkedDevice(Device):
 
         Raises
         ------
-        LinkLostError
+        LinkError
             If the link was lost; the error says how many words the board has acknowledged.
         """
         check_words(self.manifest, words, results)
@@ -521,7 +560,7 @@ class LinkedDevice(Device):
 
         Raises
         ------
-        LinkLostError
+        LinkError
             If no answer comes.
         """
         with self._running:
@@ -535,17 +574,15 @@ class LinkedDevice(Device):
         return greeting
 
     def _check_registers(self) -> None:
-        """Raise :exc:`LinkMismatchError` unless the board has registers that this kit knows."""
+        """Raise :exc:`LinkError` unless the board has registers that this kit knows."""
         found = self.request(ID)
         if found.refused or found.data != MAGIC:
             board = "none" if found.refused else f"{found.data:#010x}"
-            raise LinkMismatchError(self.uri, "register map", board, f"{MAGIC:#010x}", older=True)
+            raise _older(self.uri, "register map", board, f"{MAGIC:#010x}")
         version = self.request(VERSION).data
         if version >> 16 != MAJOR:
             board = f"{version >> 16}.{version & 0xFFFF}"
-            raise LinkMismatchError(
-                self.uri, "register map version", board, f"{MAJOR}.x", older=True
-            )
+            raise _older(self.uri, "register map version", board, f"{MAJOR}.x")
 
     def link_counters(self) -> LinkCounters:
         """Return what happened on this side of the link."""

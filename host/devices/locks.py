@@ -17,7 +17,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from host.devices.contract import Device, is_shared, open_device
-from host.errors import DeviceBusyError, DeviceError, DeviceLockError, UsageError
+from host.errors import DeviceBusyError, DeviceError, UsageError
 from host.query.quantities import Duration, parse_duration
 
 __all__ = [
@@ -167,7 +167,7 @@ class LockFolder:
 
     Raises
     ------
-    DeviceLockError
+    DeviceError
         If another user could remove lock files from the folder, or the folder cannot be used.
     """
 
@@ -177,7 +177,7 @@ class LockFolder:
         end = time.monotonic() + _SETTLING_SECONDS
         while (fault := self._fault()) is not None:
             if time.monotonic() >= end:
-                raise DeviceLockError(
+                raise DeviceError(
                     f"Devices cannot be locked in the folder {str(self.path)!r}, which {fault}; "
                     f"let its owner or root remove it, or name another folder by {LOCK_FOLDER} "
                     f"for all processes that share devices."
@@ -189,7 +189,7 @@ class LockFolder:
 
         Raises
         ------
-        DeviceLockError
+        DeviceError
             If the file's name belongs to something that cannot be used as a lock file.
         """
         while True:
@@ -250,8 +250,8 @@ class LockFolder:
             name = hashlib.sha256(device.encode(errors="surrogateescape")).hexdigest()
         return self.path / name
 
-    def _refusal(self, device: str, reason: str) -> DeviceLockError:
-        return DeviceLockError(
+    def _refusal(self, device: str, reason: str) -> DeviceError:
+        return DeviceError(
             f"The lock file {str(self._place(device))!r} of device {device!r} {reason}; remove "
             f"it, for only lock files that this kit has made belong there."
         )
@@ -324,7 +324,7 @@ class DeviceClaim:
 
         Raises
         ------
-        DeviceLockError
+        DeviceError
             If the lock file was removed or replaced meanwhile, so that another process may have
             used the device too.
         """
@@ -335,7 +335,7 @@ class DeviceClaim:
         write_note(descriptor, LockNote(failed=time.time() if failed else None))
         os.close(descriptor)
         if not is_sole:
-            raise DeviceLockError(
+            raise DeviceError(
                 f"The lock file of device {self.name!r} in {str(self._folder.path)!r} was removed "
                 f"while the device was in use, so another process may have used it too and the "
                 f"results may be wrong; run again, and let nobody remove files there."
@@ -349,7 +349,7 @@ class DeviceClaim:
         """
         try:
             self.release(failed=isinstance(error, DeviceError))
-        except DeviceLockError as loss:
+        except DeviceError as loss:
             if error is None:
                 raise
             error.add_note(str(loss))
@@ -398,7 +398,7 @@ def claim_device(
     ------
     DeviceBusyError
         If no device became free.
-    DeviceLockError
+    DeviceError
         If the lock files cannot be used.
     """
     place = LockFolder(folder)

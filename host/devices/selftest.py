@@ -20,7 +20,7 @@ from host.devices.linked import (
     LinkedDevice,
 )
 from host.devices.software import SoftwareDevice
-from host.errors import JoinError, LinkMismatchError, LinkSilentError, UsageError
+from host.errors import JoinError, LinkError, UsageError
 from host.installation import command
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
@@ -274,7 +274,7 @@ HINTS = {
     "LED lights when a greeting has come in: if it does, only the way back is broken.",
     "open: garbled": "Bytes came that are no frames: nearly always another baud rate than the "
     "bitstream's, or another program that talks to the same port.",
-    "open: another": "The board is alive, and the line is good: only the bitstream and the bundle "
+    "open: other": "The board is alive, and the line is good: only the bitstream and the bundle "
     "do not belong together.",
     "identity": "The greeting and the registers hold the same hash from the same constant: a "
     "difference means that answers belong to other requests. Unplug the board and try again.",
@@ -349,9 +349,8 @@ def _findings(
 
 def _hint_of(name: str, error: Exception) -> str:
     """Return the key of the hint for an error."""
-    if isinstance(error, LinkSilentError) and not error.reason:
-        return "open: garbled" if error.garbled else "open: silent"
-    return "open: another" if isinstance(error, LinkMismatchError) else name
+    fault = error.fault if isinstance(error, LinkError) else ""
+    return f"open: {fault}" if fault in ("garbled", "silent", "other") else name
 
 
 class _SelfTest:

@@ -21,7 +21,6 @@ from host.errors import (
     KeyRangeError,
     ManifestError,
     UsageError,
-    WindowOverflowError,
 )
 from host.expressions import Expression, evaluate
 from host.protocol.bit_fields import unpack_field
@@ -160,7 +159,7 @@ class MatchesModel(AcceleratorModel):
 
 Result = TypeVar("Result")
 
-REFUSALS = (AcceleratorLimitError, KeyRangeError, WindowOverflowError)
+REFUSALS = (AcceleratorLimitError, KeyRangeError)
 """What a device raises for a query or for rows that are too large for it."""
 
 # If the package is in an archive, the manifest is a temporary file until the process ends.
@@ -339,7 +338,7 @@ def on_device_or_software(
 
     Raises
     ------
-    AcceleratorLimitError, KeyRangeError, WindowOverflowError
+    AcceleratorLimitError, KeyRangeError
         If the device refuses the rows, and there is no software, or it does not take them either.
     """
     try:

@@ -19,7 +19,7 @@ from host.devices import Device
 from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.asof import places
 from host.engine.software import SoftwareEngine, Tuples
-from host.errors import AcceleratorLimitError, DeviceError, UsageError, WindowOverflowError
+from host.errors import AcceleratorLimitError, CapacityError, DeviceError, UsageError
 from host.operators.panes import COMBINES, Cells, cells_of, merge_cells, reduce_ranges
 from host.operators.states import ROWS, AggregateStates, State
 from host.protocol.codecs import MatchCodec
@@ -88,14 +88,15 @@ class MatchPass:
 
         Raises
         ------
-        WindowOverflowError
+        CapacityError
             If it has too few places; the error tells how many are needed.
         """
         needed, first = largest_window(self.stored, self.lifespan, manifest.capacity)
         if first is not None:
-            raise WindowOverflowError(
-                side_label(Side.S), manifest.capacity, first, needed=needed, cores=manifest.cores
-            )
+            raise CapacityError(
+                needed, manifest.capacity, side=side_label(Side.S), is_timed=True, ordinal=first,
+                cores=manifest.cores,
+            )  # fmt: skip
 
 
 def passes_of(encoded: EncodedJoin, manifest: JoinAggregateManifest) -> list[MatchPass]:
@@ -223,7 +224,7 @@ class DeviceMatches:
         ------
         AcceleratorLimitError
             If the values lie too far apart.
-        WindowOverflowError
+        CapacityError
             If the accelerator has no room for the rows that a left row may meet.
         DeviceError
             If the accelerator reports a fault, or makes no progress.

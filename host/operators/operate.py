@@ -26,10 +26,10 @@ from host.devices.waiting import Deadline, Work
 from host.errors import (
     AcceleratorLimitError,
     AggregateOverflowError,
-    DeviceUriError,
     OperatorError,
     UnsupportedTypeError,
     UsageError,
+    unusable_uri,
 )
 from host.installation import command
 from host.operators.aggregate import Aggregation, DeviceWindows, HostWindows, Lanes
@@ -354,7 +354,7 @@ def require_device(operator: WindowedOperator, uri: str) -> None:
 
     Raises
     ------
-    DeviceUriError, ManifestError
+    UsageError, ManifestError
         If there is no such accelerator.
     AcceleratorLimitError
         If it was generated for another operator.
@@ -364,7 +364,7 @@ def require_device(operator: WindowedOperator, uri: str) -> None:
         return
     _, _, place = uri.partition(":")
     if device_kind(uri) != "sim" or not place:
-        raise DeviceUriError(uri, "cannot aggregate, as only 'sim:BUNDLE' can")
+        raise unusable_uri(uri, "cannot aggregate, as only 'sim:BUNDLE' can")
     core = WindowedOperator.from_dict(operator.circuit())
     _require_same(core, AggregateManifest.load(place), uri)
 

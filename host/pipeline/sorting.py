@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from host.columns.kinds import contiguous, integer_view
-from host.errors import DuplicateKeyError, FailureError, UnknownColumnError, UsageError
+from host.errors import FailureError, FalseClaimError, UnknownColumnError, UsageError
 from host.runtime import (
     BUFFER_BYTES,
     ConduitExecStream,
@@ -456,7 +456,7 @@ class UniqParams(ConduitParams):
 class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
     """Stream that passes on the first of equal neighbours; its input is sorted by the columns.
 
-    ``execute`` raises :exc:`~host.errors.DuplicateKeyError` at a duplicate if ``fail_on_duplicate``
+    ``execute`` raises :exc:`~host.errors.FalseClaimError` at a duplicate if ``fail_on_duplicate``
     is set. The duplicate has then been consumed, so that the next execution continues behind it.
     ``execute`` raises :exc:`~host.errors.UsageError` if the input is not sorted.
     """
@@ -494,7 +494,7 @@ class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
         self.input.consume(taken)
         if self.params.fail_on_duplicate and not fresh[taken - 1]:
             row = part.slice(taken - 1, 1).select(list(by)).to_pylist()[0]
-            raise DuplicateKeyError(row, self._row - 1)
+            raise FalseClaimError(f"stream {self.name!r}", by, self._row - 1, row)
         return taken
 
     def _fresh(self, part: pa.RecordBatch, by: Sequence[str]) -> Bools:

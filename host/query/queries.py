@@ -60,7 +60,7 @@ __all__ = [
 class OnFailure(Enum):
     """Policy for a core that fails while a join runs; its value is its name for users."""
 
-    #: The join ends with a :class:`~host.errors.CoreFailureError`.
+    #: The join ends with a :class:`~host.errors.DeviceError`.
     RAISE = "raise"
     #: The join goes on without the core. The result lacks the pairs with tuples that the core
     #: stored, and the :class:`~host.session.records.FailureRecord` says which tuples these

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from host.errors import UsageError, WindowOverflowError
+from host.errors import CapacityError, UsageError
 from host.reference.arrivals import Arrivals, Side, UInt64s, places
 from host.reference.predicate import DifferenceBand, Keys, Predicate, evaluate
 from host.reference.window import TimeWindow, Window, window_starts
@@ -87,7 +87,7 @@ def reference_join(
 
     Raises
     ------
-    WindowOverflowError
+    CapacityError
         If a tuple comes when its side's time-based window holds ``capacity`` tuples already.
     UsageError
         If a time-based window meets arrivals without timestamps.
@@ -251,4 +251,4 @@ def _require_capacity(
                 faults.append((int(members[side][at]), side, at, int(held.max()) + 1))
     if faults:
         _, side, ordinal, needed = min(faults)
-        raise WindowOverflowError(side, capacity, ordinal, needed=needed)
+        raise CapacityError(needed, capacity, side=side, is_timed=True, ordinal=ordinal)

@@ -12,7 +12,7 @@ import numpy as np
 from host.columns import EncodingPlan
 from host.devices import Device
 from host.errors import (
-    CoreFailureError,
+    DeviceError,
     EpochError,
     UsageError,
 )
@@ -33,6 +33,7 @@ __all__ = [
     "EpochChanges",
     "EpochRules",
     "Exclusion",
+    "core_failure",
     "NewTurns",
     "exclude",
     "failed_cores",
@@ -232,6 +233,11 @@ def participation(device: Device) -> UInt64s:
     return np.concatenate(words)
 
 
+def core_failure(device: Device, core: int, reason: str) -> DeviceError:
+    """Return the error of a join that lacks the pairs of a failed core, and cannot go on."""
+    return DeviceError(f"Core {core} of device {device.uri!r} failed. {reason}")
+
+
 def note_new(device: Device, told: Iterable[int]) -> list[int]:
     """Remember the cores that results tell have failed; return those that were not known yet."""
     new = sorted(set(told) - failed_cores(device))
@@ -299,7 +305,7 @@ def exclude(
 
     Raises
     ------
-    CoreFailureError
+    DeviceError
         If no core is left, or if the window does not fit the cores that are left.
     """
     gone = failed_cores(device)
@@ -307,13 +313,13 @@ def exclude(
     if len(live) < fewest_cores(device.manifest, window):
         live += [core for core in others if core not in gone and core not in live]
     if not live:
-        raise CoreFailureError(device.uri, min(gone), "No core is left; reset the device.")
+        raise core_failure(device, min(gone), "No core is left; reset the device.")
     codec = WordCodec(device.manifest)
     masks = np.concatenate([codec.pack_control("MASK", value=core) for core in new])
     try:
         segment = segment_words(device.manifest, live, window)
     except UsageError as error:
-        raise CoreFailureError(device.uri, new[0], str(error)) from error
+        raise core_failure(device, new[0], str(error)) from error
     return Exclusion(live, masks, segment)
 
 

@@ -11,7 +11,7 @@ from host.columns.codes import FieldValues
 from host.columns.conditions import BoundCondition
 from host.devices import Stamps
 from host.devices.waiting import DeviceThread, DeviceWatch, Finished, MemoryWatch
-from host.errors import DeviceError, DisorderError, EpochError, WindowOverflowError
+from host.errors import CapacityError, DeviceError, DisorderError, EpochError
 from host.protocol.codecs import WordCodec
 from host.protocol.configuration import MARKS, all_cores, configuration, segment_words
 from host.protocol.input_words import Blocks
@@ -522,12 +522,10 @@ class Execution(Run):
                 f"which begins with CLEAR."
             )
         if faults.overflow:
-            raise WindowOverflowError(
-                faults.overflow[0],
-                manifest.capacity,
-                cores=manifest.storage.cores,
-                engine=manifest.engine,
-            )
+            raise CapacityError(
+                None, manifest.capacity, side=faults.overflow[0], is_timed=True,
+                cores=manifest.storage.cores, engine=manifest.engine,
+            )  # fmt: skip
         if faults.disorder:
             arrivals = self._decoder.arrivals
             raise DisorderError("timestamp", arrivals, "a later time", "an earlier one")

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from host.errors import CoreFailureError
 from host.protocol.codecs import WordCodec
 from host.protocol.segments import SEGMENTS
 from host.query.queries import OnFailure
@@ -16,6 +15,7 @@ from host.runtime import Columns
 from host.session.cores import (
     Exclusion,
     NewTurns,
+    core_failure,
     exclude,
     failed_cores,
     has_gates,
@@ -105,7 +105,7 @@ class FailureResponse:
 
         Raises
         ------
-        CoreFailureError
+        DeviceError
             If a core has failed, and the join cannot go on.
         """
         del cycle, flushed
@@ -115,8 +115,8 @@ class FailureResponse:
         core = min(cores)
         note_failed(self._device, core)
         cause = f"It read {cause_of(cores[core])}. " if cores[core] else ""
-        raise CoreFailureError(
-            self._device.uri,
+        raise core_failure(
+            self._device,
             core,
             f"{cause}Run the join again, which leaves the core out, or let it go on after a "
             "failure by on_failure='report' or 'replay'.",
@@ -279,8 +279,8 @@ class CoreFailures(FailureResponse):
         for side, log in self.decoder.logs.items():
             oldest = max(log.count - int(self._window.size), 0)
             if log.count and self.decoder.segments[side].number(oldest) >= SEGMENTS - 1:
-                raise CoreFailureError(
-                    self._device.uri,
+                raise core_failure(
+                    self._device,
                     min(failed_cores(self._device)),
                     "Too many cores failed within one window for a list of the others; run the "
                     "join again, which begins without them.",

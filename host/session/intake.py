@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from host.columns import BatchEncoder, EncodedBatch, EncodingPlan
 from host.columns.kinds import integer_view, shown
-from host.errors import DisorderError, UsageError, WindowOverflowError
+from host.errors import CapacityError, DisorderError, UsageError
 from host.protocol.manifest import Manifest
 from host.protocol.segments import side_label
 from host.reference.arrivals import Side, UInt64s
@@ -62,18 +62,15 @@ class WindowGauge:
 
         Raises
         ------
-        WindowOverflowError
+        CapacityError
             If a tuple finds no room; the error names its row.
         """
         at = self.overflow(times)
         if at is not None:
-            raise WindowOverflowError(
-                side_label(self._side),
-                self._capacity,
-                row_of(at),
-                cores=self._cores,
-                engine=self._engine,
-            )
+            raise CapacityError(
+                None, self._capacity, side=side_label(self._side), is_timed=True,
+                ordinal=row_of(at), cores=self._cores, engine=self._engine,
+            )  # fmt: skip
 
     def overflow(self, times: UInt64s) -> int | None:
         """Take the next timestamps; return the index of the first without room, or None."""

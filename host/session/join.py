@@ -274,7 +274,7 @@ class Join:
     ------
     UsageError
         If the query does not suit the inputs or the device.
-    WindowOverflowError
+    CapacityError
         If a time-based window holds more rows than the device's capacity; for streams, when the
         first row arrives that finds no room.
     """

@@ -14,7 +14,7 @@ from host.columns import Arrangement, EncodingPlan, Ranges, arrange, plan_stream
 from host.columns.conditions import BoundCondition
 from host.devices import Device
 from host.devices.waiting import Deadline
-from host.errors import UsageError, WindowOverflowError
+from host.errors import CapacityError, UsageError
 from host.protocol.configuration import require_segments
 from host.protocol.manifest import Manifest
 from host.protocol.segments import largest_window, require_capacity, require_pairs, side_label
@@ -335,7 +335,7 @@ def plan_join_of_tables(
     ------
     UsageError
         If the query does not suit the tables or the device.
-    WindowOverflowError
+    CapacityError
         If a time-based window holds more rows than the device's capacity.
     """
     manifest = device.manifest
@@ -377,7 +377,7 @@ def require_room(arranged: Arrangement, window: Window, manifest: Manifest) -> N
 
     Raises
     ------
-    WindowOverflowError
+    CapacityError
         If the window outgrows the capacity. The error names the first row that finds no room.
     """
     if isinstance(window, CountWindow):
@@ -389,7 +389,7 @@ def require_room(arranged: Arrangement, window: Window, manifest: Manifest) -> N
             needs.append((int(times[first]), side, int(rows[first]), needed))
     if needs:
         _, side, row, _ = min(needs)
-        raise WindowOverflowError(
-            side_label(side), manifest.capacity, row, needed=max(need[3] for need in needs),
-            cores=manifest.storage.cores, engine=manifest.engine,
+        raise CapacityError(
+            max(need[3] for need in needs), manifest.capacity, side=side_label(side), is_timed=True,
+            ordinal=row, cores=manifest.storage.cores, engine=manifest.engine,
         )  # fmt: skip

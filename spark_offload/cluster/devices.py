@@ -18,7 +18,7 @@ from host import Device, Manifest, UsageError, open_device
 from host.devices import device_kind, is_shared
 from host.devices.bundles import DEVICE_VARIABLE
 from host.devices.locks import WAIT_DEFAULT, DeviceClaim, claim_device, parse_wait
-from host.errors import DeviceError, DeviceTimeoutError, DeviceUriError
+from host.errors import DeviceError, DeviceTimeoutError, unusable_uri
 from host.protocol.manifest import join_manifest
 from host.query.quantities import Duration
 from spark_offload.cluster.machines import (
@@ -215,7 +215,7 @@ def device_source(devices: str | Sequence[str], session: SparkSession) -> Device
 
 def _check_resource(name: str, session: SparkSession) -> None:
     if not name:
-        raise DeviceUriError(f"{RESOURCE}:", "lacks the name of Spark's resource")
+        raise unusable_uri(f"{RESOURCE}:", "lacks the name of Spark's resource")
     if session.conf.get(_amount(name), None) is None:
         raise UsageError(
             f"Device '{RESOURCE}:{name}' asks for a resource that Spark does not assign to tasks; "

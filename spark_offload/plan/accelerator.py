@@ -20,8 +20,8 @@ from host.errors import (
     AcceleratorLimitError,
     BuildError,
     CapacityError,
-    DeviceUriError,
     MissingToolError,
+    unusable_uri,
 )
 from host.operators.aggregate import WindowAggregation
 from host.protocol.manifest import AggregateManifest, JoinAggregateManifest
@@ -324,14 +324,14 @@ def device_text(
     ------
     AcceleratorLimitError
         If the accelerator does not compute what the query needs.
-    DeviceUriError, ManifestError
+    UsageError, ManifestError
         If there is no such accelerator.
     """
     if device is None:
         return HOST
     _, _, place = device.partition(":")
     if device_kind(device) != "sim" or not place:
-        raise DeviceUriError(device, "cannot aggregate, as only 'sim:BUNDLE' can")
+        raise unusable_uri(device, "cannot aggregate, as only 'sim:BUNDLE' can")
     manifest = AggregateManifest.load(place)
     WindowAggregation(schema, query).lanes(manifest)  # raises if it does not suit
     return (

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from host.errors import AcceleratorLimitError, JoinError, WindowOverflowError
+from host.errors import AcceleratorLimitError, CapacityError, JoinError
 from host.protocol.manifest import Manifest
 from host.protocol.segments import largest_window, side_label
 from host.reference.arrivals import Side
@@ -186,11 +186,12 @@ class Handover:
                 "cast the order columns to a coarser unit, or use a bundle with more "
                 "--timestamp-bits",
             )
-        error = WindowOverflowError(
-            side_label(side),
+        error = CapacityError(
+            self.needed,
             self._manifest.capacity,
-            number,
-            needed=self.needed,
+            side=side_label(side),
+            is_timed=True,
+            ordinal=number,
             cores=self._manifest.storage.cores,
             engine=self._manifest.engine,
         )

@@ -9,7 +9,7 @@ import pytest
 from hdl import installation as hdl_installation
 from hdl.fpga.tools import ToolError, find_tool
 from host import installation
-from host.errors import CapacityError, DeviceUriError
+from host.errors import CapacityError, unusable_uri
 from host.installation import command, find_checkout, how_to_get
 
 #: What only a checkout has.
@@ -40,7 +40,7 @@ def test_an_installed_kit_is_called_by_its_command(installed, monkeypatch):
     assert find_checkout() is None
     assert command("sim build X") == "splitjoin sim build X"
     assert how_to_get("fpga", "setup-fpga") == "pip install 'splitjoin-kit[fpga]'"
-    assert "`splitjoin sim build --output BUNDLE`" in str(DeviceUriError("x:", "is unknown"))
+    assert "`splitjoin sim build --output BUNDLE`" in str(unusable_uri("x:", "is unknown"))
     assert "`splitjoin sim build --preset" in str(CapacityError(9, 3))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ToolError, match=r"get it with: pip install 'splitjoin-kit\[fpga\]'"):

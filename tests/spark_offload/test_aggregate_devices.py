@@ -9,10 +9,10 @@ import pytest
 from hdl.bundle import write_bundle
 from host.errors import (
     AcceleratorLimitError,
-    DeviceUriError,
     ManifestError,
     MissingToolError,
     UnsupportedTypeError,
+    UsageError,
 )
 from spark_offload import (
     explain,
@@ -75,8 +75,8 @@ def test_the_plan_tells_of_the_accelerator(folders, bundle):
     [
         ({"aggregates": {"w": "sum:w"}}, AcceleratorLimitError, "'w' has floats"),
         ({"aggregates": {"a": "max:y", "b": "max:n"}}, AcceleratorLimitError, "max.n."),
-        ({"device": "software:"}, DeviceUriError, "cannot aggregate, as only 'sim:BUNDLE' can"),
-        ({"device": "sim:"}, DeviceUriError, "cannot aggregate"),
+        ({"device": "software:"}, UsageError, "cannot aggregate, as only 'sim:BUNDLE' can"),
+        ({"device": "sim:"}, UsageError, "cannot aggregate"),
         ({"aggregates": {"last": "max:k"}}, UnsupportedTypeError, "'k'"),
     ],
 )

@@ -6,7 +6,7 @@ from pyspark.errors import PySparkException
 import pytest
 
 from host import FailureError, UsageError
-from host.errors import WindowOverflowError
+from host.errors import CapacityError
 from spark_offload import task_error
 from spark_offload.errors import in_partition, kit_errors
 
@@ -64,10 +64,10 @@ def test_an_error_of_the_kit_stays_itself_with_its_partition_and_without_its_pas
         try:
             raise ValueError("deep inside")
         except ValueError as cause:
-            raise WindowOverflowError("R", 64) from cause
-    except WindowOverflowError as error:
+            raise CapacityError(None, 64, side="R", is_timed=True) from cause
+    except CapacityError as error:
         told = in_partition(error, 3)
-    assert isinstance(told, WindowOverflowError)
+    assert isinstance(told, CapacityError)
     assert str(told).endswith("(In Spark partition 3.)")
     assert told.__cause__ is told.__context__ is told.__traceback__ is None
     assert task_error(told) is told

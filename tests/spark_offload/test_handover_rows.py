@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from host.errors import WindowOverflowError
+from host.errors import CapacityError
 from host.protocol.manifest import Manifest
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
@@ -150,7 +150,7 @@ def test_a_window_that_never_outgrows_the_device_stays_there(manifest):
 def test_without_software_all_rows_are_read_for_the_capacity_that_they_need(manifest, side, cuts):
     rows = sorted_rows([(1 - side, 0), *[(side, 5)] * (HOLDS + 1), *[(side, 30)] * (HOLDS + 4)], 0)
     handover = handed_over(manifest, tagged_table(rows), cuts, strict=True)
-    with pytest.raises(WindowOverflowError) as raised:
+    with pytest.raises(CapacityError) as raised:
         handover.first().read_all()
     error = raised.value
     assert error.side == ("R (left)", "S (right)")[side]
@@ -166,5 +166,5 @@ def test_without_software_all_rows_are_read_for_the_capacity_that_they_need(mani
 def test_the_error_of_an_index_tells_how_to_build_one(tmp_path):
     index = Manifest.load(write_manifest(BUNDLES["tiny"].with_(engine="index"), tmp_path))
     table = tagged_table(sorted_rows([(0, 5)] * (index.capacity + 1), 0))
-    with pytest.raises(WindowOverflowError, match="--preset demo-index"):
+    with pytest.raises(CapacityError, match="--preset demo-index"):
         handed_over(index, table, [], strict=True).first().read_all()

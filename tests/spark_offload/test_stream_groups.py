@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from host import UsageError
-from host.errors import WindowOverflowError
+from host.errors import CapacityError
 from host.reference.types import JoinType
 from spark_offload.stream.groups import MOST_GROUPS, group_keys
 from tests.spark_offload.stream_model import (
@@ -210,7 +210,7 @@ def test_a_window_that_outgrows_the_device_is_an_error_that_leaves_the_state(sof
     task = stream_task(equal=True, groups=1, within=timedelta(hours=1), device=software_bundle)
     cluster = Cluster(task, DELAY)
     (left, right), *_ = cut(1, batches=1)
-    with pytest.raises(WindowOverflowError, match=r"capacity of 64.*partition 0"):
+    with pytest.raises(CapacityError, match=r"capacity of 64.*partition 0"):
         cluster.run(left, right)
 
 

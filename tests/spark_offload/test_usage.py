@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 import pytest
 
 from host import FailureError, JoinError, UsageError
-from host.errors import CapacityError, DisorderError, NullOrderError, WindowOverflowError
+from host.errors import CapacityError, DisorderError, NullOrderError
 from spark_offload import explain, metrics, plan_join, stream_join, task_error
 from spark_offload.plan.accelerator import choose_device
 
@@ -200,7 +200,7 @@ def test_an_overflow_is_named_with_side_capacity_and_remedy(spark, software_bund
     left = spark.range(100).selectExpr("id as t")
     joined = stream_join(left, left, time="t", within=90, device=software_bundle, strict=True)
     error = failure(joined)
-    assert isinstance(error, WindowOverflowError)
+    assert isinstance(error, CapacityError)
     assert "capacity of 64" in str(error)
     assert "the 91 tuples needed: `python -m sim build" in str(error)
 

@@ -14,7 +14,7 @@ import pytest
 
 from host.devices import locks
 from host.devices.locks import LOCK_FOLDER, LockFolder, claim_device, open_in_turn
-from host.errors import DeviceBusyError, DeviceError, DeviceLockError
+from host.errors import DeviceBusyError, DeviceError
 
 HOLD = """
 import sys, time
@@ -179,7 +179,7 @@ def test_a_planted_link_is_refused_and_its_target_stays_as_it_was(tmp_path):
         ("folder", "cannot be used"),
         ("pipe", "is no regular file"),
     ]:
-        with pytest.raises(DeviceLockError, match=f"lock file '.*{name}' of device .* {reason}"):
+        with pytest.raises(DeviceError, match=f"lock file '.*{name}' of device .* {reason}"):
             claim(tmp_path, name)
     assert target.read_text() == "precious"
     assert not (tmp_path / "created").exists()
@@ -198,12 +198,12 @@ def test_a_planted_folder_is_refused(tmp_path, monkeypatch):
         ("open", "others may write to and remove all files from, for it is not sticky"),
         ("file/below", "cannot be made"),
     ]:
-        with pytest.raises(DeviceLockError, match=f"{name}', which {reason}.*{LOCK_FOLDER}"):
+        with pytest.raises(DeviceError, match=f"{name}', which {reason}.*{LOCK_FOLDER}"):
             claim(tmp_path / name, "a")
     owner = os.getuid() or 12345
     os.chown(tmp_path / "real", owner, -1)
     monkeypatch.setattr(locks.os, "geteuid", lambda: owner + 1)
-    with pytest.raises(DeviceLockError, match=f"belongs to user {owner}, who may remove all files"):
+    with pytest.raises(DeviceError, match=f"belongs to user {owner}, who may remove all files"):
         claim(tmp_path / "real", "a")
 
 
@@ -213,7 +213,7 @@ def test_who_has_waited_for_a_removed_file_does_not_get_the_device(tmp_path):
     first = claim(tmp_path, "a")
     early = folder.open("a")
     (tmp_path / "a").unlink()
-    with pytest.raises(DeviceLockError, match="was removed while the device was in use"):
+    with pytest.raises(DeviceError, match="was removed while the device was in use"):
         first.release()
     assert not folder.has("a", early)
     os.close(early)

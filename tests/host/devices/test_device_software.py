@@ -19,7 +19,7 @@ from host import (
     reference_join,
 )
 from host.devices.software import SOFTWARE_MANIFEST, SoftwareDevice
-from host.errors import DeviceUriError, ManifestError, UsageError
+from host.errors import ManifestError, UsageError
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from host.protocol.storage import StorageRule
@@ -71,7 +71,7 @@ def test_software_without_a_bundle_is_always_there():
 
 @pytest.mark.parametrize("uri", ["", "software", "build/demo", "fpga:0"])
 def test_an_unknown_device_is_a_clear_error(uri):
-    with pytest.raises(DeviceUriError, match="'sim:BUNDLE'") as caught:
+    with pytest.raises(UsageError, match="'sim:BUNDLE'") as caught:
         open_device(uri)
     assert repr(uri) in str(caught.value)
     assert caught.value.exit_code == 2

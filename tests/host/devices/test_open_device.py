@@ -2,7 +2,7 @@
 import pytest
 
 from host import open_device
-from host.errors import DeviceUriError
+from host.errors import UsageError
 
 
 @pytest.fixture
@@ -25,9 +25,9 @@ def test_a_module_opens_devices_of_its_own(module):
 
 
 def test_what_is_no_device_is_refused(module):
-    with pytest.raises(DeviceUriError, match="opened as a str, which is no Device"):
+    with pytest.raises(UsageError, match="opened as a str, which is no Device"):
         open_device(f"{module}:bad")
-    with pytest.raises(DeviceUriError, match="'mine.empty'"):
+    with pytest.raises(UsageError, match="'mine.empty'"):
         open_device("mine.empty:1")
-    with pytest.raises(DeviceUriError, match="'mine.none'"):
+    with pytest.raises(UsageError, match="'mine.none'"):
         open_device("mine.none:1")

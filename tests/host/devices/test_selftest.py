@@ -84,7 +84,7 @@ def test_another_bitstream_is_told_from_a_dead_board(bundle, tmp_path):
     other = write_manifest(BUNDLES["plain"], tmp_path / "other")
     with serve(other) as board:
         found = failed(tried(board, bundle))
-    assert (found.step, found.hint) == ("open", HINTS["open: another"])
+    assert (found.step, found.hint) == ("open", HINTS["open: other"])
     assert "manifest hash" in found.text
 
 
@@ -211,7 +211,7 @@ def test_the_command_prints_each_step_and_fails_with_it(bundle, capsys):
         assert main(["selftest", uri_of(board, bundle)]) == 1
         out = capsys.readouterr().out
     assert "open      FAILED  Device" in out
-    assert HINTS["open: another"] in out
+    assert HINTS["open: other"] in out
     assert out.count("untried") == len(STEPS) - 1
 
 

@@ -12,7 +12,7 @@ from hdl.parameters import JoinParameters, KeyField
 from host import open_device
 from host.devices.selftest import self_test
 from host.devices.simulated import SimulatedDevice
-from host.errors import AcceleratorLimitError, WindowOverflowError
+from host.errors import AcceleratorLimitError, CapacityError
 from host.operators.matches import aggregate_matches
 from host.operators.verification import reference_pairs
 from host.pipeline import Pipeline
@@ -150,7 +150,7 @@ def right_rows(*values, **columns):
     [
         ({"s": "sum:v"}, right_rows(0, 128), {}, AcceleratorLimitError,
          "from 0 to 128 need 8 bits, .* has 7.* generate it with --value-bits 8"),
-        ({"n": "count"}, right_rows(*[0] * 60), {}, WindowOverflowError,
+        ({"n": "count"}, right_rows(*[0] * 60), {}, CapacityError,
          "side S .right. outgrew the capacity of 51 tuples with its tuple number 51"),
         ({"n": "count"}, right_rows(0), {"within": 900}, None, ""),
         ({"n": "count"}, right_rows(0, t=600), {"within": 900}, AcceleratorLimitError,

@@ -18,7 +18,7 @@ from host import (
     UsageError,
     reference_join,
 )
-from host.errors import WindowOverflowError
+from host.errors import CapacityError
 from host.reference import join as reference
 from tests.host.naive import naive_join
 
@@ -176,7 +176,7 @@ def test_the_first_tuple_without_room_is_named(arrivals, window_r, window_s, cap
     if not faults:
         reference_join(arrivals, DifferenceBand({}), *windows, capacity=capacity)
         return
-    with pytest.raises(WindowOverflowError) as caught:
+    with pytest.raises(CapacityError) as caught:
         reference_join(arrivals, DifferenceBand({}), *windows, capacity=capacity)
     assert (caught.value.side, caught.value.ordinal) == faults[0]
     assert caught.value.capacity == capacity

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, Ordering, TimeWindow
-from host.errors import CoreFailureError, UsageError
+from host.errors import DeviceError, UsageError
 from host.operators.verification import reference_pairs
 from host.query.queries import Query, Term
 from host.session.join import Join
@@ -99,7 +99,7 @@ def test_two_cores_that_fail_one_soon_after_the_other(bundle, seed):
 def test_by_default_a_failure_ends_the_join(bundle):
     left, right = tables(1)
     with FailingDevice(bundle, [(100, 2)]) as device:
-        with pytest.raises(CoreFailureError, match="Core 2 of device .* failed"):
+        with pytest.raises(DeviceError, match="Core 2 of device .* failed"):
             Join(left, right, query_of(CountWindow(60)), device).run()
         again = Join(left, right, query_of(CountWindow(60)), device, record=True)
         again.run()
@@ -112,7 +112,7 @@ def test_a_window_that_does_not_fit_the_other_cores_ends_the_join(bundle):
     query = query_of(CountWindow(150), on_failure="report")
     with (
         FailingDevice(bundle, [(100, 2)]) as device,
-        pytest.raises(CoreFailureError, match="A window of 150 tuples does not fit 3 cores"),
+        pytest.raises(DeviceError, match="A window of 150 tuples does not fit 3 cores"),
     ):
         Join(left, right, query, device).run()
 
@@ -123,7 +123,7 @@ def test_the_last_core_cannot_be_left_out(tmp_path):
     query = query_of(CountWindow(20), on_failure="report")
     with (
         FailingDevice(bundle, [(100, 0)]) as device,
-        pytest.raises(CoreFailureError, match="No core is left"),
+        pytest.raises(DeviceError, match="No core is left"),
     ):
         Join(left, right, query, device).run()
 

@@ -11,7 +11,7 @@ import pytest
 from host import Ordering, UsageError, open_device
 from host.devices import Device, Exchange
 from host.devices.waiting import Deadline
-from host.errors import CapacityError, DeviceError, DeviceTimeoutError, WindowOverflowError
+from host.errors import CapacityError, DeviceError, DeviceTimeoutError
 from host.operators.verification import compare_pairs, reference_pairs
 from host.protocol.codecs import WordCodec
 from host.protocol.segments import largest_window
@@ -221,7 +221,7 @@ def test_a_time_window_that_outgrows_the_device_names_side_capacity_and_row(bund
     right = pa.table({"t": np.r_[np.arange(100, 170)[::-1], 0]})
     query = Query(time="t", within=64)
     with open_device(f"software:{bundles['groups']}") as device:
-        with pytest.raises(WindowOverflowError, match=r"S \(right\).*60 tuples") as caught:
+        with pytest.raises(CapacityError, match=r"S \(right\).*60 tuples") as caught:
             Join(left, right, query, device)
     # Rows 69 … 0 come in this order; the sixty-first is row 9.
     assert caught.value.ordinal == 9
@@ -358,7 +358,7 @@ def test_a_fault_that_the_device_reports_is_never_passed_over(bundles):
     table = pa.table({"t": np.arange(50)})
     query = Query(time="t", within=3)
     with open_device(f"software:{bundles['groups']}") as inner:
-        with pytest.raises(WindowOverflowError, match="side S outgrew"):
+        with pytest.raises(CapacityError, match="side S outgrew"):
             join_tables(table, table, query, Overflowing(inner), trace=True)
 
 

@@ -19,7 +19,7 @@ from host import (
     TimeWindow,
     open_device,
 )
-from host.errors import UsageError, WindowOverflowError
+from host.errors import CapacityError, UsageError
 from host.query.cores import CoreControl
 from host.query.queries import Query
 from host.session.join import Join
@@ -194,7 +194,7 @@ def test_a_window_beyond_all_cores_is_an_overflow_as_ever(bundles):
     query = query_of(TimeWindow(9), ThresholdController(interval=50))
     with (
         Busy(bundles["many"], cycled([(3, 1)]), cycled([0])) as device,
-        pytest.raises(WindowOverflowError),
+        pytest.raises(CapacityError),
     ):
         Join(left, right, query, device, batch_rows=16, buffer_rows=32).run()
 

@@ -15,7 +15,7 @@ from host import (
     TimeWindow,
     open_device,
 )
-from host.errors import CoreFailureError
+from host.errors import DeviceError
 from host.operators.verification import reference_pairs
 from host.session.join import Join
 from host.session.records import CoreChange
@@ -89,7 +89,7 @@ def test_whatever_fails_and_is_decided_the_answer_is_complete_or_lacks_what_is_t
     told = []
     try:
         join = joined(bundle, left, right, query, failing, shares, note_decision=told.append)
-    except CoreFailureError as error:
+    except DeviceError as error:
         # Two failures and an epoch within one window need more lists than the ingress has.
         if "Too many cores failed within one window" not in str(error):
             raise

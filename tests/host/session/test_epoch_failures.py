@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import pytest
 
 from host import CountWindow, Epoch, TimeWindow
-from host.errors import CoreFailureError, EpochError
+from host.errors import DeviceError, EpochError
 from host.operators.verification import reference_pairs
 from host.session.join import Join
 from sim.failures.expectation import arrivals, without_lost
@@ -84,7 +84,7 @@ def test_reported_joins_miss_what_the_record_says_and_no_more(bundle, seed, cour
     crowded = isinstance(window, CountWindow) and len(course[1]) == 2
     try:
         join = joined(bundle, course, query, left, right)
-    except CoreFailureError as error:
+    except DeviceError as error:
         if not (crowded and "Too many cores failed within one window" in str(error)):
             raise
         return

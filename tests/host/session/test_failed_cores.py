@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from host.errors import CoreFailureError
+from host.errors import DeviceError
 from host.protocol.codecs import WordCodec
 from host.reference.window import CountWindow, TimeWindow
 from host.session.cores import (
@@ -58,7 +58,7 @@ def test_a_device_does_not_go_on_without_cores_or_with_too_few(tmp_path):
     bundle = write_manifest(gated(cores=2, sub_window=8), tmp_path / "bundle")
     with FailingDevice(bundle, []) as device:
         new = note_new(device, {1})
-        with pytest.raises(CoreFailureError, match="window of 9 tuples does not fit 1 cores"):
+        with pytest.raises(DeviceError, match="window of 9 tuples does not fit 1 cores"):
             exclude(device, new, range(2), CountWindow(9))
-        with pytest.raises(CoreFailureError, match="No core is left; reset the device"):
+        with pytest.raises(DeviceError, match="No core is left; reset the device"):
             exclude(device, note_new(device, {0}), range(2), CountWindow(4))

@@ -11,13 +11,7 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, Ordering, TimeWindow, UsageError, open_device
-from host.errors import (
-    CapacityError,
-    DisorderError,
-    KeyRangeError,
-    NullOrderError,
-    WindowOverflowError,
-)
+from host.errors import CapacityError, DisorderError, KeyRangeError, NullOrderError
 from host.query.quantities import parse_duration
 from host.query.queries import Query, Term
 from host.reference.types import JoinType
@@ -295,7 +289,7 @@ def test_what_is_wrong_with_a_row_is_named_with_its_number_in_the_whole_stream(b
     assert "--timestamp-bits 21" in str(error)
     assert error.row == 5
     crowd = table([0, *[7] * 61])
-    error = fail(bundles, crowd, good, query, WindowOverflowError, r"R \(left\).*60 tuples")
+    error = fail(bundles, crowd, good, query, CapacityError, r"R \(left\).*60 tuples")
     assert error.ordinal == 61
     wide = Query(time="t", rows=61, sorted=True)
     fail(bundles, good, good, wide, CapacityError, "61 tuples")

@@ -2,6 +2,7 @@
 """Unchanged devices of the host at a simulated board, over lines that are bad or break."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from hdl.presets import PRESETS
 from host.devices import open_device
 from host.devices.selftest import Outcome, self_test
-from host.errors import LinkLostError, LinkMismatchError
+from host.errors import LinkError
 from sim.board.commands import simulated_baud
 from sim.board.ports import PseudoTerminal, TcpPort
 from sim.board.server import BoardServer, line_rate, serving
@@ -68,18 +69,20 @@ def test_without_reconnect_an_unplugged_board_is_an_error_that_says_what_was_ans
     script = script_of(parameters, 200, 2)
     with serving(board, port, unplug=600):
         with open_device(uri_of(port, bundle)) as device:
-            with pytest.raises(LinkLostError, match="reconnect=SECONDS") as caught:
+            with pytest.raises(LinkError, match="reconnect=SECONDS") as caught:
                 ask(device, script)
-    assert 0 < caught.value.delivered <= caught.value.accepted <= len(script)
+    told = re.search(r"Of (\d+) input words, .* acknowledged (\d+);", str(caught.value))
+    accepted, delivered = map(int, told.groups())
+    assert 0 < delivered <= accepted <= len(script)
 
 
 def test_a_board_with_another_bitstream_is_refused_by_both_hashes(board, bundle, tmp_path):
     other = write_manifest(PRESETS["tiny"], tmp_path / "other")
     port = TcpPort()
-    with serving(board, port), pytest.raises(LinkMismatchError, match="manifest hash") as caught:
+    with serving(board, port), pytest.raises(LinkError, match="manifest hash") as caught:
         open_device(uri_of(port, other))
     with serving(board, again := TcpPort()), open_device(uri_of(again, bundle)) as device:
-        assert caught.value.board == device.manifest.hash
+        assert f"has the manifest hash {device.manifest.hash}, but" in str(caught.value)
 
 
 def test_a_board_passes_the_self_test(board, port, bundle):

@@ -8,7 +8,7 @@ import pytest
 
 from hdl.bundle import generate
 from host.devices.simulated import SimulatedDevice
-from host.errors import CoreFailureError
+from host.errors import DeviceError
 from host.query.queries import Query
 from host.session.join import Join
 from sim.failures.flip_trials import FLIP_SHAPES, run_flip
@@ -78,7 +78,7 @@ def test_a_join_that_must_not_go_on_names_the_cause():
         with flipping(heads, row, 0, 300), SimulatedDevice(bundle) as device:
             try:
                 Join(left, right, query, device).run()
-            except CoreFailureError as error:
+            except DeviceError as error:
                 told.append(str(error))
                 counters = device.counters()
                 assert counters["failures"] == 1

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from host import open_device
-from host.errors import WindowOverflowError
+from host.errors import CapacityError
 from host.reference.types import JoinType
 from host.session.join import Join
 from spark_offload.stream import passes
@@ -156,7 +156,7 @@ def test_a_pass_whose_window_outgrows_the_device_is_joined_in_software(software_
         assert found == want
         assert told.software_rows == 90 + 2 + 70 + 1, "both passes"
         assert {device.uri for device in opened} == {"software:"}
-        with pytest.raises(WindowOverflowError):
+        with pytest.raises(CapacityError):
             join(small)
     for device in opened:
         device.close()

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from host import UsageError
-from host.errors import WindowOverflowError
+from host.errors import CapacityError
 from host.query.tables import output_schema
 from spark_offload.stream import processor
 from spark_offload.stream.groups import REGISTRY
@@ -180,7 +180,7 @@ def test_software_joins_what_outgrows_the_device_if_there_is_any(software_bundle
     assert sorted(results) == [(number, 99) for number in range(70)]
     assert numbers["software_rows"] == 71
     group = Group(task("inner", device=software_bundle))
-    with pytest.raises(WindowOverflowError, match="In Spark partition 0"):
+    with pytest.raises(CapacityError, match="In Spark partition 0"):
         group.come(crowd, [(1, 99)])
     assert group.state.directory.get() is None
     assert group.join._taken is None, "the device is let go of"

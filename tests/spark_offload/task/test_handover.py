@@ -10,7 +10,7 @@ import pytest
 from hdl.parameters import JoinParameters
 from host import TimeWindow
 from host.devices.software import SOFTWARE_MANIFEST
-from host.errors import KeyRangeError, WindowOverflowError
+from host.errors import CapacityError, KeyRangeError
 from host.protocol.manifest import Manifest
 from host.query.quantities import Duration
 from host.query.queries import Query, Term
@@ -207,7 +207,7 @@ def test_without_software_the_error_says_how_many_rows_the_window_needs(software
         int(np.sum((side == of) & (order >= time - WIDTH) & (np.arange(900) <= at)))
         for at, (time, of) in enumerate(zip(order, side, strict=True))
     )
-    with pytest.raises(WindowOverflowError, match=f"the {largest} tuples needed.*build=True"):
+    with pytest.raises(CapacityError, match=f"the {largest} tuples needed.*build=True"):
         run(batches, software_bundle, software=None)
 
 

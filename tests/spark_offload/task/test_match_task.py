@@ -8,7 +8,7 @@ import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from host import CountWindow, TimeWindow, open_device
-from host.errors import WindowOverflowError
+from host.errors import CapacityError
 from host.operators.matches import aggregate_matches
 from host.query.queries import Aggregate, Query
 from spark_offload.task import matches
@@ -87,7 +87,7 @@ def test_only_the_pieces_that_are_refused_go_to_software(device, small_pieces):
     assert 40 < report.software_rows < len(rows) // 2
     assert "outgrew the capacity of 32 tuples" in report.handed_over
     assert report.counters["tuples_r"] > 200
-    with pytest.raises(WindowOverflowError, match="outgrew the capacity of 32 tuples"):
+    with pytest.raises(CapacityError, match="outgrew the capacity of 32 tuples"):
         run(rows, TimeWindow(5), device)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from host.devices import open_device
 from host.devices.link.transport import DescriptorTransport, open_serial
-from host.errors import DeviceUriError, LinkSilentError
+from host.errors import LinkError, UsageError
 from tests.host.small_bundles import BUNDLES, write_manifest
 
 
@@ -69,12 +69,14 @@ def test_a_serial_port_is_opened_raw():
 
 def test_a_baud_rate_that_the_system_lacks_is_a_clear_error(tmp_path):
     folder = write_manifest(BUNDLES["plain"], tmp_path / "bundle")
-    with pytest.raises(DeviceUriError, match="must be one of .*115200.*, not 12345"):
+    with pytest.raises(UsageError, match="must be one of .*115200.*, not 12345"):
         open_device(f"serial:/dev/null?baud=12345&bundle={folder}")
 
 
 def test_what_is_no_serial_port_is_a_clear_error(tmp_path):
     folder = write_manifest(BUNDLES["plain"], tmp_path / "bundle")
     for path in ("/dev/null", tmp_path / "none"):
-        with pytest.raises(LinkSilentError, match="could not be opened"):
+        with pytest.raises(
+            LinkError, match="could not be opened.*that the baud rate is the bitstream.s"
+        ):
             open_device(f"serial:{path}?baud=115200&bundle={folder}")
