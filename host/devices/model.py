@@ -19,6 +19,7 @@ from host.reference.arrivals import Side, UInt64s, places
 from host.reference.join import join_range
 from host.reference.predicate import EQUAL, Bounds, DifferenceBand, Keys, Predicate
 from host.reference.window import CountWindow, TimeWindow, Window, window_starts
+from host.runtime import ColumnLog, Columns
 
 __all__ = [
     "AcceleratorModel",
@@ -46,47 +47,37 @@ class History:
         Number of tuples that the cores hold; older tuples are lost, whatever the window is. By
         default a window has no such limit: where cores can be masked, tuples that a masked core
         would have stored take no room, so older ones of another core are still there.
-
-    Attributes
-    ----------
-    count : int
-        Number of tuples since the window began, which is the ordinal of the next one.
-    base : int
-        Ordinal of the oldest stored tuple.
     """
 
     def __init__(self, window: Window, capacity: int | None = None) -> None:
         self.window = window
         self.capacity = capacity
-        self.count = 0
-        self.base = 0
-        self._columns: dict[str, npt.NDArray[Any]] = {}
-        self._begin = 0  # range of the stored tuples in the columns
-        self._end = 0
+        self._log = ColumnLog()
+
+    @property
+    def count(self) -> int:
+        """Number of tuples since the window began, which is the ordinal of the next one."""
+        return self._log.count
+
+    @property
+    def base(self) -> int:
+        """Ordinal of the oldest stored tuple."""
+        return self._log.kept
 
     @property
     def keys(self) -> Keys:
         """Key fields of the stored tuples, oldest first."""
-        columns = {name: column for name, column in self._columns.items() if name != "timestamp"}
-        return {name: column[self._begin : self._end] for name, column in columns.items()}
+        stored = self._log.stored()
+        return {name: column for name, column in stored.items() if name != "timestamp"}
 
     @property
     def time(self) -> UInt64s:
         """Timestamps of the stored tuples."""
-        return self._columns["timestamp"][self._begin : self._end]
+        return self._log.part("timestamp", self.base, self.count)
 
     def append(self, keys: Keys, time: UInt64s) -> None:
         """Store tuples."""
-        added = {**keys, "timestamp": time}
-        size = len(time)
-        if not self._columns:
-            self._columns = {name: column[:0].copy() for name, column in added.items()}
-        if self._end + size > len(self._columns["timestamp"]):
-            self._make_room(size)
-        for name, column in added.items():
-            self._columns[name][self._end : self._end + size] = column
-        self._end += size
-        self.count += size
+        self._log.append(Columns({**keys, "timestamp": time}))
 
     def starts(self, before: Int64s, now: UInt64s) -> Int64s:
         """Return the ordinal of the oldest tuple that each of several observing tuples meets.
@@ -118,18 +109,7 @@ class History:
     def forget(self, now: UInt64s) -> None:
         """Forget the tuples that no tuple with a timestamp of ``now`` or later can meet."""
         if self.count:
-            oldest = int(self.starts(np.array([self.count]), now)[0])
-            self._begin += oldest - self.base
-            self.base = oldest
-
-    def _make_room(self, size: int) -> None:
-        kept = self._end - self._begin
-        length = max(1024, 2 * (kept + size))
-        for name, column in self._columns.items():
-            grown = np.empty(length, column.dtype)
-            grown[:kept] = column[self._begin : self._end]
-            self._columns[name] = grown
-        self._begin, self._end = 0, kept
+            self._log.forget(int(self.starts(np.array([self.count]), now)[0]))
 
 
 # Hold pairs until their group closes, then emit them in the order of the hardware.

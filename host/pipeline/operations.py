@@ -118,20 +118,13 @@ class Number(ConduitExecStream[NumberParams, pa.RecordBatch, pa.RecordBatch]):
         super().open(restart)
         self._row = 0
 
-    def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            result = self.precheck_conduit_buffers()
-            if result is not StreamResult.YIELD:
-                return result
-            batch = self.input.access().slice(0, self.output.provide())
-            count = batch.num_rows
-            numbers = pa.array(np.arange(self._row, self._row + count))
-            self.output.produce(batch.append_column(self.params.column, numbers))
-            self._row += count
-            self.input.consume(count)
-            done += count
-        return StreamResult.QUANTUM_EXPIRED
+    def take(self, batch: pa.RecordBatch, room: int) -> int:
+        batch = batch.slice(0, room)
+        numbers = pa.array(np.arange(self._row, self._row + batch.num_rows))
+        self.output.produce(batch.append_column(self.params.column, numbers))
+        self._row += batch.num_rows
+        self.input.consume(batch.num_rows)
+        return batch.num_rows
 
 
 # The operation that gives up the order of rows.

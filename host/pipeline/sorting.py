@@ -470,19 +470,8 @@ class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
         self._last = None
         self._row = 0
 
-    def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            result = self.precheck_conduit_buffers()
-            if result is not StreamResult.YIELD:
-                return result
-            done += self._pass_on(min(self.output.provide(), quantum.rows))
-        return StreamResult.QUANTUM_EXPIRED
-
-    def _pass_on(self, most: int) -> int:
-        """Take up to ``most`` rows; return how many were taken."""
-        batch = self.input.access()
-        part = batch.slice(0, most)
+    def take(self, batch: pa.RecordBatch, room: int) -> int:
+        part = batch.slice(0, room)
         by = key_columns(part.schema, self.params.by)
         fresh = self._fresh(part, by)
         taken = part.num_rows

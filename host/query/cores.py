@@ -299,10 +299,6 @@ class CoreControl(Control):
         Cores that there are, at least one. At first all of them are in force.
     patience : int
         At least one.
-    active : int, optional
-        The number in force at first, instead of all cores.
-    calm : sequence of int
-        The attribute ``calm`` of a control that this one continues.
 
     Attributes
     ----------
@@ -323,15 +319,13 @@ class CoreControl(Control):
         cores: int,
         *,
         patience: int = PATIENCE,
-        active: int | None = None,
-        calm: Sequence[int] = (),
     ) -> None:
         for what, number in (("core", cores), ("observation of patience", patience)):
             if number < 1:
                 raise UsageError(f"A control of cores needs at least one {what}, not {number}.")
         self.controller, self.cores, self.patience = controller, cores, patience
-        self.active = cores if active is None else max(1, min(cores, active))
-        self.calm = [wanted for wanted in calm if wanted < self.active]
+        self.active = cores
+        self.calm: list[int] = []
 
     def see(self, seen: Observation) -> int:
         """Take an observation; return the number of cores from now on."""

@@ -16,6 +16,7 @@ __all__ = [
     "Batch",
     "Buffer",
     "BufferState",
+    "ColumnLog",
     "Columns",
     "GraphError",
     "LifeCycleError",
@@ -182,6 +183,90 @@ class Columns:
 
     def __repr__(self) -> str:
         return f"<Columns {', '.join(self.arrays)}: {self.num_rows} rows>"
+
+
+class ColumnLog:
+    """Columns of a stream's tuples, by the tuples' numbers; old ones are released.
+
+    :meth:`forget` releases tuples, so memory depends on what is kept, not on the stream.
+
+    Parameters
+    ----------
+    first : int
+        Number of the first tuple.
+
+    Attributes
+    ----------
+    count : int
+        Number of the next tuple.
+    kept : int
+        Number of the oldest tuple that is still needed.
+    """
+
+    def __init__(self, first: int = 0) -> None:
+        self.count = first
+        self._columns: dict[str, Array] = {}
+        self._first = first  # number of the tuple at index 0 of the columns
+        self.kept = first
+
+    def append(self, columns: Columns) -> None:
+        """Add tuples. Existing columns must be given again.
+
+        In a new column, earlier tuples get True if the column is boolean, and their numbers
+        otherwise.
+        """
+        size = columns.num_rows
+        used = self.count - self._first
+        for name, array in columns.arrays.items():
+            if name not in self._columns:
+                length = max((len(other) for other in self._columns.values()), default=0)
+                numbers = np.arange(self._first, self._first + length)
+                is_flag = array.dtype == np.bool_
+                self._columns[name] = (
+                    np.ones(length, np.bool_) if is_flag else numbers.astype(array.dtype)
+                )
+        length = min(len(array) for array in self._columns.values())
+        if used + size > length:
+            self._make_room(size)
+            used = self.count - self._first
+        for name, array in columns.arrays.items():
+            self._columns[name][used : used + size] = array
+        self.count += size
+
+    def read(self, column: str, numbers: npt.NDArray[np.int64]) -> Array:
+        """Return the values of ``column`` for tuples that have not been forgotten."""
+        if not self._columns:
+            return np.zeros(0, np.int64)
+        return self._columns[column][numbers - self._first]
+
+    def part(self, column: str, begin: int, end: int) -> Array:
+        """Return ``column`` for adjacent tuples, as a view that the next append may change."""
+        return self._columns[column][begin - self._first : end - self._first]
+
+    def stored(self) -> dict[str, Array]:
+        """Return all columns of the tuples from :attr:`kept` on, as :meth:`part` does."""
+        return {name: self.part(name, self.kept, self.count) for name in self._columns}
+
+    def at(self, column: str, number: int) -> Any:
+        """Return one value as a Python number."""
+        return self._columns[column][number - self._first].item()
+
+    def has(self, column: str) -> bool:
+        """Return whether tuples have that column; False before the first tuple."""
+        return column in self._columns
+
+    def forget(self, before: int) -> None:
+        """Release tuples with lower numbers; their room is reused when more is needed."""
+        self.kept = max(self.kept, min(before, self.count))
+
+    def _make_room(self, size: int) -> None:
+        start, stop = self.kept - self._first, self.count - self._first
+        length = max(1 << 12, 2 * (stop - start + size))
+        for name, array in self._columns.items():
+            grown = np.empty(length, array.dtype)
+            grown[: stop - start] = array[start:stop]
+            self._columns[name] = grown
+        self._first = self.kept
 
 
 # The bounded buffer between a producer and a consumer, and its states.

@@ -389,6 +389,30 @@ class ConduitExecStream(ConfluenceExecStream[P, In, Out], Generic[P, In, Out]):
             return StreamResult.BUF_UNDERFLOW
         return self.precheck_output_buffer()
 
+    def execute(self, quantum: Quantum) -> StreamResult:
+        """Let :meth:`take` work until buffers or the quantum say stop."""
+        done = 0
+        while done < quantum.rows:
+            result = self.precheck_conduit_buffers()
+            if result is not StreamResult.YIELD:
+                return result
+            done += self.take(self.input.access(), self.output.provide())
+        return StreamResult.QUANTUM_EXPIRED
+
+    def take(self, batch: In, room: int) -> int:
+        """Consume rows of ``batch``, and produce what comes of them; return how many were taken.
+
+        What a stream does that has no :meth:`execute` of its own.
+
+        Parameters
+        ----------
+        batch : Batch
+            The first batch of the input, whose consumption is pending.
+        room : int
+            Rows that the output has room for, at least one.
+        """
+        raise NotImplementedError
+
 
 class DiffluenceExecStream(ExecStream[P], Generic[P, In, Out]):
     """A stream with exactly one input and any number of outputs, such as a broadcast."""

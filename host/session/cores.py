@@ -24,9 +24,8 @@ from host.protocol.storage import StorageRule
 from host.query.cores import Epoch, EpochSchedule, ListedEpochs
 from host.reference.arrivals import Side, UInt64s
 from host.reference.window import CountWindow, Window
-from host.runtime import Columns
+from host.runtime import ColumnLog, Columns
 from host.session.intake import NEVER, Arrived, SideTuples
-from host.session.rows import SideLog
 
 __all__ = [
     "CoreContents",
@@ -86,7 +85,7 @@ class CoreContents:
             self._size = int(window.size)
         else:
             self._lifespan = np.uint64(window.lifespan)
-        self._logs = {side: SideLog() for side in Side}
+        self._logs = {side: ColumnLog() for side in Side}
         self._rule = StorageRule.of(manifest.storage)
         self._segments = {side: StorageSegments(self._rule) for side in Side}
         self.live: Sequence[int] = ()

@@ -20,9 +20,8 @@ from host.protocol.storage import StorageRule
 from host.query.ordering import Ordering
 from host.reference.arrivals import Side
 from host.reference.window import CountWindow, Window
-from host.runtime import Columns
+from host.runtime import ColumnLog, Columns
 from host.session.intake import Arrived
-from host.session.rows import SideLog
 
 __all__ = [
     "ExpectedStars",
@@ -294,7 +293,7 @@ class ResultDecoder:
         self.reach = rule.slots * rule.cores
         if isinstance(window, CountWindow):
             self.reach = min(self.reach, int(window.size))
-        self.logs = {side: SideLog() for side in Side}
+        self.logs = {side: ColumnLog() for side in Side}
         self.arrivals = 0
         self.stars = ExpectedStars(manifest, ordering, changes=changes)
         self.marks = 0
@@ -581,7 +580,7 @@ class ResultDecoder:
             self.faults = Faults(sides, disorder, illegal)
 
 
-def _rows_of(log: SideLog, numbers: Int64s) -> Int64s:
+def _rows_of(log: ColumnLog, numbers: Int64s) -> Int64s:
     """Return the rows of tuples; they equal the tuple numbers unless rows were left out."""
     return log.read("row", numbers) if log.has("row") else numbers
 

@@ -16,9 +16,9 @@ from host.protocol.manifest import Manifest
 from host.protocol.segments import side_label
 from host.reference.arrivals import Side, UInt64s
 from host.reference.window import TimeWindow
-from host.runtime import Buffer, Columns
+from host.runtime import Buffer, ColumnLog, Columns
 from host.session.records import StagingCounters
-from host.session.rows import Rows, RowTimes, SideLog, joined
+from host.session.rows import Rows, RowTimes, joined
 
 __all__ = [
     "Arrived",
@@ -55,7 +55,7 @@ class WindowGauge:
         self._capacity = manifest.capacity
         self._cores = manifest.storage.cores
         self._engine = manifest.engine
-        self._log = SideLog()
+        self._log = ColumnLog()
 
     def see(self, times: UInt64s, row_of: Callable[[int], int]) -> None:
         """Take the next timestamps; ``row_of`` maps an index in them to a row number.

@@ -15,8 +15,7 @@ from host.devices.waiting import Work
 from host.errors import EpochError, UsageError
 from host.query.cores import Epoch, Observation
 from host.reference.arrivals import Side, UInt64s
-from host.runtime import Columns
-from host.session.rows import SideLog
+from host.runtime import ColumnLog, Columns
 
 __all__ = [
     "ChangeLog",
@@ -408,7 +407,7 @@ class Trace:
 
     def __init__(self, foreign: int) -> None:
         self._foreign = foreign
-        self._accepts = SideLog()
+        self._accepts = ColumnLog()
         self._arrivals: list[Int64s] = []
         self._cycles: list[Int64s] = []
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 from host.reference.arrivals import Side, UInt64s, shifted
 from host.reference.types import NO_ROW, JoinType
 from host.reference.window import CountWindow, Window
-from host.runtime import Buffer, Columns, ConduitExecStream, ConduitParams, Quantum, StreamResult
+from host.runtime import Buffer, ColumnLog, Columns, ConduitExecStream, ConduitParams
 from host.session.intake import Arrived
 from host.session.params import JoinParams
-from host.session.rows import Rows, RowTimes, SideLog, TrackedRows
+from host.session.rows import Rows, RowTimes, TrackedRows
 
 __all__ = [
     "Completion",
@@ -24,7 +24,6 @@ __all__ = [
     "Departures",
     "Materialize",
     "MaterializeParams",
-    "Release",
     "StrictOrder",
     "departures",
 ]
@@ -85,7 +84,7 @@ class _ByTime(Departures):
 
     def __init__(self, lifespan: int, first: int) -> None:
         self._lifespan = lifespan
-        self._times = SideLog(first)  # timestamps of all arrivals, by place
+        self._times = ColumnLog(first)  # timestamps of all arrivals, by place
 
     def stage(self, arrived: Arrived) -> None:
         self._times.append(Columns({"time": arrived.times}))
@@ -119,7 +118,7 @@ class _ByRank(Departures):
 
     def __init__(self, size: int, first: int) -> None:
         self._size = size
-        self._places = {side: SideLog() for side in Side}  # places of each side's tuples
+        self._places = {side: ColumnLog() for side in Side}  # places of each side's tuples
         self._arrivals = first
 
     def stage(self, arrived: Arrived) -> None:
@@ -273,52 +272,6 @@ def _without_probe(pairs: Columns) -> Columns:
     return Columns({name: array for name, array in pairs.arrays.items() if name != "probe"})
 
 
-# Forget rows as soon as no pair that is under way refers to them.
-
-
-class Release:
-    """Forgets rows once all pairs that could refer to them have left the buffer behind a stream.
-
-    A limit says that no pair decoded later refers to a row below it. The limit is applied when all
-    pairs that were handed on before have been consumed.
-
-    Parameters
-    ----------
-    rows : tuple of Rows
-        Stores of the rows of both sides.
-    """
-
-    def __init__(self, rows: tuple[Rows, Rows]) -> None:
-        self._rows = rows
-        self._limits = dict.fromkeys(Side, 0)
-        self._produced = 0
-        # Limits that wait, each with the number of pairs that must be consumed first.
-        self._waiting: deque[tuple[int, dict[Side, int]]] = deque()
-
-    def allow(self, side: Side, before: int) -> None:
-        """Declare that no pair decoded from now on refers to a row of ``side`` below ``before``."""
-        self._limits[side] = before
-
-    def produced(self, pairs: int) -> None:
-        """Record that ``pairs`` pairs were put into the buffer."""
-        self._produced += pairs
-
-    def handed_on(self) -> None:
-        """Record that all pairs decoded so far are in the buffer."""
-        if self._waiting and self._waiting[-1][1] == self._limits:
-            return
-        if self._waiting and self._waiting[-1][0] == self._produced:
-            self._waiting.pop()
-        self._waiting.append((self._produced, dict(self._limits)))
-
-    def consumed(self, waiting: int) -> None:
-        """Apply the limits that are due when ``waiting`` pairs are still in the buffer."""
-        while self._waiting and self._waiting[0][0] <= self._produced - waiting:
-            _, limits = self._waiting.popleft()
-            for side, before in limits.items():
-                self._rows[side].forget(before)
-
-
 # Restore strict order from punctuated order.
 
 
@@ -419,20 +372,12 @@ class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch])
     Where a row number stands for no row, the columns are null.
     """
 
-    def execute(self, quantum: Quantum) -> StreamResult:
-        done, most = 0, self.params.join.options.batch_rows
-        while done < quantum.rows:
-            result = self.precheck_conduit_buffers()
-            if result is not StreamResult.YIELD:
-                return result
-            pairs = self.input.access()
-            count = min(pairs.num_rows, most, self.output.provide())
-            part = pairs.slice(0, count)
-            self.output.produce(self._rows(part))
-            self.params.observe(part)
-            self.input.consume(count)
-            done += count
-        return StreamResult.QUANTUM_EXPIRED
+    def take(self, batch: Columns, room: int) -> int:
+        part = batch.slice(0, min(room, self.params.join.options.batch_rows))
+        self.output.produce(self._rows(part))
+        self.params.observe(part)
+        self.input.consume(part.num_rows)
+        return part.num_rows
 
     def _rows(self, pairs: Columns) -> pa.RecordBatch:
         join, columns = self.params.join, list[pa.Array]()
@@ -464,7 +409,8 @@ class Delivery:
     """Queues the results of one execution whose turn it is, and puts them into a buffer.
 
     Pairs wait for their star if their order is strict, and one-sided rows wait until no pair
-    of theirs can come any more.
+    of theirs can come any more. Rows are forgotten once all results that can refer to them have
+    left the buffer.
 
     Parameters
     ----------
@@ -493,7 +439,11 @@ class Delivery:
         self._params, self._completion = params, completion
         self._order = StrictOrder(with_probe=completion is not None, in_rounds=params.in_rounds)
         self._waits = params.strict and not in_order
-        self._release = Release(params.rows)
+        # Numbers below which no later result refers to a row; those that wait come with the number
+        # of results that must have left the buffer first.
+        self._limits = dict.fromkeys(Side, 0)
+        self._waiting: deque[tuple[int, dict[Side, int]]] = deque()
+        self._produced = 0
         self.ready: list[Columns] = []
         self.is_cut = False
 
@@ -531,21 +481,31 @@ class Delivery:
         for side, decoded in oldest.items():
             held = self._order.least("left" if side is Side.R else "right")
             alone = None if self._completion is None else self._completion.oldest_row(side)
-            self._release.allow(side, min(row for row in (decoded, held, alone) if row is not None))
+            self._limits[side] = min(row for row in (decoded, held, alone) if row is not None)
 
     def hand_on(self, output: Buffer[Columns]) -> bool:
         """Put queued results into the buffer; return False if there is no room for all of them."""
-        self._release.consumed(output.rows)
+        self._forget(self._produced - output.rows)
         while self.ready:
             room = output.provide()
             if not room:
                 return False
             pairs = self.ready[0]
             output.produce(pairs.slice(0, room))
-            self._release.produced(min(room, pairs.num_rows))
+            self._produced += min(room, pairs.num_rows)
             if room < pairs.num_rows:
                 self.ready[0] = pairs.slice(room)
             else:
                 del self.ready[0]
-        self._release.handed_on()
+        if not self._waiting or self._waiting[-1][1] != self._limits:
+            if self._waiting and self._waiting[-1][0] == self._produced:
+                self._waiting.pop()
+            self._waiting.append((self._produced, dict(self._limits)))
         return True
+
+    def _forget(self, consumed: int) -> None:
+        """Apply the limits that are due now that so many results have left the buffer."""
+        while self._waiting and self._waiting[0][0] <= consumed:
+            _, limits = self._waiting.popleft()
+            for side, before in limits.items():
+                self._params.rows[side].forget(before)
