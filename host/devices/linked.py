@@ -13,7 +13,7 @@ import numpy as np
 
 from host.devices.contract import Device, Exchange, Stamps, check_words
 from host.devices.link import Greeting, HostEndpoint, LinkCounters, Timing
-from host.devices.link.ends import Answer
+from host.devices.link.endpoint import Answer
 from host.devices.link.frames import VERSION as LINK_VERSION
 from host.devices.link.transport import Transport, open_serial, open_tcp, open_udp
 from host.errors import (

@@ -6,7 +6,7 @@ import pytest
 from hdl.link.endpoint import COUNTER_NAMES
 from hdl.link.settings import HASH_BYTES, LEAST, NOISY_STEP, STEP, VERSION, Kind
 from host.devices.link import endpoint, frames
-from host.devices.link.ends import Answer
+from host.devices.link.endpoint import Answer
 from sim.link.line import LineBench
 from tests.hdl.link.link_settings import settings
 

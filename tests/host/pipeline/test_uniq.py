@@ -43,11 +43,11 @@ def test_no_rows():
 
 def test_a_duplicate_fails_and_is_skipped_when_the_stream_is_executed_again():
     graph = uniq_graph(given_values([1, 1, 2, 3, 3, 3]), fail_on_duplicate=True)
-    with pytest.raises(FalseClaimError, match=r"Row 1 .* repeats \{'value': 1\}"):
+    with pytest.raises(FalseClaimError, match=r"distinct by value, but row 1 .* has value=1"):
         Scheduler(graph).run()
     scheduler = Scheduler(graph, on_error=OnError.RESUME)
     assert values_of(scheduler.run()) == [1, 2, 3]
-    assert [error.row for _, error in scheduler.errors] == [1, 4, 5]
+    assert [error.position for _, error in scheduler.errors] == [1, 4, 5]
 
 
 def test_input_that_is_not_sorted_is_an_error():

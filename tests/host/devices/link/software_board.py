@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from host.devices.link import BoardEndpoint, Greeting, Timing
+from host.devices.link import Greeting, Timing
 from host.devices.link.transport import DatagramTransport, DescriptorTransport
 from host.devices.linked import (
     ENABLE_ERROR,
@@ -24,6 +24,7 @@ from host.devices.linked import (
 )
 from host.devices.software import SoftwareDevice
 from sim.link.noise import Noise
+from tests.host.devices.link.board_endpoint import BoardEndpoint
 
 __all__ = ["SoftwareBoard", "serve"]
 

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 import pytest
 
 from host.devices.link import (
-    BoardEndpoint,
     Frame,
     Greeting,
     HostEndpoint,
@@ -14,7 +13,8 @@ from host.devices.link import (
     Timing,
     encode_frame,
 )
-from host.devices.link.ends import Answer
+from host.devices.link.endpoint import Answer
+from tests.host.devices.link.board_endpoint import BoardEndpoint
 from tests.host.devices.link.noisy_channel import converse
 
 TIMING = Timing(timeout=0.06, heartbeat=0.03)
