@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 import pytest
 
 from tests.amaranth_speed.changes import quicken
+from tests.fewer import leave_few
 from tests.generated import compiled_headers, kept_in
 from tests.skips import SkipRecord
 
@@ -72,10 +73,12 @@ def pytest_runtest_setup(item):
         faulthandler.dump_traceback_later(seconds, exit=True, file=item.config.stash[STDERR])
 
 
+@pytest.hookimpl(tryfirst=True)  # before those with the mark ``long`` are left out
 def pytest_collection_modifyitems(items):
     # Workers are given files in this order. Those beside this one start long programs: as the last
     # ones, they would run while the other workers have nothing left to do.
     items.sort(key=lambda item: item.path.parent != ROOT / "tests")
+    leave_few(items)
 
 
 # Modules and tests stay once they are there. Until then, the collector would look at them again and

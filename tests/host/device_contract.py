@@ -133,6 +133,7 @@ class DeviceContract:
         ]
         assert by_star(ask(device, script)) == by_star(expected(parameters, script))
 
+    @pytest.mark.few(3)
     def test_neither_portions_nor_room_change_the_results(self, device, parameters):
         rng = np.random.default_rng(3)
         script = [*configuration(parameters), *random_tuples(parameters, rng, 25, pace=0), FLUSH]
@@ -236,6 +237,7 @@ class DeviceContract:
         dropped = sum(kind == "ILLEGAL" for kind, _, _ in script)
         assert device.counters()["illegal"] - before == dropped
 
+    @pytest.mark.few(5)
     @pytest.mark.parametrize(
         "operation", ["WINDOW", "LIFESPAN", "BOUND_LOW", "BOUND_HIGH", "PRECISION"]
     )

@@ -100,6 +100,7 @@ def test_the_answer_is_that_of_spark(frame, keys, window, advance):
     assert measured.total("results") == len(rows)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("time", "window", "advance"), [("t", 7, 3), ("day", "3d", Duration(86_400 * 10**9))]
 )

@@ -72,6 +72,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("direction", "tolerance", "exact", "how", "by", "keys"), CASES)
 def test_the_answer_is_that_of_the_reference(frames, direction, tolerance, exact, how, by, keys):
     plan = plan_asof_join(
@@ -93,6 +94,7 @@ def test_the_answer_is_that_of_the_reference(frames, direction, tolerance, exact
     assert (measured.total("left_rows"), measured.total("results")) == (60, len(wanted))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("given", "keys"),
     [

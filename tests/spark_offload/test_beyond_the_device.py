@@ -46,6 +46,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "order",
     [
@@ -86,6 +87,7 @@ def test_strict_makes_it_an_error_that_names_the_column(spark, device):
     assert "bits of timestamp" in str(error)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("terms", [{"on": "s"}, {"on": ["s", "k"]}, {"band": {("k", "k"): (0, 1)}}])
 def test_values_that_the_fields_do_not_hold(spark, device, terms):
     frame = spark.sql(YEARS).selectExpr("t", "k * 1000000007 div 2 as k", "uuid() as s").cache()

@@ -79,6 +79,7 @@ STREAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", BATCH)
 def test_batch_frames_have_the_answer_of_spark_and_the_names(spark, name):
     answer = BATCH[name](batch(spark))
@@ -87,6 +88,7 @@ def test_batch_frames_have_the_answer_of_spark_and_the_names(spark, name):
     assert KEY in answer.columns or "x.y" in answer.columns
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", STREAMS)
 def test_streams_have_the_rows_of_a_batch(spark, tmp_path, name):
     (left, one), (right, other) = (sources(spark, tmp_path / side) for side in ("left", "right"))

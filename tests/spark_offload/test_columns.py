@@ -94,6 +94,7 @@ def collated(spark, collation, first=0):
     return frame.select("t", F.collate("k", collation).alias("k"))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "collation",
     ["UTF8_LCASE", pytest.param("UNICODE_CI_AI", marks=pytest.mark.long), "UNICODE_RTRIM"],

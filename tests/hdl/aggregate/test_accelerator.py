@@ -37,6 +37,7 @@ def run_accelerator(parameters, program, *, stalls=0.0, seed=0, stamps=(None, No
     return received
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("described", "cores", "fan_in", "stalls"),
     [
@@ -126,6 +127,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("fault", "cores", "stalls"), half(FAULTS, [(1, 0.0), (3, 0.3)]))
 def test_the_mark_of_clear_tells_of_a_fault_behind_the_last_star(fault, cores, stalls):
     """Whatever pane is open; the next CLEAR and the windows after it tell of nothing."""

@@ -26,6 +26,7 @@ def run_core(parameters, words, count, *, stalls=0.0, seed=0, stamps=(None, None
     return received
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("functions", "stalls"),
     [(("sum",), 0.0), (("min", "max", "reduce"), 0.3), (tuple(REDUCTIONS), 0.2)],

@@ -13,6 +13,7 @@ from tests.hdl.aggregate.window_model import Windows, expected_windows
 TUPLES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3), st.integers(-128, 127)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("size", "advance"), [(12, 3), (10, 4), (5, 5)])
 @settings(max_examples=25, deadline=None)
 @given(tuples=TUPLES)

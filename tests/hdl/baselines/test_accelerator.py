@@ -90,6 +90,7 @@ def test_random_chains_answer_like_the_reference(architecture, data, seed, stall
     check(parameters, random_program(manifest, seed, timed=timed), stalls=stalls, seed=seed)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("architecture", CHAINS)
 def test_windows_of_one_tuple_and_bursts_of_a_side(architecture):
     """Tuples expire while they are still on their way."""
@@ -115,6 +116,7 @@ def alternating(manifest, count):
     return program
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("architecture", CHAINS)
 def test_a_tuple_of_each_side_takes_as_many_cycles_as_a_core_has_rows(architecture):
     """And one more to read a tuple that is sent on, or one for each tuple that is crossed."""
@@ -131,6 +133,7 @@ def test_a_tuple_of_each_side_takes_as_many_cycles_as_a_core_has_rows(architectu
     assert rows - 1 <= cycles <= rows + 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("home", [0, 2])
 def test_the_latency_to_a_home_is_the_sum_of_the_stated_ones(home):
     """In the low-latency handshake join R passes the cores behind the other tuple's home."""

@@ -44,6 +44,7 @@ def check_faults(parameters, program, **options):
     return program.faults
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("architecture", "cores", "side", "stalls"),
     half(CHAINS, [(2, S, 0.3), (3, R, 0.5), (1, R, 0.0)], of=3),
@@ -69,6 +70,7 @@ def test_a_tuple_that_overflows_is_dropped_and_pairs_of_the_others_stay(
     assert [bool(pairs) for pairs in program.expected] == [True, True, True, False, True]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("architecture", "cores", "stalls"),
     half(CHAINS, [(2, 0.0), (3, 0.2), (1, 0.4)], of=3),
@@ -109,6 +111,7 @@ def illegal_words(parameters):
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("architecture", "cores", "timestamp_bits"),
     half(CHAINS, [(2, 8), (3, 0), (1, 0)], of=3),
@@ -132,6 +135,7 @@ def test_illegal_words_are_dropped_between_tuples(architecture, cores, timestamp
     assert all(program.expected[n] for n in (0, 1, 3))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("architecture", "worked", "cores", "options"),
     half(
@@ -215,6 +219,7 @@ def after_reset(parameters, worked_on, words, *, worked, marks):
     return received, bool(waiting[worked])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("predicate", "architecture", "cores", "stalls"),
     half(["near_or_above", "below"], CHAINS, [(2, 0.0), (1, 0.2), (3, 0.4)], of=4),

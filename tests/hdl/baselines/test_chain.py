@@ -107,6 +107,7 @@ FIVE = pytest.param(5, 0.3, marks=pytest.mark.long)
 FIVES = [pytest.param(5, 0.2, side, marks=pytest.mark.long) for side in (R, S)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("cores", "stalls", "prober"),
     [*half([(1, 0.0), (2, 0.4), (3, 0.0)], [R, S]), *FIVES],
@@ -134,6 +135,7 @@ def test_every_core_keeps_its_own_tuples_and_reports_pairs_with_them(cores, stal
         assert ends.compared[2 * n + kept] == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("cores", "stalls"), [(1, 0.2), (2, 0.0), (3, 0.0), FIVE])
 def test_tuples_that_cross_inside_the_chain_meet_once(cores, stalls):
     """A tuple enters when the other side's before it has been taken, as the coordinator does it."""
@@ -155,6 +157,7 @@ def test_tuples_that_cross_inside_the_chain_meet_once(cores, stalls):
     assert sorted(pairs) == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cores", [2, 3, pytest.param(5, marks=pytest.mark.long)])
 def test_the_last_core_remembers_nothing_in_flight(cores):
     """It has no neighbour that would acknowledge tuples of S, so these must not fill it."""
@@ -172,6 +175,7 @@ def test_the_last_core_remembers_nothing_in_flight(cores):
     assert sorted(pairs) == [(0, s) for s in range(stored)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cores", "stalls", "side"),
     [*half([(1, 0.3), (2, 0.0), (3, 0.4)], [R, S]), *FIVES],
@@ -194,6 +198,7 @@ def test_tuples_of_the_handshake_join_spread_over_the_cores(cores, stalls, side)
     assert all(0 <= there - here <= 2 for here, there in pairwise(way))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("cores", "stalls"), [(1, 0.2), (2, 0.0), (3, 0.4), FIVE])
 def test_tuples_of_the_handshake_join_meet_once_while_they_leave(cores, stalls):
     """Words that expire all tuples pull them through the chain, so that each pair is found."""
@@ -220,6 +225,7 @@ def test_tuples_of_the_handshake_join_meet_once_while_they_leave(cores, stalls):
     assert ends.taken == [2 * count + 1] * 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "cores", [1, 2, *(pytest.param(n, marks=pytest.mark.long) for n in (3, 5))]
 )
@@ -244,6 +250,7 @@ def test_a_core_is_reset_by_its_own_bit(cores):
         assert keepers == set(range(cores)) - {reset}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("prober", "cores"),
     half([R, S], [2, 1, 5, 3], of=4),

@@ -120,6 +120,7 @@ def test_cores_have_room_for_the_most_rows(cores):
         assert most_rows(parameters) == rows - RING_RESERVE - 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cores", "sub_window", "stored"),
     [(1, 6, 6), (2, 4, 11), pytest.param(3, 2, 19, marks=pytest.mark.long)],
@@ -161,6 +162,7 @@ def check_random(cores, seed, stalls, timed):
     assert max(max(core) for core in rooms.most) <= most_rows(parameters)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cores", [1, 2, pytest.param(3, marks=pytest.mark.long)])
 def test_random_programs_need_no_more_rows(cores):
     check_random(cores, seed=cores, stalls=0.4, timed=cores == 2)

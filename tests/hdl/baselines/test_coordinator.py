@@ -122,6 +122,7 @@ def check_order(parameters, ends):
                 assert counted[1 - lane][taken[1 - lane]] == word.before
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("architecture", "cores", "comparator", "timestamp_bits", "stalls"),
     half(
@@ -186,6 +187,7 @@ def test_a_tuple_reaches_its_lane_after_the_stated_cycles(architecture):
     assert ends.stamps[0][0] - sent[0] == dut.latency + 1
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("architecture", "window", "turns", "cycles"),
     [

@@ -129,6 +129,7 @@ def neighbours(core, generator, words):
     return lanes, [lambda ctx: lane(ctx, R), lambda ctx: lane(ctx, S)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cores", "position", "sub_window", "stalls"),
     half([(2, 1, 4), (1, 0, 3), (2, 0, 1), (5, 3, 5), (3, 1, 2)], [0.0, 0.5], of=5),
@@ -170,6 +171,7 @@ def test_a_word_passes_a_core_in_two_cycles_and_one_leaves_in_each(cores, lane):
     assert core.stamps[lane] == list(range(taken[0] + 2, taken[0] + 14))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("lane", "cores"), half([R, S], [1, 2, 3, 5]))
 def test_a_match_is_found_after_the_stated_cycles(cores, lane):
     """Row 0 of an idle core; a tuple of S meets none on the way, which takes a stage less."""
@@ -186,6 +188,7 @@ def test_a_match_is_found_after_the_stated_cycles(cores, lane):
     assert core.found_at[lane][0] - (came[0] + 1) == core.dut.latency - (lane == S)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("lane", "rows"), half([R, S], [1, 2, 3, 4, 7]))
 def test_tuples_follow_each_other_after_as_many_cycles_as_there_are_rows(rows, lane):
     """In the last core, which has none in flight."""

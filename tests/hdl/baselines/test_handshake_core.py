@@ -99,6 +99,7 @@ def neighbours(core, generator, count):
     return lanes, [lambda ctx: lane(ctx, R), lambda ctx: lane(ctx, S)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cores", "position", "sub_window", "stalls"),
     half([(2, 1, 4), (1, 0, 3), (2, 0, 1), (5, 3, 5), (3, 1, 2)], [0.0, 0.5], of=5),
@@ -181,6 +182,7 @@ def test_a_match_is_found_after_the_stated_cycles(cores, lane):
     assert core.found_at[lane][0] - (came[0] + 1) == core.dut.latency
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("lane", "rows"), half([R, S], [1, 2, 3, 4, 7]))
 def test_passes_take_a_cycle_for_each_row_while_nothing_is_sent(rows, lane):
     core = core_of(1, sub_window=16)
@@ -197,6 +199,7 @@ def test_passes_take_a_cycle_for_each_row_while_nothing_is_sent(rows, lane):
     assert {then - now for now, then in pairwise(found)} == {rows * rows}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rows", [4, 5, *(pytest.param(n, marks=pytest.mark.long) for n in (3, 7))])
 def test_a_tuple_takes_a_cycle_more_than_it_has_rows_while_others_are_sent(rows):
     """In that cycle a tuple of the other side is read; all are equal, so every row is a match."""

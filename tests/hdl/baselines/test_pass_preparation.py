@@ -59,6 +59,7 @@ def random_pass(parameters, generator):
     }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("side", "keys", "comparator", "cores"),
     half(

@@ -43,6 +43,7 @@ def random_pass(generator, rows, most):
             **numbers}  # fmt: skip
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("options", "sub_window", "room", "comes"),
     half(KINDS, [1, 2, 3, 4, 15], [(1.0, 1.0), (0.6, 0.7), (0.9, 0.1)], of=3),

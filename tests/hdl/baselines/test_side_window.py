@@ -41,6 +41,7 @@ class Model:
         return self.timed and len(self.held) == self.capacity
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("timestamp_bits", "cores"), half([0, 9], [1, 2, 3, 5]))
 def test_a_window_says_who_leaves_and_whether_there_is_room(cores, timestamp_bits):
     parameters = parameters_of(cores, timestamp_bits)

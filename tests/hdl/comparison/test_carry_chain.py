@@ -65,6 +65,7 @@ def test_every_field_decides_alone(widths, relation):
     check(widths, relation, [(a, b) for a in words for b in words])
 
 
+@pytest.mark.few(1)
 @settings(max_examples=12)
 @given(widths=st.lists(st.integers(5, 64), min_size=1, max_size=3), data=st.data())
 @pytest.mark.parametrize("relation", OPERATORS)

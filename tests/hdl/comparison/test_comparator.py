@@ -47,6 +47,7 @@ def simulate(parameters, probe_side, cases):
     simulator.run()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("fields", "probe_side"), half([(fields,) for fields in FIELD_SETS], [0, 1])
 )

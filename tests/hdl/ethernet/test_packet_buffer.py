@@ -7,6 +7,7 @@ from hdl.ethernet.receiving import PacketBuffer
 from sim.link.simulation import simulate
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("depth", "stalls"), [(2, 0.0), (4, 0.5), (32, 0.3), (32, 0.9)])
 def test_bytes_of_committed_packets_with_room_come_out_in_order(depth, stalls):
     rng = random.Random(depth)

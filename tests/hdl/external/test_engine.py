@@ -137,6 +137,7 @@ def test_passes_follow_each_other_as_if_the_rows_were_on_the_chip(latency):
     assert all(rows <= cycles <= rows + 4 for cycles in apart[1:]), apart
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("lanes", "rows", "latency"), [(1, 40, 1), (3, 50, 9)])
 def test_latency_of_a_lone_probe(lanes, rows, latency):
     """All rows that fill bursts come from memory here."""

@@ -90,6 +90,7 @@ def key(row, lane):
     return (row * 7 + lane * 3) % 64
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("lanes", "burst", "latency", "stalls"), half([(1, 1), (1, 8), (3, 2)], [(1, 0.0), (30, 0.3)])
 )

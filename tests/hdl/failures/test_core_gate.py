@@ -122,6 +122,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("shape", "fault"), CASES)
 def test_every_group_of_a_failed_core_is_told_until_the_core_is_masked(tmp_path, shape, fault):
     seed = list(SHAPES).index(shape) * 10 + fault.value
@@ -232,6 +233,7 @@ def run_gated(parameters, script, *, fault=Fault.NONE, stars, marks):
     return sent, taken, [layout.from_bits(word) for word in received]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shape", ["one", "two"])
 def test_a_gate_adds_no_cycle_and_takes_a_word_in_every_cycle(shape):
     parameters = gated(**{**SHAPES[shape], "cores": 3})
@@ -254,6 +256,7 @@ def test_a_failure_is_told_within_the_limit():
     assert stops[0].body.punctuation.failed == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", [Fault.NONE, Fault.DEAD])
 def test_a_core_takes_part_again_once_it_is_reset(fault):
     parameters = gated(cores=3)

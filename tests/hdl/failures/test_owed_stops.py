@@ -90,6 +90,7 @@ def run(entries, shown, count, *, fail_after=None, stalls=0.0, seed=0):
     return received
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("stalls", [0.0, 0.5])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_results_of_a_working_region_pass_unchanged(stalls, seed):

@@ -83,6 +83,7 @@ def prepared(folder, shape, seed):
     return parameters, manifest, words, expected_results(path, Scenario(words, marks=2))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("seed", [1])
 def test_a_flip_is_told_in_every_group_that_it_makes_wrong(tmp_path, shape, seed):

@@ -28,6 +28,7 @@ def test_a_full_device_has_room(tmp_path):
     require_room(full, DEVICE, top=SHELL)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("numbers", "message"),
     [

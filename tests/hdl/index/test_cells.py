@@ -120,6 +120,7 @@ def test_a_host_gets_the_parts_that_it_asks_for_whatever_the_last_query_had(tmp_
         ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("fields", "comparator"), half(FIELD_SETS, ["band", "equality"]))
 @settings(max_examples=4)
 @given(data=st.data(), bits=st.sampled_from([1, 3, 8, 13]), stalls=st.sampled_from([0.0, 0.4]))

@@ -206,6 +206,7 @@ def run(bench, *, cycles=CYCLES):
     return bench.counts
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("comparator", "distinct", "room"), half(["equality", "band"], [0, 1], [1.0, 0.6])
 )
@@ -217,12 +218,14 @@ def test_every_entry_of_a_chain_is_met_once(comparator, distinct, room):
     assert bool(counts["stalled"]) == (room < 1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("cores", "bucket_bits"), [(40, 2), (1, 1)], ids=["small", "few-buckets"])
 @pytest.mark.parametrize("comparator", ["equality", "band"])
 def test_small_rings_and_few_buckets(comparator, cores, bucket_bits):
     run(Walks(walker_of(comparator, cores=cores, bucket_bits=bucket_bits), 2, room=0.8))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("comparator", ["equality", "band"])
 @pytest.mark.parametrize("tuples_per_word", [1, 2])
 def test_a_full_queue_of_walks(comparator, tuples_per_word):

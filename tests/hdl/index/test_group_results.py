@@ -115,6 +115,7 @@ class Walks:
         ctx.set(self.dut.found_valid, found)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("comparator", ["equality", "band"])
 @pytest.mark.parametrize("seed", range(3))
 def test_results_leave_star_by_star(comparator, seed):

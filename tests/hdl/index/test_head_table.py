@@ -11,6 +11,7 @@ from hdl.parameters import JoinParameters
 from tests.hdl.ecp5 import simulate
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("comparator", "bucket_bits", "banks"),
     [("equality", 3, 1), ("band", 3, 2), ("band", 2, 2), ("band", 1, 1)],

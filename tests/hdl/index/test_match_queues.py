@@ -24,6 +24,7 @@ def queues_of(probes):
     return MatchQueues(parameters, in_flight=IN_FLIGHT), found_layout(parameters)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("probes", "seed"),
     half([4, 16, 64], range(3), of=4),

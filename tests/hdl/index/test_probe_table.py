@@ -223,6 +223,7 @@ def run(comparator, probes, pace, *, seed=1, cycles=CYCLES):
     return bench
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("comparator", "probes"), [("equality", 1), ("band", 2), ("equality", 3), ("band", 8)]
 )

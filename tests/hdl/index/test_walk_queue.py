@@ -33,6 +33,7 @@ def walks_of(dut, number):
     return payload, [{**entry, **common} for entry in entries]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("comparator", "rates", "depth"),
     half(["equality", "band"], [((0.9, 0.5),), ((0.3, 0.9),)], [DEPTH, 32]),

@@ -42,6 +42,7 @@ class Lists:
             self.next = []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "cores", [1, 4, 9, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 3, 5, 8))]
 )

@@ -164,6 +164,7 @@ def reasons_of(parameters, seed):
     return reasons
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("cores", "probes", "probe_bits"),
     [(1, 1, 0), (1, 1, 3), (2, 2, 1), (1, 3, 2), (3, 4, 5), (5, 5, 3), (9, 3, 3)],
@@ -178,6 +179,7 @@ def test_groups_end_and_stars_follow(cores, probes, probe_bits):
 
 
 #: The last three have the least slack that there is: a group of one live core waits for two tuples.
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("cores", "probes"), [(1, 1), (2, 2), (1, 3), (3, 8), (35, 1), (38, 2), (64, 8)]
 )

@@ -51,6 +51,7 @@ def pass_through(parameters, words, count, *, stalls=0.0, seed=0, stamps=None):
     return [region_word(parameters).from_bits(word) for word in received], masks
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("probes", "bits", "period", "stalls"),
     half([(1, 0), (1, 3), (2, 3), (3, 3), (8, 3)], [0, 1, 2, 3, 5, 8], [0.0, 0.4], of=7),
@@ -126,6 +127,7 @@ def test_a_schedule_decides_about_the_word_at_hand():
     simulator.run()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
 def test_tuples_leave_prepared_with_the_bounds_set_before_them(stalls):
     keys = (KeyField(name="x", bits=8), KeyField(name="y", bits=5, signed=False))
@@ -181,6 +183,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("shape", "stalls"),
     half(SHAPES, [0.0, 0.4], of=4),
@@ -265,6 +268,7 @@ def test_a_control_word_takes_one_cycle():
     assert sent == list(range(sent[0], sent[0] + len(words)))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
 def test_closings_in_flight_when_room_ends(stalls):
     """Every tuple ends a group with a star, so every word accepted becomes a closing."""

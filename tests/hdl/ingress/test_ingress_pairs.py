@@ -92,6 +92,7 @@ def random_words(generator, count, *, pairs, burst):
     return words
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("probes", "bits", "period", "stalls", "pairs", "burst"),
     half(
@@ -191,6 +192,7 @@ def test_a_pair_whose_first_tuple_ends_the_other_sides_group_leaves_as_two():
         assert [word.close & 1 for word in last] == [1, 0][: len(kinds)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
 def test_closings_in_flight_when_room_ends(stalls):
     """Every tuple ends a group with a star."""

@@ -118,6 +118,7 @@ def ranges(parameters, criterion):
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("fields", FIELD_SETS)
 @settings(max_examples=5)
 @given(data=st.data(), stalls=st.sampled_from([0.0, 0.4]), seed=st.integers(0, 9))
@@ -144,6 +145,7 @@ def test_a_criterion_admits_what_the_bounds_in_force_admit(fields, data, stalls,
                     assert (least_met <= other - first <= most_met) == (low <= r - s <= high)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("digest_bits", "fields"), half([None, 1, 5], ["unlike", "widest"]))
 @settings(max_examples=5)
 @given(data=st.data(), stalls=st.sampled_from([0.0, 0.4]), seed=st.integers(0, 9))

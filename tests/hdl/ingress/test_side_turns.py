@@ -27,6 +27,7 @@ def pair(parameters):
     return m, lists, sides
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("cores", "seed"),
     half([1, 2, 3, 4, 5, 8], range(3), of=4),

@@ -46,6 +46,7 @@ class Words:
         return inputs, lambda: self.model.restart(side, size)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("cores", "stalls"),
     half([1, 2, 3, 4, 5, 7], [0.0, 0.4], of=3),

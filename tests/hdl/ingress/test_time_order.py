@@ -55,6 +55,7 @@ def expected(words):
         newest = times[1]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("tuples_per_word", [1, 2])
 @pytest.mark.parametrize("stalls", [0.0, 0.5])
 def test_time_is_compared_with_the_word_before_and_within_a_word(tuples_per_word, stalls):

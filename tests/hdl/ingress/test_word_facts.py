@@ -20,6 +20,7 @@ def facts_of(parameters, words):
     return outcomes(input_word(parameters), facts, [word.bits for word in words])
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_any_word_has_the_facts_that_it_means(shape):
     parameters = SHAPES[shape]
@@ -53,6 +54,7 @@ def test_any_word_has_the_facts_that_it_means(shape):
         assert ("first" in facts) == (parameters.tuples_per_word == 2)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_illegal_word_holds_nothing_ends_nothing_and_sets_nothing(shape):
     parameters = SHAPES[shape]

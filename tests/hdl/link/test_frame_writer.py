@@ -8,6 +8,7 @@ from sim.link.simulation import simulate
 from tests.hdl.link.frame_bytes import SESSION, random_frames
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
 def test_a_slot_holds_what_the_codec_makes(stalls):
     rng = random.Random(1)

@@ -80,6 +80,7 @@ def reduce(parameters, lanes, count, memory, *, stalls=0.0, seed=0, stamps=None)
     return [as_tuple(node_result(parameters, 0).from_bits(word)) for word in received], finished
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("probes", [1, 2, 3, 8])
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
 def test_each_probe_gets_one_value_of_all_its_lanes_then_star_and_mark(probes, stalls):

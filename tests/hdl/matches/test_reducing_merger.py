@@ -61,6 +61,7 @@ def gather(dut, parameters, streams, count, *, stalls=0.0, seed=0, stamps=(None,
     ]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("stalls", [0.0, 0.4])
 @pytest.mark.parametrize(("cores", "fan_in"), [(1, 2), (2, 2), (3, 4), (4, 4), (5, 2), (7, 3)])
 def test_a_word_of_every_core_becomes_one(cores, fan_in, stalls):

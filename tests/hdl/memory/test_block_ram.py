@@ -31,6 +31,7 @@ def test_too_many_rows_for_a_block_go_bit_by_bit():
     assert widest_word(16385) == 1
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("depth", "word"), SHAPES)
 def test_a_row_reads_as_it_was_written_after_the_latency(depth, word):
     dut = BlockRAM(depth=depth)

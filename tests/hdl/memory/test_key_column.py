@@ -14,6 +14,7 @@ from tests.hdl.column_bench import exercise_column
 from tests.hdl.ecp5 import ECP5
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize(
     ("late", "width", "depth"),
     half(

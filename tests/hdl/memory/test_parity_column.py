@@ -18,6 +18,7 @@ from tests.hdl.ecp5 import ECP5, simulate
 from tests.hdl.flipping_column import flip_columns
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("late", "width", "depth", "part"),
     half([False, True], [(1, 2, 1), (2, 4, 1), (3, 4, 2), (4, 8, 32), (33, 16, 32), (50, 8, 5)]),

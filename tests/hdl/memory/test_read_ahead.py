@@ -31,6 +31,7 @@ class Ring(Elaboratable):
         return m
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("depth", "pace"), half([1, 2, 8, 32], [0.3, 1.0]))
 def test_rows_are_read_in_order_and_at_once(depth, pace):
     generator = random.Random(depth)

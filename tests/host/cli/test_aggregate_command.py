@@ -181,6 +181,7 @@ SORTED_VALUES = {
 }
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", SORTED_VALUES)
 @pytest.mark.parametrize("unit", ["integer", "ms"])
 def test_whatever_values_and_times_are_answers_are_verified(tmp_path, capsys, name, unit):

@@ -85,6 +85,7 @@ ASKED = {
 }
 
 
+@pytest.mark.few(18)
 @pytest.mark.parametrize("how", ["inner", "full", "left_anti"])
 @pytest.mark.parametrize(
     ("bundle", "place"), [(name, n) for name, asked in ASKED.items() for n in range(len(asked))]
@@ -110,7 +111,7 @@ def test_pairs_are_those_of_the_query(bundles, bundle, place, how, streamed):
     assert asked.plan.decided is not None
 
 
-@pytest.mark.parametrize("bundle", ["near", "points"])
+@pytest.mark.parametrize("bundle", ["points", pytest.param("near", marks=pytest.mark.long)])
 def test_the_circuit_has_the_answer_in_order(bundle, tmp_path):
     """Of the pipeline with multipliers, three lanes and two probes are compared at once."""
     changes = {"keys": KEYS, "lanes": 1} | BUNDLES[bundle]

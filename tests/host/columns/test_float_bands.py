@@ -56,6 +56,7 @@ def device(request, tmp_path_factory):
     return f"software:{bundle(folder, keys=(keys,), **shape)}"
 
 
+@pytest.mark.few(1)
 @settings(deadline=None, max_examples=30)
 @given(VALUES, st.booleans(), st.booleans())
 @example(([INF, NAN], [-INF, INF, NAN], 0.0, None), False, True)

@@ -13,6 +13,7 @@ BATCHES = st.lists(st.lists(st.none() | st.integers(0, 9), max_size=12), max_siz
 FAR = st.sampled_from([-(2**63), 2**63 - 1, 0, 1, 1000, 1001])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "dtype", [pa.int8(), pa.uint64(), pa.int64(), pa.timestamp("us"), pa.date32(), pa.bool_()]
 )

@@ -52,6 +52,7 @@ def table_of(values, kind):
     return pa.table({"t": np.arange(count), "x": pa.array(values, kind), "row": np.arange(count)})
 
 
+@pytest.mark.few(1)
 @settings(deadline=None, max_examples=40)
 @given(wide_bands(), st.booleans())
 @example(([[0, (1 << 63) - 1], [-(1 << 63)]], [pa.int64()] * 2, (0, None)), False)

@@ -156,6 +156,7 @@ def test_a_join_aggregate_is_built_once_too_and_is_no_default_for_pairs(builder,
     assert find_bundles(tmp_path) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("part", "damage"),
     half(

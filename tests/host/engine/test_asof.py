@@ -79,6 +79,7 @@ def when(rng, count, clustered):
     return np.sort(spread.astype(np.uint64))
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("direction", Direction)
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("keys", [hot, constant, all_apart])

@@ -147,6 +147,7 @@ DATA = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("within", [20, 4000])
 @pytest.mark.parametrize("data", DATA)
 def test_tuples_read_are_linear_in_tuples_and_results(data, within):

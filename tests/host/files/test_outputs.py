@@ -260,6 +260,7 @@ def test_output_has_the_usual_permissions_and_the_umask_is_let_alone(tmp_path, m
         os.umask(mask)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.json"])
 def test_where_the_file_does_not_fit_the_old_one_stays(tmp_path, root, name):
     for side in ("left", "right"):

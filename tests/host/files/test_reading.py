@@ -197,6 +197,7 @@ def test_numbers_of_which_some_have_a_fraction_are_doubles(tmp_path):
     assert read_table(tmp_path / "t.csv")["x"].to_pylist() == [12345678901234567890.0, 0.5]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("rows", [1, 3, 60_000])
 @pytest.mark.parametrize(
     "cell", ["first\nsecond", "first\r\nsecond", 'one "two"\n,three', "x" * 90]

@@ -217,6 +217,7 @@ def test_types_are_those_that_arrow_finds_where_it_finds_one(tmp_path_factory, c
         assert found.to_pylist() == arrow.to_pylist()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("is_array", [False, True])
 def test_json_of_several_blocks_has_the_types_of_all_of_its_values(tmp_path, is_array):
     rows = [

@@ -54,6 +54,7 @@ def test_a_device_gives_the_batches_of_the_host(case):
     agree(ModelDevice(), case)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("column", BEYOND)
 def test_the_host_goes_on_from_the_first_rows_for_which_a_device_has_no_room(column):
     told = []

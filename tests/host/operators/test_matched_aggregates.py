@@ -75,6 +75,7 @@ WINDOWS = {
 }  # fmt: skip
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("terms", TERMS)
 @settings(max_examples=12)
@@ -124,6 +125,7 @@ def constant(rng, count):
     return np.zeros(count, np.int64)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("band", [False, True])
 @pytest.mark.parametrize("keys", [hot, clustered, powers_of_two, constant])
 def test_no_pair_is_seen_of_matches_that_are_many(keys, band):

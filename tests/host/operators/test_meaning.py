@@ -39,6 +39,7 @@ def plain(results):
     return [(result.timestamp, result.key, result.values) for result in results]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("instances", ["multi", "single"])
 @pytest.mark.parametrize("operator", AGGREGATES, ids=lambda operator: operator.name)
 @few
@@ -49,6 +50,7 @@ def test_each_window_of_each_key_gives_its_result_once(operator, instances, data
     assert plain(results) == window_results(operator, rows)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("operator", ALL, ids=lambda operator: operator.name)
 @few
 @given(data=st.data())
@@ -115,6 +117,7 @@ def test_every_tuple_is_forwarded_for_each_of_its_keys(data):
     assert results == [(t + 1, key, (f["price"],)) for t, _, f in rows for key in ((1,), (2,))]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("operator", AGGREGATES, ids=lambda operator: operator.name)
 @few
 @given(data=st.data())

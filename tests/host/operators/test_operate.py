@@ -77,6 +77,7 @@ def test_software_gives_what_the_reference_gives(operator, data):
     assert got.to_pylist() == reference_rows(tables, OperatorQuery(operator)).to_pylist()
 
 
+@pytest.mark.few(4)
 @every
 @few
 @given(data=st.data())

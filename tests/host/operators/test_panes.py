@@ -37,6 +37,7 @@ def expected(tuples, length, advance, first, last):
     return [(place, [of(values) for of in combine]) for place, values in sorted(found.items())]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("sparsest", [0, 1 << 40], ids=["ranges", "sweep"])
 @pytest.mark.parametrize("dtype", [np.int64, np.float64])
 @pytest.mark.parametrize("count", [1, 4], ids=["a sum, which slides", "all"])

@@ -38,6 +38,7 @@ def as_floats(operator, results):
     ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("advance", [1, 2, None])
 @pytest.mark.parametrize("operator", AGGREGATES, ids=lambda operator: operator.name)
 @settings(max_examples=40)

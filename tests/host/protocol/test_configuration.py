@@ -56,6 +56,7 @@ def test_a_period_beyond_the_words_is_the_longest_one(tmp_path, bits, beyond):
     assert pairs == sorted(naive_join(left, right, query))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("engine", ["scan", "index"])
 @pytest.mark.parametrize("bits", [8, 16])
 def test_bounds_beyond_all_differences_are_open_or_empty(tmp_path, engine, bits):

@@ -112,6 +112,7 @@ def test_gaps_between_tuples_cost_nothing():
     ]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("operator", ALL, ids=lambda operator: operator.name)
 @settings(max_examples=25)
 @given(data=st.data())

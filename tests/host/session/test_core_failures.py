@@ -48,6 +48,7 @@ def bundle(tmp_path):
     return write_manifest(gated(), tmp_path / "bundle")
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("window", [CountWindow(60), TimeWindow(40)], ids=str)
 def test_exactly_the_pairs_with_tuples_of_the_core_are_missing(bundle, seed, window):

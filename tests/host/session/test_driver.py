@@ -72,6 +72,7 @@ QUERIES = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_answers_as_a_loop_over_rows_does(bundles, shape, query):

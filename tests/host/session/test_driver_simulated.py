@@ -60,6 +60,7 @@ def simulator(request, tmp_path_factory):
     )
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize(
     "window", [CountWindow(1), CountWindow(17), CountWindow(60), TimeWindow(0), TimeWindow(9)]
 )
@@ -91,6 +92,7 @@ def test_the_simulated_accelerator_answers_as_a_loop_does(simulator, window, ord
             )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("rounds", "window"), half([1, 2, 6, 1_000_000], [CountWindow(57), TimeWindow(60)])
 )

@@ -33,6 +33,7 @@ def test_benchmark_agrees_with_sparks_own_join(spark, simulated_bundle, tmp_path
     assert 0 < pq.read_table(tmp_path / "pairs.parquet").num_rows < 100
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("verify", [True, False])
 def test_demo_of_files_takes_the_options_of_join(spark, simulated_bundle, tmp_path, capsys, verify):
     for name, table in zip(("left", "right"), Benchmark(rows=200).tables(), strict=True):

@@ -60,6 +60,7 @@ def written(path, content):
     return path
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -131,6 +132,7 @@ def test_what_is_no_input_is_told_before_rows_are_read(session, tmp_path, files,
     assert [word for word in words if word not in message] == []
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("cells", "kind", "values"),
     [
@@ -251,6 +253,7 @@ def test_a_name_with_an_ending_is_a_file_and_another_one_a_folder(spark, tmp_pat
     ]  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("single", [True, False])
 def test_rows_are_sorted_by_time_where_asked_for(spark, tmp_path, single):
     """Rows alone stand at their own time."""

@@ -78,6 +78,7 @@ def nth_before(times, side, start, size):
     return before[-size] if len(before) >= size else LEAST
 
 
+@pytest.mark.few(50)
 @pytest.mark.usefixtures("_lists")
 @pytest.mark.parametrize("how", list(JoinType))
 @pytest.mark.parametrize("seed", range(25))

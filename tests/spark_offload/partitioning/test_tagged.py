@@ -19,6 +19,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("names", "keyed", "direct"),
     half([(names,) for names in NAMES], [False, True], [False, True], of=3),

@@ -37,6 +37,7 @@ def goes_back(times, cuts):
     return False
 
 
+@pytest.mark.few(100)
 @pytest.mark.parametrize("seed", range(300))
 def test_the_few_rows_that_are_looked_at_tell_of_all(seed):
     rng = random.Random(seed)

@@ -58,6 +58,7 @@ def random_rows(rng, most):
     ]
 
 
+@pytest.mark.few(24)
 @pytest.mark.parametrize("how", [kind.value for kind in JoinType])
 @pytest.mark.parametrize("equal", [False, True])
 @pytest.mark.parametrize("seed", range(4))

@@ -77,6 +77,7 @@ def random_step(rng):
     return times, span, int(rng.integers(-150, 250)), rng.random() < 0.5
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("how", [kind.value for kind in JoinType])
 @pytest.mark.parametrize("length", [20, 7, 1000])
 def test_what_is_kept_and_what_leaves_is_what_a_list_of_rows_says(how, length):

@@ -102,6 +102,7 @@ def peak(query, parts):
     return most
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("direction", ["forward", "nearest"])
 def test_rows_that_never_find_a_later_partner_do_not_stay_in_memory(direction):
     query = AsofQuery(time=("t", "u"), on=[("k", "l")], direction=direction)

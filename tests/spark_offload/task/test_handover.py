@@ -89,6 +89,7 @@ def run(batches, device, *, how="inner", software="software:", **options):
     return answer, reports[0]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("how", "rows"),
     half(
@@ -121,6 +122,7 @@ def short_times(tmp_path_factory):
     return f"software:{write_manifest(parameters, tmp_path_factory.mktemp('short') / 'bundle')}"
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("how", "rows"),
     half(
@@ -211,6 +213,7 @@ def test_without_software_the_error_says_how_many_rows_the_window_needs(software
         run(batches, software_bundle, software=None)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["timestamp", "date"])
 def test_times_of_other_types(software_bundle, kind):
     begin = date(2020, 1, 1)

@@ -60,6 +60,7 @@ def task(**options):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options",
     [{}, {"terms": [Term("word", "word"), Term("x", "x", -9, 9)]}, {"window": CountWindow(50)}],
