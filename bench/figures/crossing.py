@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accesses to registers of another clock while either side is reset, and wires of any length."""
+"""What passes between clocks: what a netlist has there, and what resets and long wires do to it."""
 
 from dataclasses import dataclass
+import json
 from random import Random
 from typing import NamedTuple
 
@@ -9,9 +10,15 @@ from amaranth.hdl import Cat, ClockDomain, Module, Mux, Signal
 from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
+from hdl.crossings import inspect_crossings
+from hdl.presets import PRESETS
 from hdl.registers.file import RegisterFile
 from hdl.registers.table import Field, Register, RegisterTable
+from hdl.shells.axi import AxiOptions, AxiShell
 from hdl.shells.bus_crossing import BusCrossing
+from hdl.shells.linked_accelerator import EthernetShell
+from hdl.shells.uart_shell import LEAST_DIVISOR, UartShell
+from hdl.verilog.conversion import to_netlist
 
 from .registry import Result, figure
 
@@ -363,3 +370,36 @@ def torn_or_lost(report):
         report(f"bus {bus} ns, sync {sync} ns: {run.counts}, {len(faults)} faults")
     notes = (", ".join(f"{count} {name}" for name, count in counts.items()), *faults[:5])
     return Result(len(faults), notes=notes, details=counts)
+
+
+def inspected_shells():
+    """Yield the name and a :class:`hdl.crossings.Inspection` of each shell with several clocks.
+
+    A UART has one clock, and a line that belongs to none.
+    """
+    parameters, digest = PRESETS["tiny"], "00" * 32
+    axi = AxiOptions(bus_clock="separate", inputs=2)
+    for shell in (
+        AxiShell(parameters, digest=digest, options=axi, is_whole=True),
+        EthernetShell(parameters, digest=digest),
+        UartShell(parameters, digest=digest, divisor=LEAST_DIVISOR),
+    ):
+        netlist = json.loads(to_netlist(shell, name="top")[1])["modules"]
+        name = type(shell).__name__
+        yield name, inspect_crossings(shell, netlist, name="top", clock_of=shell.clock_of)
+
+
+@figure("cdc.unlisted_crossings", unit="paths", goal="<= 0")
+def unlisted_crossings(report):
+    """Paths between clocks that no component declares, in the netlists of all shells.
+
+    Of the AXI shell with a clock for its registers, of the Ethernet shell, and of the UART shell
+    with its line: whatever a flip-flop, a memory or a pin reads of another clock. Declared paths
+    count as well if they are not built as their kind asks for.
+    """
+    faults, notes = [], []
+    for name, found in inspected_shells():
+        faults += [*found.unlisted, *found.faults]
+        notes.append(f"{name}: {len(found.listed)} crossings of {', '.join(found.clocks)}")
+        report(notes[-1])
+    return Result(len(faults), notes=(*notes, *faults[:5]))

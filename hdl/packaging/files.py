@@ -15,6 +15,7 @@ from hdl.shells.files import check_shells, describe_shell
 from hdl.verilog.lint import WAIVERS
 
 from .bench import bench_text, check_bench
+from .constraints import constraint_texts
 from .headers import PackageNames, sv_package, with_orders, words_header
 from .integrations import core_file, litex_module, package_page, vivado_script
 from .litex_soc import litex_soc
@@ -64,8 +65,9 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
     Raises
     ------
     ValueError
-        If the shell is unknown, if it does not suit the accelerator, or if a bench is asked for and
-        the predicate is a custom one, or the accelerator an aggregate.
+        If the shell is unknown, if it does not suit the accelerator, if a path between clocks is
+        not declared (:mod:`hdl.crossings`), or if a bench is asked for and the predicate is a
+        custom one, or the accelerator an aggregate.
     """
     names = PackageNames() if names is None else names
     axi = AxiOptions() if axi is None else axi
@@ -78,7 +80,7 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
     manifest, _ = describe_bundle(parameters)
     if merged:
         manifest = with_orders(manifest, family_of(parameters).orders)
-    verilog, ports = one_file(parameters, manifest, names, shell, axi)
+    verilog, ports, inspection = one_file(parameters, manifest, names, shell, axi)
     table = shell and replace(shell_table(parameters, merged=merged), name=names.name)
     texts = {
         f"{names.name}.v": verilog,
@@ -88,6 +90,7 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
         f"{names.name}.md": package_page(manifest, names, shell, ports, axi),
         f"{names.name}.core": core_file(manifest, names, shell, bench=bench),
         f"{names.name}_vivado.tcl": vivado_script(manifest, names, shell, ports, axi),
+        **constraint_texts(names, shell, inspection),
     }
     if table is not None:
         title = f"Registers of {names.name}"

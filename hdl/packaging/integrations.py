@@ -98,6 +98,10 @@ SCRIPT = """\
 set here [file dirname [file normalize [info script]]]
 create_project -force -in_memory {name}_packaging
 add_files -norecurse [file join $here {name}.v]
+add_files -fileset constrs_1 -norecurse [file join $here {name}.xdc]
+add_files -fileset constrs_1 -norecurse [file join $here {name}_ooc.xdc]
+set_property PROCESSING_ORDER LATE [get_files {name}.xdc]
+set_property USED_IN {{synthesis implementation out_of_context}} [get_files {name}_ooc.xdc]
 set_property top {top} [current_fileset]
 update_compile_order -fileset [current_fileset]
 ipx::package_project -root_dir [file join $here {name}_ip] -vendor splitjoin-kit \\

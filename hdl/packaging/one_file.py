@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Verilog of an accelerator in one file, with a header that says what it is."""
 
+import json
+
+from hdl.crossings import inspect_crossings
 from hdl.families.choice import make_accelerator
 from hdl.shells.axi import AxiShell
 from hdl.shells.files import ports_of
-from hdl.verilog.conversion import to_verilog
+from hdl.verilog.conversion import to_netlist
 
 from .headers import enumerations, what_it_is, word_fields, words
 
@@ -108,8 +111,21 @@ def one_file(parameters, manifest, names, shell, axi):
     verilog : str
     ports : list of dict
         Name, direction and width of the ports of its top module.
+    inspection : Inspection
+        What there is between its clocks.
+
+    Raises
+    ------
+    UnlistedCrossing
+        If there is a path between clocks that no component declares.
     """
     component = packaged_component(parameters, shell, manifest["hash"], axi)
-    ports = packaged_ports(component, shell)
-    verilog = to_verilog(component, name=names.top(shell), prefix=names.prefix)
-    return "\n".join([*header(manifest, names, shell, ports), "", verilog]), ports
+    ports, top = packaged_ports(component, shell), names.top(shell)
+    verilog, netlist = to_netlist(component, name=top, prefix=names.prefix)
+    inspection = inspect_crossings(
+        component, json.loads(netlist)["modules"], name=top,
+        clock_of=component.clock_of if shell else lambda port: "clk",
+    )  # fmt: skip
+    inspection.check()
+    text = "\n".join([*header(manifest, names, shell, ports), "", verilog])
+    return text, ports, inspection

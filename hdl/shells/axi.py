@@ -272,6 +272,12 @@ class AxiShell(wiring.Component):
         self.elaborate_bus(m, registers)
         return m
 
+    def clock_of(self, port):
+        """Return the name of the clock that a port belongs to, by the names of both."""
+        pins = self.options.pins
+        of_bus = port == pins.bus_reset or port.startswith(f"{pins.registers}_")
+        return pins.bus_clock if self.options.has_bus_clock and of_bus else pins.clock
+
     def elaborate_bus(self, m, registers):
         """Lead accesses to the registers, through another clock domain if they come from there."""
         pins, slave = self.options.pins, AxiLiteSlave()

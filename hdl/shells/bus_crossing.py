@@ -6,6 +6,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
+from hdl.crossings import Crossing
 from hdl.external.reads import read_queue_depth
 from hdl.local_reset import LEAST_CYCLES
 from hdl.memory.axi4 import memory_port
@@ -17,6 +18,8 @@ __all__ = ["PATIENCE", "BusCrossing", "MemoryIsolator", "ResetStretch", "refuse_
 
 #: Cycles of the domain ``bus`` after which a request that gets no answer is refused.
 PATIENCE = 1 << 16
+#: Bytes of a register, each with a strobe.
+STROBES = DATA_BITS // 8
 
 
 class BusCrossing(wiring.Component):
@@ -57,6 +60,17 @@ class BusCrossing(wiring.Component):
         In the domain ``sync``. Whoever answers is reset with it, and then sees the request again.
     """
 
+    crossings = (
+        Crossing("level", ("asking/stage0",), ("asking",)),
+        Crossing("level", ("answered/stage0",), ("answered",)),
+        Crossing(
+            "held",
+            ("held_write", "held_address", "o_data", "o_strobe"),
+            ("request_write", "request_address", "request_data", "request_strobe"),
+        ),
+        Crossing("held", ("i_answer", "i_refused"), ("response_answer", "response_refused")),
+    )
+
     def __init__(self, *, patience=PATIENCE):
         if patience < 1:
             raise ValueError(f"A crossing must be patient for at least a cycle, not {patience!r}")
@@ -69,15 +83,15 @@ class BusCrossing(wiring.Component):
         m = Module()
         asking = Signal(reset_less=True)  # in `bus`: there is a request
         answered = Signal(reset_less=True)  # in `sync`: there is its answer
+        # Of an address, its lowest two bits are zero.
+        widths = {"write": 1, "address": ADDRESS_BITS - 2, "data": DATA_BITS, "strobe": STROBES}
         request = {
-            "write": Signal(reset_less=True),
-            "address": Signal(ADDRESS_BITS, reset_less=True),
-            "data": Signal(DATA_BITS, reset_less=True),
-            "strobe": Signal(DATA_BITS // 8, reset_less=True),
+            name: Signal(width, reset_less=True, name=f"request_{name}")
+            for name, width in widths.items()
         }
         response = {
-            "answer": Signal(DATA_BITS, reset_less=True),
-            "refused": Signal(reset_less=True),
+            name: Signal(width, reset_less=True, name=f"response_{name}")
+            for name, width in {"answer": DATA_BITS, "refused": 1}.items()
         }
         self.elaborate_bus(m, asking, answered, request, response)
         self.elaborate_sync(m, asking, answered, request, response)
@@ -98,7 +112,10 @@ class BusCrossing(wiring.Component):
         ]
         with m.If(asked & ~asking & ~is_answered):
             m.d.bus += [asking.eq(1), expected.eq(1)]
-            m.d.bus += [value.eq(getattr(bus, name)) for name, value in request.items()]
+            asks = {"address": bus.address[2:]}
+            m.d.bus += [
+                value.eq(asks.get(name, getattr(bus, name))) for name, value in request.items()
+            ]
         with m.If(asking & is_answered):
             m.d.bus += [asking.eq(0), expected.eq(0), bus.done.eq(expected)]
             m.d.bus += [getattr(bus, name).eq(value) for name, value in response.items()]
@@ -114,7 +131,8 @@ class BusCrossing(wiring.Component):
         m.d.comb += [
             bus.write.eq(busy & held["write"]),
             bus.read.eq(busy & ~held["write"]),
-            *(getattr(bus, name).eq(held[name]) for name in ("address", "data", "strobe")),
+            bus.address.eq(Cat(C(0, 2), held["address"])),
+            *(getattr(bus, name).eq(held[name]) for name in ("data", "strobe")),
         ]
         with m.If(busy & bus.done):
             m.d.sync += [busy.eq(0), answered.eq(1)]

@@ -231,6 +231,10 @@ class EthernetShell(wiring.Component):
         )
         super().__init__({"gmii": Out(GmiiSignature()), "open": Out(1), "interrupt": Out(1)})
 
+    def clock_of(self, port):
+        """Return the name of the clock that a port belongs to, by the names of both."""
+        return "ethernet_clk" if port.startswith(("gmii_", "ethernet_")) else "clk"
+
     def elaborate(self, platform):
         m = Module()
         m.submodules.inside = inside = self._inside

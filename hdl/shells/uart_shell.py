@@ -6,6 +6,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out, connect
 
+from hdl.crossings import Crossing
+
 from .linked_accelerator import LinkedAccelerator, shell_link_settings
 
 __all__ = ["LEAST_DIVISOR", "UartReceiver", "UartShell", "UartTransmitter", "uart_link_settings"]
@@ -45,6 +47,8 @@ class UartReceiver(wiring.Component):
         Not synchronized; high while idle.
     o : Out(stream.Signature(8, always_ready=True))
     """
+
+    crossings = (Crossing("level", ("synchronizer/stage0",)),)
 
     def __init__(self, *, divisor):
         check_divisor(divisor)
@@ -198,6 +202,10 @@ class UartShell(wiring.Component):
         super().__init__(
             {"rx": In(1, init=1), "tx": Out(1, init=1), "open": Out(1), "interrupt": Out(1)}
         )
+
+    def clock_of(self, port):
+        """Return the name of the clock that a port belongs to; the line belongs to none."""
+        return None if port == "rx" else "clk"
 
     def elaborate(self, platform):
         m = Module()

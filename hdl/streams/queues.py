@@ -6,6 +6,8 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.fifo import AsyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from hdl.crossings import Crossing
+
 __all__ = ["PointerQueue", "StreamCrossing"]
 
 
@@ -121,6 +123,13 @@ class StreamCrossing(wiring.Component):
     o : Out(stream.Signature(shape))
         In ``o_domain``.
     """
+
+    crossings = (
+        Crossing("gray", ("fifo/produce_cdc/stage0",), ("fifo/produce_w_gry",)),
+        Crossing("gray", ("fifo/consume_cdc/stage0",), ("fifo/consume_r_gry",)),
+        Crossing("rows", ("fifo/storage",), ("fifo/storage",)),
+        Crossing("reset", ("fifo/rst_cdc/stage0", "fifo/rst_cdc/stage1")),
+    )
 
     def __init__(self, shape, *, i_domain, o_domain, depth=16):
         if depth < 4 or depth & (depth - 1):

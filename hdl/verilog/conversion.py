@@ -24,6 +24,7 @@ __all__ = [
     "TOP",
     "ZEROED",
     "literal",
+    "plain",
     "port_names",
     "share_modules",
     "snake_case",
@@ -482,7 +483,7 @@ def to_verilog(component, *, name=TOP, platform=None, prefix=""):
     return from_first_module(converted(component, name, platform, SCRIPT, prefix))
 
 
-def to_netlist(component, *, name=TOP):
+def to_netlist(component, *, name=TOP, prefix=""):
     """Return the Verilog of ``component``, and the same netlist as Yosys' JSON.
 
     The JSON has the same modules, cells and names as the Verilog. It omits the version of Yosys,
@@ -490,14 +491,14 @@ def to_netlist(component, *, name=TOP):
 
     Parameters
     ----------
-    component, name
+    component, name, prefix
         See :func:`to_verilog`.
 
     Returns
     -------
     verilog, netlist : str
     """
-    text = converted(component, name, None, f"{SCRIPT}write_json\n")
+    text = converted(component, name, None, f"{SCRIPT}write_json\n", prefix)
     verilog, start, netlist = text.rpartition(JSON_START)
     with without_collector():
         return from_first_module(verilog + "\n"), compact(start + netlist)

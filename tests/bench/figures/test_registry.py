@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from pathlib import Path
 
 import pytest
 
+from bench.__main__ import MODULES
 from bench.figures import registry, routed, routed_scans
 from bench.figures.registry import FIGURES, Figure, NotMeasured, Result, figure, measure
 from bench.figures.routed import clock, rate
@@ -12,6 +14,16 @@ from hdl.presets import PRESETS
 @pytest.fixture(autouse=True)
 def own_figures(monkeypatch):
     monkeypatch.setattr(registry, "FIGURES", dict(FIGURES))
+
+
+def test_every_module_with_figures_is_loaded_by_the_command():
+    folder = Path(registry.__file__).parent
+    having = {
+        path.stem for path in folder.glob("*.py")
+        if "\n@figure(" in path.read_text("utf-8") and path.stem != "registry"
+    }  # fmt: skip
+    assert "crossing" in having
+    assert having <= set(MODULES)
 
 
 def test_a_figure_that_cannot_be_measured_stops_no_other(tmp_path, capsys):

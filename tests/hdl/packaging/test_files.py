@@ -167,6 +167,11 @@ def test_the_command_writes_a_package_of_a_shell_that_looks_otherwise(tmp_path):
     script = (tmp_path / "splitjoin_vivado.tcl").read_text()
     assert "foreach bus {s_axis_r s_axis_s m_axis}" in script
     assert "-busif s_axi_control -clock ap_clk_2 $core" in script
+    bounds = (tmp_path / "splitjoin.xdc").read_text()
+    assert "ASYNC_REG TRUE [get_cells -quiet {crossing/asking_2/stage0_reg " in bounds
+    assert bounds.count("set_max_delay -datapath_only -from [get_cells -quiet {crossing/re") == 2
+    for clock in ("ap_clk", "ap_clk_2"):
+        assert f"[get_property -min PERIOD [get_clocks -of_objects [get_ports {clock}]]]" in bounds
     assert lint(tmp_path / "splitjoin.v", top="splitjoin_axi") == ""
 
 
