@@ -100,17 +100,15 @@ class Scheduler:
 
     def read(self, restart: bool = False) -> Generator[Any, None, None]:
         """Execute the graph and yield the batches of its outlet as they arrive."""
-        _keep_freed_memory()
         try:
-            self.graph.open(restart)
-            self._forget()
+            self.open(restart)
             outlet = None if self.graph.outlet is None else self.graph.outlet.outputs[0]
-            while not self._ended():
+            while not self.ended:
                 while outlet is not None and outlet.demand():
                     batch = outlet.access()
                     outlet.consume()
                     yield batch
-                if not self._ended():
+                if not self.ended:
                     self.step()
         except BaseException as error:
             try:
@@ -130,14 +128,19 @@ class Scheduler:
             for _ in reader:
                 pass
 
-    def _forget(self) -> None:
+    def open(self, restart: bool = False) -> None:
+        """Open the graph for an execution that the caller drives by :meth:`advance`."""
+        _keep_freed_memory()
+        self.graph.open(restart)
         self.errors.clear()
         self._last.clear()
         self._waits.clear()
         self._gave_way.clear()
         self._failed.clear()
 
-    def _ended(self) -> bool:
+    @property
+    def ended(self) -> bool:
+        """Whether the execution has ended."""
         outlet = self.graph.outlet
         return (outlet is None or outlet.outputs[0].at_end) and all(
             stream.state is not StreamState.OPEN
@@ -146,29 +149,38 @@ class Scheduler:
         )
 
     def step(self) -> None:
-        """Execute the stream nearest to the outlet that can run."""
+        """Execute the stream nearest to the outlet that can run, or wait for what lets one run."""
+        if not self.advance(_PATIENCE):
+            lines = [
+                f"  {describe(stream)}; last answer {self._answer(stream)}"
+                for stream in self.graph.streams
+            ]
+            raise StuckGraphError("\n".join(["No stream of the graph can move:", *lines]))
+
+    def advance(self, patience: float = 0.0) -> bool:
+        """Execute the stream nearest to the outlet that can run; return False if none can.
+
+        Parameters
+        ----------
+        patience : float
+            Seconds to wait for an event outside of the graph, if no stream can run.
+        """
         gave_way = None
         for stream in reversed(self.graph.streams):
             if not self._can_move(stream):
                 continue
             if id(stream) not in self._gave_way:
                 self._execute(stream)
-                return
+                return True
             gave_way = gave_way or stream
         if gave_way is not None:
             self._gave_way.clear()
             self._execute(gave_way)
-            return
-        outside = [stream for stream in self.graph.streams if stream.wait(_PATIENCE)]
+            return True
+        outside = [stream for stream in self.graph.streams if stream.wait(patience)]
         for stream in outside:
             self._waits.pop(id(stream), None)
-        if outside:
-            return
-        lines = [
-            f"  {describe(stream)}; last answer {self._answer(stream)}"
-            for stream in self.graph.streams
-        ]
-        raise StuckGraphError("\n".join(["No stream of the graph can move:", *lines]))
+        return bool(outside)
 
     def _answer(self, stream: Stream) -> str:
         result = self._last.get(id(stream))

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The leaf of a graph: a stream of supplied batches."""
+"""The leaves of a graph: a stream of supplied batches, and one that batches are pushed into."""
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import pyarrow as pa
+
+from host.errors import UsageError
 from host.runtime.buffer import Batch
 from host.runtime.stream import Quantum, SingleOutputExecStream, SingleOutputParams, StreamResult
 
 __all__ = [
     "ArrowSource",
     "ArrowSourceParams",
+    "PushSource",
+    "PushSourceParams",
 ]
 
 B = TypeVar("B", bound=Batch)
@@ -79,3 +85,72 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
         if self._batches is None:
             self._batches = iter(self.params.supply())
         return self._rest if self._rest is not None else next(self._batches, None)
+
+
+# A source that rows are pushed into.
+
+
+@dataclass(frozen=True)
+class PushSourceParams(SingleOutputParams):
+    """Parameters of :class:`PushSource`; there are none."""
+
+
+class PushSource(SingleOutputExecStream[PushSourceParams, pa.RecordBatch]):
+    """Stream that produces the batches pushed into it, without copying them.
+
+    Attributes
+    ----------
+    ended : bool
+        Whether no batch follows.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._queue: deque[pa.RecordBatch] = deque()
+        self._starves = False
+        self.ended = False
+
+    def push(self, batch: pa.RecordBatch) -> None:
+        """Take the next batch.
+
+        Raises
+        ------
+        UsageError
+            If the source has ended.
+        """
+        if self.ended:
+            raise UsageError(f"Source {self.name!r} has ended, so it takes no more rows.")
+        if batch.num_rows:
+            self._queue.append(batch)
+
+    def end(self) -> None:
+        """Declare that no batch follows."""
+        self.ended = True
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        done = 0
+        while done < quantum.rows:
+            room = self.output.provide()
+            if not room:
+                return StreamResult.BUF_OVERFLOW
+            if not self._queue:
+                self._starves = not self.ended
+                return self.finish() if self.ended else StreamResult.BUF_UNDERFLOW
+            batch = self._queue.popleft()
+            take = min(room, batch.num_rows)
+            self.output.produce(batch.slice(0, take))
+            if take < batch.num_rows:
+                self._queue.appendleft(batch.slice(take))
+            done += take
+        return StreamResult.QUANTUM_EXPIRED
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether rows, or the end, have come since it had none; it never waits."""
+        del seconds
+        has_come = self._starves and (self.ended or bool(self._queue))
+        self._starves = self._starves and not has_come
+        return has_come
+
+    def close_impl(self) -> None:
+        self.ended = True
+        self._queue.clear()

@@ -106,6 +106,10 @@ class Run(ABC):
     def advance(self) -> int | None:
         """Go on by a bounded amount of work; return the rows moved, None if input is missing."""
 
+    def reached(self) -> tuple[tuple[int, int], ...]:
+        """Return the oldest row of each side that a later one can meet, and the next row of it."""
+        return tuple((self._oldest(side), self._intake.next_row(side)) for side in Side)
+
     @abstractmethod
     def abandon(self) -> None:
         """End the execution, wherever it stands."""

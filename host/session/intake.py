@@ -364,7 +364,8 @@ class _Head:
 class PairedIntake(Intake):
     """Merges input 0 (side R) and input 1 (side S) by time; on a tie, R comes first.
 
-    A batch of one side waits until the other side has a batch or has ended.
+    A batch of one side waits until the other side has a batch or has ended. Pairs of rows below
+    ``answered`` on both sides are not in the result.
     """
 
     def __init__(
@@ -374,8 +375,11 @@ class PairedIntake(Intake):
         rows: tuple[Rows, Rows],
         manifest: Manifest,
         tell: TakeRows | None = None,
+        *,
+        answered: tuple[int, int] = (0, 0),
     ) -> None:
         super().__init__(inputs, plan, rows, manifest, tell)
+        self._answered = answered
         self._heads = {side: _Head(rows[side].first) for side in Side}
 
     @property
@@ -399,6 +403,12 @@ class PairedIntake(Intake):
         if head.batch is None:
             return head.rows
         return int(head.batch.row_numbers(head.begin, head.begin + 1)[0])
+
+    def owned(self, pairs: Columns) -> Columns:
+        left, right = self._answered
+        if not left or not right:
+            return pairs
+        return pairs.take(np.flatnonzero((pairs["left"] >= left) | (pairs["right"] >= right)))
 
     def take(self) -> Arrived | None:
         while self._fill():

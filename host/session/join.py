@@ -152,6 +152,11 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
             moved += took
         return StreamResult.QUANTUM_EXPIRED
 
+    def reached(self) -> tuple[tuple[int, int], ...]:
+        """See :meth:`~host.session.execution.Run.reached`; of an execution that is open."""
+        assert self._run is not None
+        return self._run.reached()
+
     def note(self, pairs: Columns) -> None:
         """Keep the numbers of pairs that leave, by which the user knows the rows."""
         if self.recording:

@@ -91,6 +91,12 @@ class JoinOptions:
     first_rows : tuple of int
         For streams: the numbers of the first row of either side, where a join goes on with rows
         behind others; of tagged rows, the first one counts.
+    answered : tuple of int
+        For two streams: the numbers of the first row of either side that was not answered before;
+        pairs of two earlier rows are not in the result.
+    eager : bool
+        Whether the software engine answers what has come as soon as more input is missing, and does
+        not gather larger blocks.
     newest_of : Side, optional
         The side of whose window only the newest match of each row of the other side is wanted; only
         for an inner join. An index then sends one match of each core, the core's newest; a scan
@@ -118,6 +124,8 @@ class JoinOptions:
     pace: Fraction | float | None = None
     distinct: tuple[bool, bool] = (False, False)
     first_rows: tuple[int, int] = (0, 0)
+    answered: tuple[int, int] = (0, 0)
+    eager: bool = False
     newest_of: Side | None = None
     result_words: int = 1 << 16
     staged_words: int = 3 << 16
@@ -166,7 +174,8 @@ class JoinParams(ConfluenceParams):
         """Return what takes the rows from the inputs; ``tell`` is called with all rows of them."""
         manifest = self.device.manifest
         if self.layout is None:
-            return PairedIntake(inputs, self.plan, self.rows, manifest, tell)
+            answered = self.options.answered
+            return PairedIntake(inputs, self.plan, self.rows, manifest, tell, answered=answered)
         return TaggedIntake(inputs, self.plan, self.rows, manifest, self.layout, tell)
 
     @property

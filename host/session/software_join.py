@@ -74,7 +74,7 @@ class SoftwareRun(Run):
                 self._deliver([])
                 if self.delivery.ready:
                     return 1
-            elif self._intake.at_end:
+            elif self._intake.at_end or (self._params.options.eager and self._gathered):
                 break
             else:
                 return None

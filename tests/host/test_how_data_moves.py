@@ -47,7 +47,7 @@ IN_SOFTWARE = (
 
 def test_the_code_of_the_page_runs(capsys):
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     names = {"__name__": "page"}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)

@@ -447,3 +447,23 @@ def test_the_command_line_is_a_program_with_exit_codes(files, root):
     bad = run(*arguments(folder, "--rows", "5", order="nothing"))
     assert bad.returncode == 2
     assert bad.stderr.startswith("python -m host join: There is no column 'nothing'")
+
+
+def test_files_are_joined_on_a_machine_without_compilers(files):
+    """No g++, no perl, nothing else on the path is needed where no device is asked for."""
+    folder, left, right = files
+    empty = folder / "bin"
+    empty.mkdir()
+    words = arguments(folder, "--on", "k", "--within", "10min")
+    at = words.index("--device")
+    ended = subprocess.run(
+        [sys.executable, "-m", "host", *words[:at], *words[at + 2 :]],
+        env={"PATH": str(empty), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "on software:" in ended.stderr
+    expected = naive_join(left, right, Query(on="k", time="at", within="10min"))
+    assert read_table(folder / "out.parquet").num_rows == len(expected)
