@@ -11,11 +11,7 @@ import numpy as np
 
 from host.columns import EncodingPlan
 from host.devices import Device
-from host.errors import (
-    DeviceError,
-    EpochError,
-    UsageError,
-)
+from host.errors import DeviceError, EpochError, UsageError
 from host.protocol.codecs import WordCodec
 from host.protocol.configuration import segment_words
 from host.protocol.manifest import Manifest
@@ -30,10 +26,9 @@ from host.session.intake import NEVER, Arrived, SideTuples
 __all__ = [
     "CoreContents",
     "EpochChanges",
-    "EpochRules",
     "Exclusion",
-    "core_failure",
     "NewTurns",
+    "core_failure",
     "exclude",
     "failed_cores",
     "fewest_cores",
@@ -322,29 +317,68 @@ def exclude(
     return Exclusion(live, masks, segment)
 
 
-# The rules that every epoch of a join keeps, and the errors of those that do not.
+# The exact places at which epochs take effect among the tuples that are staged, and their rules.
 
 
-class EpochRules:
-    """Numbers the epochs of one join, and refuses those that cannot take effect.
+class EpochChanges:
+    """Keeps epochs until their gamma has passed, and cuts the tuples of an execution there.
+
+    An epoch takes effect right before the first tuple that has passed its gamma. The ingress keeps
+    the lists of cores of three segments, so while a count-based window holds tuples of the third
+    segment before it, the epoch waits. Of several epochs whose gamma has passed, the last one takes
+    effect, as in STRETCH, and the others never do. No pair depends on where an epoch takes effect.
+
+    Epochs are numbered, and those that cannot take effect are refused. Cores of the device that
+    have failed take no turns, whichever epoch names them.
 
     Parameters
     ----------
     device : Device
-        The accelerator. Its cores that have failed take no turns, whichever epoch names them.
-    window : CountWindow or TimeWindow
-        Window of either side.
+        The accelerator.
+    plan : EncodingPlan
+        Window and times of the join.
+    schedule : EpochSchedule
+        What decides the epochs.
+    floor : callable
+        See :meth:`host.session.intake.Intake.floor`.
+    lists : int
+        Lists that are used. With fewer than there are, one is free for a segment that cannot wait,
+        because it follows a failure.
+
+    Attributes
+    ----------
+    epochs : list of Epoch
+        The epochs that have taken effect: ``after`` is the exact place, ``number`` the number.
+    superseded : list of Epoch
+        Epochs that never took effect, because a later one had passed its gamma as well.
     """
 
-    def __init__(self, device: Device, window: Window) -> None:
-        self._device = device
-        self._storage = device.manifest.storage
-        self._window = window
-        self._failed = failed_cores(device)
-        self._last = 0
+    def __init__(
+        self,
+        device: Device,
+        plan: EncodingPlan,
+        schedule: EpochSchedule,
+        floor: Callable[[int], int],
+        *,
+        lists: int = SEGMENTS,
+    ) -> None:
+        self._device, self._storage = device, device.manifest.storage
+        self._schedule, self._plan, self._floor = schedule, plan, floor
+        window = plan.window
+        self._size = int(window.size) if isinstance(window, CountWindow) else None
+        self._counts = dict.fromkeys(Side, 0)  # tuples so far
+        # Tuples of each side before the last segments, of which all lists but one are.
+        self._none = (0,) * (lists - 1)
+        self._before = dict.fromkeys(Side, self._none)
+        self._last = 0  # number of the last epoch that was admitted
+        self._coming: Epoch | None = None  # its gamma has not passed
+        self._due: Epoch | None = None  # its gamma has passed; it waits for a list
+        self._asked = -1  # place of the last question
         self._rule = StorageRule.of(device.manifest)
         self._fullest: dict[Side, FullestCore] = {}
         self._weigh_anew(self._live(range(self._storage.cores)), dict.fromkeys(Side, 0))
+        self.epochs: list[Epoch] = []
+        self.superseded: list[Epoch] = []
 
     def admit(self, epoch: Epoch, place: int | None = None) -> Epoch:
         """Return an epoch that has been decided, with its number and the cores that can store.
@@ -370,28 +404,19 @@ class EpochRules:
                 "number epochs upwards from 1, or leave the numbers to the driver",
                 place,
             )
-        cores, most = tuple(epoch.cores), self._storage.cores
-        known = all(0 <= core < most for core in cores)
-        live = self._live(cores)
+        cores, live = tuple(epoch.cores), self._live(epoch.cores)
+        known = all(0 <= core < self._storage.cores for core in cores)
         if not known or not live or len(set(cores)) < len(cores):
             raise self._no_cores(number, cores, place)
-        if isinstance(self._window, CountWindow):
-            share = -(-int(self._window.size) // len(live))
-            self._require_room(number, live, share, place)
+        if self._size is not None:
+            self._require_room(number, live, -(-self._size // len(live)), place)
         self._last = number
         return Epoch(live, epoch.after, epoch.beyond, number)
 
-    def begin(self, epoch: Epoch, counts: dict[Side, int]) -> Epoch:
+    def _begun(self, epoch: Epoch) -> Epoch:
         """Weigh an epoch at the place where it is to take effect; return it as it does.
 
         Cores that have failed since it was admitted are left out.
-
-        Parameters
-        ----------
-        epoch : Epoch
-            As returned by :meth:`admit`.
-        counts : dict of Side to int
-            Tuples of each side before it.
 
         Raises
         ------
@@ -400,125 +425,51 @@ class EpochRules:
             window has of this epoch and of those before it.
         """
         assert epoch.number is not None
-        place = sum(counts.values())
         live = self._live(epoch.cores)
         if not live:
-            raise self._no_cores(epoch.number, epoch.cores, place)
+            raise self._no_cores(epoch.number, epoch.cores, self._staged)
         for side, fullest in self._fullest.items():
-            fullest.begin(counts[side], live)
-            needed = fullest.needed(counts[side])
-            self._require_room(epoch.number, live, needed, place)
-        return replace(epoch, cores=live)
+            fullest.begin(self._counts[side], live)
+            self._require_room(epoch.number, live, fullest.needed(self._counts[side]), self._staged)
+        return replace(epoch, cores=live, after=self._staged)
 
-    def go_on(self, turns: NewTurns, counts: dict[Side, int]) -> None:
-        """Take note of a failure: the cores of ``turns`` store from here on.
-
-        Parameters
-        ----------
-        turns : NewTurns
-            All cores but those that have failed, or those of them that the epoch in force has.
-        counts : dict of Side to int
-            Tuples of each side before this place.
-        """
-        self._failed = failed_cores(self._device)
-        if turns.first is not None:
-            self._weigh_anew(turns.live, turns.first)
-            return
-        for side, fullest in self._fullest.items():
-            fullest.begin(counts[side], turns.live)
-
-    def _weigh_anew(self, live: tuple[int, ...], first: dict[Side, int]) -> None:
+    def _weigh_anew(self, live: tuple[int, ...], first: Mapping[Side, int]) -> None:
         """Weigh windows whose tuples from ``first`` on, by side, are in the cores of ``live``."""
-        if not isinstance(self._window, CountWindow):
+        if self._size is None:
             return
         for side in Side:
-            fullest = FullestCore(self._rule, int(self._window.size), self._storage.sub_window)
+            fullest = FullestCore(self._rule, self._size, self._storage.sub_window)
             if first[side] or len(live) < self._storage.cores:
                 fullest.begin(first[side], live)
             self._fullest[side] = fullest
 
     def _live(self, cores: Iterable[int]) -> tuple[int, ...]:
-        return tuple(core for core in cores if core not in self._failed)
+        """Return those of some cores that have not failed."""
+        failed = failed_cores(self._device)
+        return tuple(core for core in cores if core not in failed)
 
     def _require_room(
         self, number: int, cores: Sequence[int], needed: int, place: int | None
     ) -> None:
-        assert isinstance(self._window, CountWindow)
         room = self._storage.sub_window
         if needed > room:
             raise EpochError(
                 number,
-                f"with a window of {int(self._window.size)} tuples, one of its {len(cores)} cores "
-                f"would hold {needed} tuples, and each has room for {room}",
+                f"with a window of {self._size} tuples, one of its {len(cores)} cores would hold "
+                f"{needed} tuples, and each has room for {room}",
                 "keep more cores active, choose a smaller window, or build a bundle with a larger "
                 "--sub-window",
                 place,
             )
 
     def _no_cores(self, number: int, cores: Sequence[int], place: int | None) -> EpochError:
-        most = self._storage.cores - 1
         return EpochError(
             number,
-            f"it needs at least one core, each of 0 to {most} at most once, not {list(cores)}",
+            f"it needs at least one core, each of 0 to {self._storage.cores - 1} at most once, "
+            f"not {list(cores)}",
             "give it the numbers of the cores that are to be active",
             place,
         )
-
-
-# The exact places at which epochs take effect among the tuples that are staged.
-
-
-class EpochChanges:
-    """Keeps epochs until their gamma has passed, and cuts the tuples of an execution there.
-
-    An epoch takes effect right before the first tuple that has passed its gamma. The ingress keeps
-    the lists of cores of three segments, so while a count-based window holds tuples of the third
-    segment before it, the epoch waits. Of several epochs whose gamma has passed, the last one takes
-    effect, as in STRETCH, and the others never do. No pair depends on where an epoch takes effect.
-
-    Parameters
-    ----------
-    schedule : EpochSchedule
-        What decides the epochs.
-    plan : EncodingPlan
-        Window and times of the join.
-    floor : callable
-        See :meth:`host.session.intake.Intake.floor`.
-    rules : EpochRules
-        What numbers epochs and refuses them.
-    lists : int
-        Lists that are used. With fewer than there are, one is free for a segment that cannot wait,
-        because it follows a failure.
-
-    Attributes
-    ----------
-    epochs : list of Epoch
-        The epochs that have taken effect: ``after`` is the exact place, ``number`` the number.
-    superseded : list of Epoch
-        Epochs that never took effect, because a later one had passed its gamma as well.
-    """
-
-    def __init__(
-        self,
-        schedule: EpochSchedule,
-        plan: EncodingPlan,
-        floor: Callable[[int], int],
-        rules: EpochRules,
-        *,
-        lists: int = SEGMENTS,
-    ) -> None:
-        self._schedule, self._plan, self._floor, self._rules = schedule, plan, floor, rules
-        window = plan.window
-        self._size = int(window.size) if isinstance(window, CountWindow) else None
-        self._counts = dict.fromkeys(Side, 0)  # tuples so far
-        # Tuples of each side before the last segments, of which all lists but one are.
-        self._none = (0,) * (lists - 1)
-        self._before = dict.fromkeys(Side, self._none)
-        self._coming: Epoch | None = None  # its gamma has not passed
-        self._due: Epoch | None = None  # its gamma has passed; it waits for a list
-        self._asked = -1  # place of the last question
-        self.epochs: list[Epoch] = []
-        self.superseded: list[Epoch] = []
 
     @property
     def _staged(self) -> int:
@@ -545,9 +496,8 @@ class EpochChanges:
                 self._due, self._coming = self._coming, None
             elif free is not None:
                 arrived = yield from self._advance(arrived, free)
-                epoch = self._rules.begin(self._due, self._counts)
+                self.epochs.append(self._begun(self._due))
                 self._keep_list()
-                self.epochs.append(replace(epoch, after=self._staged))
                 yield self.epochs[-1]
                 self._due = None
             else:
@@ -562,11 +512,13 @@ class EpochChanges:
         It lasts until the next epoch, whose cores that have failed are left out. If the accelerator
         was cleared, all lists are free, and the tuples of the windows are in that segment.
         """
-        self._rules.go_on(turns, self._counts)
-        if turns.first is None:
-            self._keep_list()
-        else:
+        if turns.first is not None:
+            self._weigh_anew(turns.live, turns.first)
             self._before = dict.fromkeys(Side, self._none)
+            return
+        for side, fullest in self._fullest.items():
+            fullest.begin(self._counts[side], turns.live)
+        self._keep_list()
 
     def _advance(self, arrived: Arrived, count: int) -> Generator[Arrived, None, Arrived]:
         """Yield and count the first tuples; return those behind them."""
@@ -607,7 +559,7 @@ class EpochChanges:
         if self._coming is None and fresh:
             self._asked = place
             epoch = self._schedule.next(place)
-            self._coming = None if epoch is None else self._rules.admit(epoch, place)
+            self._coming = None if epoch is None else self.admit(epoch, place)
 
     def _passed(self, arrived: Arrived) -> int | None:
         """Return the first tuple that has passed the gamma of the next epoch; None if none."""

@@ -30,7 +30,6 @@ from host.session.control import (
 )
 from host.session.cores import (
     EpochChanges,
-    EpochRules,
     failed_cores,
     has_gates,
     participation,
@@ -278,10 +277,9 @@ class Execution(Run):
         """Return what tells where other cores store than those that have failed."""
         params = self._params
         elastic = next((each for each in self._steering if isinstance(each, ElasticCores)), None)
-        rules = EpochRules(params.device, params.plan.window)
         # A failure begins a segment at once, so a list of cores has to be free for it.
         return EpochChanges(
-            elastic or params.epoch_schedule, params.plan, self._intake.floor, rules,
+            params.device, params.plan, elastic or params.epoch_schedule, self._intake.floor,
             lists=SEGMENTS - params.survives,
         )  # fmt: skip
 

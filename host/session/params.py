@@ -27,7 +27,7 @@ from host.reference.types import JoinType
 from host.reference.window import CountWindow, Window
 from host.runtime import Buffer, ConfluenceParams
 from host.session.control import NoteDecision, control_of
-from host.session.cores import EpochRules
+from host.session.cores import EpochChanges
 from host.session.intake import Intake, PairedIntake, TaggedIntake, TaggedLayout, TakeRows
 from host.session.rows import Rows, RowStore, SharedRows, TableRows
 
@@ -277,11 +277,12 @@ class JoinParams(ConfluenceParams):
             require_segments(self.device.manifest)
         schedule = self.epoch_schedule
         if isinstance(schedule, ListedEpochs) and schedule.epochs:
-            rules = EpochRules(self.device, self.plan.window)
+            # As long as no tuple is cut, no floor of a time is asked for.
+            changes = EpochChanges(self.device, self.plan, schedule, floor=int)
             for epoch in schedule.epochs:
                 if epoch.beyond is not None:
                     self.plan.times.ticks(epoch.beyond)
-                rules.admit(epoch)
+                changes.admit(epoch)
 
 
 def plan_join(
