@@ -83,7 +83,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         "--device", metavar="sim:BUNDLE",
         help="an accelerator of windowed aggregates, whose operator has what is computed",
     )  # fmt: skip
-    run.add_argument("--verify", action="store_true", help="compare with the reference operator")
+    run.add_argument(
+        "--verify", action="store_true", help="compare with the reference operator, in memory"
+    )
     run.add_argument("--explain", action="store_true", help="say what is computed, and how")
     add_other_words(parser)
     parser.set_defaults(run=main)

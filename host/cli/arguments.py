@@ -88,7 +88,7 @@ def add_query_arguments(
         "--build", action="store_true",
         help="with --device sim:, build a bundle where none here is large enough for the query",
     )  # fmt: skip
-    run.add_argument("--verify", action="store_true", help=f"compare with {against}")
+    run.add_argument("--verify", action="store_true", help=f"compare with {against}, in memory")
     run.add_argument("--explain", action="store_true", help="say how the join is run")
     add_other_words(parser)
 

@@ -92,7 +92,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         "none, the host searches",
     )  # fmt: skip
     add_wait(run)
-    run.add_argument("--verify", action="store_true", help="compare with the reference join")
+    run.add_argument(
+        "--verify", action="store_true", help="compare with the reference join, in memory"
+    )
     run.add_argument("--explain", action="store_true", help="say what is joined, and how")
     add_other_words(parser)
     parser.set_defaults(run=main)

@@ -192,21 +192,26 @@ class SoftwareEngine:
                 begin = end
                 yield found
 
-    def matches(self, left: Tuples, right: Tuples) -> tuple[SortedIndex, Box, Reads] | None:
+    def matches(
+        self, left: Tuples, right: Tuples, *, adding: bool = False
+    ) -> tuple[SortedIndex, Box, Reads] | None:
         """Return where the matches of each left tuple are, among all right tuples at once.
 
         Neither window holds these tuples before or after. The index may give the matches as pairs,
         or as stretches of its order, which can be reduced without pairs; see
-        :meth:`SortedIndex.is_exact`. None if nothing can match.
+        :meth:`SortedIndex.is_exact` and :attr:`SortedIndex.has_sums`. None if nothing can match.
 
         Parameters
         ----------
         left, right : Tuples
             All tuples of both sides.
+        adding : bool
+            Whether matches are reduced by adding up integers.
         """
         if self._never or not len(left) or not len(right):
             return None
-        found = self._search(Side.R, {Side.R: left, Side.S: right}, right, 0, reducing=True)
+        sides = {Side.R: left, Side.S: right}
+        found = self._search(Side.R, sides, right, 0, reducing=True, adding=adding)
         self.compared += found[-1].total
         return found
 
@@ -363,6 +368,7 @@ class SoftwareEngine:
         earlier: int,
         *,
         reducing: bool = False,
+        adding: bool = False,
     ) -> tuple[SortedIndex, Box, Reads]:
         """Return an index of stored tuples, the boxes of a side's block in it, and their reads.
 
@@ -376,8 +382,8 @@ class SoftwareEngine:
             The other side's window, perhaps with the other side's block behind it.
         earlier : int
             Number of tuples in the other side's window.
-        reducing : bool
-            Whether matches are reduced, and not wanted as pairs.
+        reducing, adding : bool
+            Whether matches are reduced, and not wanted as pairs; by adding up integers.
         """
         probes = sides[side]
         begin, end = (
@@ -405,7 +411,9 @@ class SoftwareEngine:
             fields.append(stored.fields[at])
         boxes = Box(first, last, begin, end)
         equal = [bound.low == bound.high for _, bound in self._bounds]
-        index = SortedIndex(fields, equal, len(stored), boxes, stored.valid, reducing=reducing)
+        index = SortedIndex(
+            fields, equal, len(stored), boxes, stored.valid, reducing=reducing, adding=adding
+        )
         return index, boxes, index.reads(boxes)
 
     def _within(self, probes: Tuples, stored: Tuples, earlier: int) -> tuple[Int64s, Int64s]:

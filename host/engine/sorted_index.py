@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from host.engine.equal_keys import hashed
 from host.engine.packing import BITS
+from host.engine.range_sums import sums_in_ranges
 
 __all__ = [
     "Box",
@@ -38,6 +39,8 @@ _VISIT_COST = 2.0
 #: Widths of cells that are tried, in multiples of the power of two that holds the widest box: a box
 #: touches two cells at most, and fewer the wider they are.
 _WIDTHS = (1, 2, 4)
+#: Cost of a query of sums over two ranges for each bit of the second coordinate, in the same units.
+_SUM_COST = 2.5
 #: Most fields that get cells: each of them doubles the stretches that a probe reads.
 _MOST_CELLS = 2
 #: Stored tuples and probes by which layouts are compared.
@@ -240,6 +243,14 @@ class SortedIndex:
     reducing : bool
         Whether stretches are to be reduced as they are: a layout in which they hold nothing but
         what lies in the boxes is taken wherever there is one, however long the stretches are.
+    adding : bool
+        Whether they are reduced by adding up integers. A second range is then left to
+        :meth:`sums` where stretches would be long.
+
+    Attributes
+    ----------
+    has_sums : bool
+        Whether :meth:`sums` gives the sums over the boxes.
     """
 
     def __init__(
@@ -251,6 +262,7 @@ class SortedIndex:
         valid: Bools | None = None,
         *,
         reducing: bool = False,
+        adding: bool = False,
     ) -> None:
         numbers = np.arange(count) if valid is None else np.flatnonzero(valid)
         self._fields = fields
@@ -263,6 +275,7 @@ class SortedIndex:
         self._by_number = False
         self._hash_bits = 0
         self._rest: list[int] = []
+        self._second: int | None = None  # what `sums` bounds besides the stretches
         self._sorted_numbers = numbers
         if not len(numbers) or not len(boxes):
             self._sorted_numbers = numbers[:0]
@@ -270,7 +283,7 @@ class SortedIndex:
         constant = [self._digit(place, numbers).bits == 0 for place in range(len(fields))]
         # A field that has one value only takes no bits of the packed number, bounded or equal.
         single = [at for at in range(len(fields)) if equal[at] or constant[at]]
-        self._lay_out(numbers, single, boxes, reducing=reducing)
+        self._lay_out(numbers, single, boxes, reducing=reducing, adding=adding)
         self._sorted_numbers = np.sort(self._packed(numbers))
 
     def reads(self, boxes: Box) -> Reads:
@@ -345,7 +358,7 @@ class SortedIndex:
 
     def is_exact(self, boxes: Box) -> bool:
         """Return whether each box has one stretch at most, and holds every tuple of it."""
-        if self._rest or self._cells:
+        if self._rest or self._cells or self._second is not None:
             return False
         return self._by_number or self._is_whole(boxes)
 
@@ -355,7 +368,38 @@ class SortedIndex:
         begin, end = boxes.begin[alive], boxes.end[alive]
         return not len(begin) or (int(begin.max()) == 0 and int(end.min()) == self._count)
 
-    def _lay_out(self, numbers: Int64s, equal: list[int], boxes: Box, *, reducing: bool) -> None:
+    @property
+    def has_sums(self) -> bool:
+        """Whether :meth:`sums` gives the sums over the boxes."""
+        return self._second is not None
+
+    def sums(self, reads: Reads, boxes: Box, columns: Sequence[Int64s]) -> list[Int64s]:
+        """Return the sums of columns over the box of each stretch's probe, modulo 2 ** 64.
+
+        Parameters
+        ----------
+        reads : Reads
+            Result of :meth:`reads` for the same boxes.
+        boxes : Box
+            The boxes.
+        columns : sequence of array of int64
+            What is added up, by the number of the stored tuple.
+        """
+        assert self._second is not None
+        order = self.order()
+        coordinate, bounds = order, (boxes.begin[reads.probe], boxes.end[reads.probe])
+        if self._second != _NUMBER:
+            values = self._fields[self._second][order]
+            distinct, coordinate = np.unique(values, return_inverse=True)
+            low = np.searchsorted(distinct, boxes.first[self._second][reads.probe])
+            last = boxes.last[self._second][reads.probe]
+            bounds = low, np.maximum(low, np.searchsorted(distinct, last, side="right"))
+        places = reads.start, reads.start + reads.count
+        return sums_in_ranges(coordinate, [column[order] for column in columns], places, bounds)
+
+    def _lay_out(
+        self, numbers: Int64s, equal: list[int], boxes: Box, *, reducing: bool, adding: bool
+    ) -> None:
         """Choose the digits of the packed number."""
         others = [place for place in range(len(self._fields)) if place not in equal]
         sample = _Sample.of(self._fields, numbers, boxes)
@@ -371,10 +415,17 @@ class SortedIndex:
             self._hashed = [digit.field for digit in digits if digit.bits]
             self._rest += self._hashed
             room -= self._hash_bits
-        if reducing and len(others) == 1 and self._is_whole(boxes):
+        ranges = [*others, *([] if self._is_whole(boxes) else [_NUMBER])]
+        exact_by = [
+            at for at in others if not self._hash_bits and self._digit(at, numbers).bits <= room
+        ]
+        chosen, cost = sample.cheapest(equal, others)
+        if reducing and len(ranges) == 1 and others:
             chosen = _Layout((), others[0])
+        elif adding and len(ranges) == 2 and exact_by and cost > _SUM_COST * self._number_bits:
+            chosen = _Layout((), exact_by[0])
+            self._second = next(at for at in ranges if at != chosen.by)
         else:
-            chosen, cost = sample.cheapest(equal, others)
             lengths = _Lengths.of(self._fields, others, numbers, boxes)
             if lengths is not None and sample.cost_of(lengths, equal) < cost:
                 self._lengths, chosen = lengths, _Layout((), lengths.start)

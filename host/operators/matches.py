@@ -498,8 +498,8 @@ def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateSta
 
     The matches of a left row are a stretch of the sorted right rows if nothing but equal keys and
     the window, or a single band, chooses them. Stretches are reduced without being expanded, so
-    that a row with a million matches costs as much as one with two. Others are expanded piece by
-    piece.
+    that a row with a million matches costs as much as one with two. Counts and sums of integers
+    are so with a second band, or with a band and a window. Others are expanded piece by piece.
 
     Parameters
     ----------
@@ -534,14 +534,23 @@ def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateSta
         )
         for at, side in enumerate(sides)
     ]
-    found = SoftwareEngine(bounds, join.plan.window).matches(tuples[0], tuples[1])
+    if not all(len(each) for each in tuples):
+        return Cells.none(len(states.states))
+    contributions = states.of_rows(_batch(values, join.right.row))
+    adding = all(combine is np.add for combine in states.combines)
+    adding &= all(column.dtype == np.int64 for column in contributions)
+    engine = SoftwareEngine(bounds, join.plan.window)
+    found = engine.matches(tuples[0], tuples[1], adding=adding)
     if found is None:
         return Cells.none(len(states.states))
     index, boxes, reads = found
     if not len(reads.probe):
         return Cells.none(len(states.states))
-    contributions = states.of_rows(_batch(values, join.right.row))
-    if index.is_exact(boxes):
+    if index.has_sums:
+        sums = index.sums(reads, boxes, contributions)
+        some = np.flatnonzero(sums[states.states.index(ROWS)])
+        parts = [(join.left.row[reads.probe[some]], [column[some] for column in sums])]
+    elif index.is_exact(boxes):
         order, ends = index.order(), reads.start + reads.count
         parts = [
             (

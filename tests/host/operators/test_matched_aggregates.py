@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from host import open_device
+from host.engine import sorted_index
 from host.errors import KeyRangeError, UnknownColumnError, UnsupportedTypeError, UsageError
 from host.operators import matches
 from host.operators.matches import aggregate_matches
@@ -89,6 +90,58 @@ def test_each_left_row_has_the_aggregates_of_its_matches(terms, window, left, ri
     inner = Query(band=query.terms, time=query.time, **over(window))
     assert result.to_pylist() == expected(left, right, inner)
     assert result.schema.names == [*SCHEMA.names, *AGGREGATES]
+
+
+SUMS = {"n": "count", "values": "count:v", "total": "sum:v"}
+TWO = {
+    "a band and a window": (TERMS["band"], TimeWindow(5)),
+    "an equality, a band and a window": (TERMS["both"], TimeWindow(4)),
+    "a band and rows": (TERMS["band"], CountWindow(3)),
+    "two bands": ((Term("x", "x", -2, 1), Term("v", "v", None, 1)), TimeWindow(1 << 40)),
+    "three ranges": ((Term("x", "x", -2, 1), Term("v", "v", -3, 1)), TimeWindow(5)),
+}
+
+
+@pytest.mark.few(5)
+@pytest.mark.parametrize("name", TWO)
+@settings(max_examples=25)
+@given(left=tables(), right=tables())
+def test_sums_over_two_ranges_are_those_of_the_matches(name, left, right):
+    """However few the matches are: by default they are added up without being seen where many."""
+    terms, window = TWO[name]
+    query = Query(band=terms, time="t", **over(window))
+    with open_device("software:") as device, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorted_index, "_SUM_COST", -1.0)
+        result = aggregate_matches(left, right, query, SUMS, device)
+    known = [
+        {name: row[name] for name in result.schema.names} for row in expected(left, right, query)
+    ]
+    assert result.to_pylist() == known
+
+
+@pytest.mark.parametrize("within", [1 << 18, 1 << 21], ids=["band and window", "two bands"])
+def test_sums_over_two_ranges_see_no_pair(within):
+    """2 x 60,000 rows have 3e8 and more pairs here."""
+    rng, count = np.random.default_rng(7), 60_000
+    left, right = (
+        columns_of(rng, count, clustered(rng, count), v=rng.integers(-99, 99, count))
+        for _ in range(2)
+    )
+    terms = [("x", "x", -50, 50), *([("v", "v", -40, 60)] if within == 1 << 21 else [])]
+    query = Query(band=terms, time="t", within=within)
+    began = process_time()
+    with open_device("software:") as device:
+        result = aggregate_matches(left, right, query, SUMS, device)
+    assert process_time() - began < 5
+    other = {name: right.column(name).to_numpy() for name in "txv"}
+    for row in rng.integers(0, count, 20).tolist():
+        own = {name: left.column(name)[row].as_py() for name in "txv"}
+        met = np.abs(other["x"] - own["x"]) <= 50
+        met &= np.abs(other["t"] - own["t"]) <= within
+        if len(terms) == 2:
+            met &= (own["v"] - other["v"] <= 60) & (own["v"] - other["v"] >= -40)
+        assert result.column("n")[row].as_py() == met.sum()
+        assert result.column("total")[row].as_py() == (other["v"][met].sum() if met.any() else None)
 
 
 def test_a_count_of_rows_reads_no_column_and_types_are_those_of_sql():
