@@ -14,6 +14,7 @@ from tests.amaranth_speed.changes import quicken
 from tests.fewer import leave_few
 from tests.generated import compiled_headers, kept_in
 from tests.skips import SkipRecord
+from tests.spread import SPARK, SparkOnOneWorker
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -75,10 +76,18 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(tryfirst=True)  # before those with the mark ``long`` are left out
 def pytest_collection_modifyitems(items):
-    # Workers are given files in this order. Those beside this one start long programs: as the last
-    # ones, they would run while the other workers have nothing left to do.
-    items.sort(key=lambda item: item.path.parent != ROOT / "tests")
+    # Workers are given files in this order. One of them is long busy with Spark, and those beside
+    # this file start long programs: as the last ones, they would run while the other workers have
+    # nothing left to do.
+    items.sort(
+        key=lambda item: (not item.nodeid.startswith(SPARK), item.path.parent != ROOT / "tests")
+    )
     leave_few(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return SparkOnOneWorker(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 # Modules and tests stay once they are there. Until then, the collector would look at them again and

@@ -101,6 +101,7 @@ def test_micro_batches_have_the_answer_of_spark_late_rows_and_nulls_too(folders)
         metrics(answer)
 
 
+@pytest.mark.long
 def test_sums_and_means_are_exact_however_large_the_parts_are(folders):
     most = (1 << 63) - 1
     asked = {"time": "t", "window": "8s", "on": ["k"]}

@@ -139,6 +139,7 @@ def test_times_are_verified_and_explained(spark):
     assert metrics(joined).total("results") == 8
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["double", "decimal(6,2)"])
 def test_other_numbers_are_left_to_spark_visibly(spark, kind):
     value = float if kind == "double" else Decimal

@@ -96,6 +96,7 @@ def test_values_that_the_fields_do_not_hold(spark, device, terms):
     assert pairs.count() >= 32
 
 
+@pytest.mark.long
 def test_aggregates_of_matches_and_overlaps(spark, device):
     frame = spark.sql(YEARS)
     found = join_aggregate(

@@ -59,6 +59,7 @@ def test_names_that_differ_in_case_only_are_names_of_different_columns(twins):
     assert verify(overlaps).agrees
 
 
+@pytest.mark.long
 def test_names_of_streams_may_differ_in_case_only(folders):
     for seconds in (1, 2, 100, 200):
         folders.drop([{**row(seconds), "k": "a", "x": seconds}], [{**row(seconds), "k": "a"}])
@@ -157,6 +158,7 @@ def test_what_cannot_be_left_to_spark_is_refused_by_name(spark, folders):
             refused()
 
 
+@pytest.mark.long
 def test_collations_of_other_columns_are_kept_and_do_not_matter(spark):
     rows = collated(spark, "UNICODE_CI").withColumn("key", F.col("t") % 3)
     near = {"on": "key", "time": "t", "within": 9, "device": "software:"}

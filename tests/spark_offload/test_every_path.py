@@ -64,6 +64,7 @@ def test_one_partition_has_the_answer_in_order(spark, cases):
     assert wrong_answers(cases, answers, ordered=True) == []
 
 
+@pytest.mark.long
 def test_two_tuples_in_a_word_have_the_answer_in_order(spark, two_in_a_word):
     cases = (*CASES[2::8], *FEW[:3])
     answers = [joined(spark, case, device=two_in_a_word, partitions=1) for case in cases]

@@ -135,6 +135,7 @@ def results_array(manifest, bits):
     return np.array(rows, np.uint64)
 
 
+@pytest.mark.long
 def test_a_bundle_of_the_same_operator_stays_as_it_is(tmp_path):
     parameters = aggregate_parameters(TRADES)
     first = write_bundle(parameters, tmp_path / "bundle")

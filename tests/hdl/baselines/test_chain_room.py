@@ -142,6 +142,7 @@ def full_windows(parameters):
     return program
 
 
+@pytest.mark.long
 def test_one_row_less_stops_a_single_core(monkeypatch):
     """Its ring has no room while a window is full, so a fence is never taken."""
     parameters = chain(1, 6)

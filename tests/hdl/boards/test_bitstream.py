@@ -149,6 +149,7 @@ ECP5 = {board.preset: board for board in BOARDS.values() if board.family == "ecp
 LONG = ("board-fast", "ecp5-default")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "board",
     [
@@ -198,6 +199,7 @@ def test_nextpnr_is_told_the_device_of_a_board(name, options):
     assert device_options(board, board.make_platform()) == options
 
 
+@pytest.mark.long
 def test_a_second_clock_that_is_missed_is_an_error_that_names_it(tools, tmp_path):
     board = find_board("ulx3s-12f")
     tools.family = "ecp5"

@@ -62,6 +62,7 @@ def run(bench, deadline):
     return line
 
 
+@pytest.mark.long
 def test_both_directions_carry_a_byte_per_cycle_at_once():
     rng = random.Random(1)
     parts = [rng.randbytes(1024) for _ in range(2)]

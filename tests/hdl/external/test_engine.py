@@ -118,6 +118,7 @@ def test_a_new_window_begins_behind_the_writes_of_the_old_one(op, latency):
     assert drive(model, memory=lambda axi: AxiMemory(axi, latency=latency)) == model.answers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("latency", [pytest.param(32, marks=pytest.mark.long), 64])
 def test_passes_follow_each_other_as_if_the_rows_were_on_the_chip(latency):
     """A pass costs a cycle per row while the latency is one that was asked for."""

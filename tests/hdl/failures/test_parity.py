@@ -114,6 +114,7 @@ def test_without_flips_nothing_is_told_though_memories_are_hostile(tmp_path, sha
     assert counted["failures"] == counted["parity_errors"] == 0
 
 
+@pytest.mark.long
 def test_failures_and_flipped_bits_are_counted(tmp_path):
     parameters, manifest, words, expected = prepared(tmp_path, "scan", 4)
     counted = {}

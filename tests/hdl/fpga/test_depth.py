@@ -140,6 +140,7 @@ def test_the_command_counts_the_levels_of_an_accelerator(synthesis, capsys):
     assert int(rows[0].split()[0]) > 4
 
 
+@pytest.mark.long
 def test_the_merge_of_several_inputs_is_synthesized_with_the_accelerator(monkeypatch, tmp_path):
     given = []
 

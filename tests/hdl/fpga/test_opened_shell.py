@@ -17,6 +17,7 @@ SMALLEST = JoinParameters(
 CLK, RST, DATA_IN, CAPTURE, DATA_OUT = range(2, 7)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("streams", "name"), half([1, 2], ["tiny", "ecp5-default", "ecp5-equality"])
 )

@@ -169,6 +169,7 @@ def test_each_core_of_a_chain_stands_beside_its_neighbours(cores, blocks):
         assert (abs(next_x - x), abs(next_y - y)) in {(width, 0), (0, 1)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("architecture", "cores", "sub_window"),
     half(["handshake", "low-latency-handshake"], [(2, 504), (3, 252)], of=3),

@@ -76,6 +76,7 @@ def test_a_region_answers_like_a_list(
     check(model, stalls=stalls)
 
 
+@pytest.mark.long
 @settings(max_examples=3)
 @given(
     distinct=st.booleans(),
@@ -256,6 +257,7 @@ def test_latency_of_a_lone_probe(found):
     assert taken[-1] - sent[-1] == expected
 
 
+@pytest.mark.long
 def test_results_of_groups_do_not_mix():
     """A group of long walks, then one of short ones: the star of the first comes first."""
     parameters = index_parameters(cores=1, sub_window=40, probes=2, bucket_bits=3)

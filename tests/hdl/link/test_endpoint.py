@@ -67,6 +67,7 @@ def test_words_come_once_and_in_order_with_one_byte_in_a_hundred_damaged(seed):
     assert line.host.counters().garbled > 3
 
 
+@pytest.mark.long
 def test_a_busy_line_carries_words_nine_tenths_of_the_time():
     chosen = settings(payload_bytes=240, send_slots=8, receive_slots=8, timeout_cycles=9000)
     line = LineBench(chosen)

@@ -148,6 +148,7 @@ def test_the_command_writes_a_package_under_any_prefix(tmp_path, capsys):
 TWO_INPUTS = "--shell axi --axi-inputs 2 --bus-clock separate --names vitis --no-bench"
 
 
+@pytest.mark.long
 def test_the_command_writes_a_package_of_a_shell_that_looks_otherwise(tmp_path):
     assert main([*COMMAND.split(), str(tmp_path), *TWO_INPUTS.split()]) == 0
     about = json.loads((tmp_path / "splitjoin.json").read_text())["package"]

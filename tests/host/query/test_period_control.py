@@ -103,6 +103,7 @@ def test_the_period_settles_where_the_rate_is_held(circuit, window, rate, bound)
         assert periods == sorted(periods, reverse=True)  # never back and forth
 
 
+@pytest.mark.long
 @given(st.integers(400, 2000))
 def test_the_period_is_about_the_shortest_that_holds(circuit, window):
     """Where a pass is much longer than a group; within the margin and one."""

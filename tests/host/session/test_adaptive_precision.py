@@ -394,6 +394,7 @@ def test_a_rate_is_held_again_after_the_window_has_grown(simulator, hold):
     assert min(fixed) >= RATE
 
 
+@pytest.mark.long
 def test_a_queue_of_the_required_rate_never_outgrows_its_bound(simulator):
     """Reckoned from the counters of the device after every exchange, not from measurements."""
     left, right = growing(16_000, 16, 256)

@@ -157,6 +157,7 @@ def test_cells_of_csv_are_what_they_look_like(session, tmp_path, cells, kind, va
     assert repr([row.x for row in frame.collect()]) == repr(values)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -204,6 +205,7 @@ ODD = pa.table(
 )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("ending", ["parquet", "orc", "csv", "json"])
 def test_what_is_written_reads_back_as_it_was(spark, session, tmp_path, capsys, ending):
     """The command itself compares what stands in the files with Spark's own join."""

@@ -66,6 +66,7 @@ def test_too_many_terms_are_refused_unless_they_are_conditions(spark):
     assert explain(stream_join(left, right, device="software:", **arguments, where=where)).offloaded
 
 
+@pytest.mark.long
 def test_a_count_window_is_joined_in_software_too(real, equality):
     joined = stream_join(*real, band={"x": (0, 1)}, time="t", rows=5, device=equality)
     assert sorted(collected(joined)) == [(1, 0.5, 1, 0.25), (1, 0.5, 9, 0.5)]
