@@ -156,7 +156,7 @@ class SoftwareEngine:
         self._rows = window.size if isinstance(window, CountWindow) else None
         self._lifespan = 0 if isinstance(window, CountWindow) else min(int(window.lifespan), _TOP)
         self._windows: dict[Side, Tuples] | None = None
-        self._most = 1 << 16  # arrivals of a block, as long as these do not read too much
+        self._most = 1 << 18  # arrivals of a block, as long as these do not read too much
         self.held = 0
         self.compared = 0
 
@@ -266,17 +266,18 @@ class SoftwareEngine:
         )
         if not self._takes(found.total, sides):
             return None
-        number = np.empty(len(left) + len(right), np.int64)  # of an arrival, within its side
-        for own in ranks:
-            number[own] = np.arange(len(own))
-        lefts, rights = (number[own] for own in found.pairs())
+        number, place = (np.empty(len(left) + len(right), np.int64) for _ in range(2))
+        for own, side in zip(ranks, (left, right), strict=True):
+            number[own], place[own] = np.arange(len(own)), side.places
+        pairs = found.pairs()
+        lefts, rights = (number[own] for own in pairs)
+        later = place[np.maximum(*pairs)]
         if not found.is_exact:
             same = np.ones(len(lefts), np.bool_)
             for mine, theirs in zip(*keys, strict=True):
                 same &= mine[lefts] == theirs[rights]
-            lefts, rights = lefts[same], rights[same]
-        place = np.maximum(left.places[lefts], right.places[rights])
-        return place, left.rows[lefts], right.rows[rights]
+            lefts, rights, later = lefts[same], rights[same], later[same]
+        return later, left.rows[lefts], right.rows[rights]
 
     def _equal_fields(
         self, left: Tuples, right: Tuples

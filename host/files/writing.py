@@ -462,8 +462,10 @@ def _write_parquet(batches: Batches, schema: pa.Schema, place: Path) -> int:
     # Each batch becomes a row group, with dictionaries of its own. Those of the numbers of a join
     # took more than half of the time of writing, and made the file no smaller.
     repeated = [field.name for field in schema if not pa.types.is_primitive(field.type)]
-    for field, empty in zip(schema, _empty(schema, "Parquet"), strict=True):
-        _try_parquet(pa.RecordBatch.from_arrays([empty], [field.name]))
+    nothing = pa.RecordBatch.from_arrays(_empty(schema, "Parquet"), schema.names)
+    if _refusal(nothing) is not None:
+        for at in range(len(schema)):
+            _try_parquet(nothing.select([at]))
     rows = 0
     with pq.ParquetWriter(place, schema, use_dictionary=repeated) as writer:
         for batch in batches:
@@ -477,29 +479,31 @@ def _write_parquet(batches: Batches, schema: pa.Schema, place: Path) -> int:
     return rows
 
 
+def _refusal(rows: pa.RecordBatch) -> str | None:
+    """Return why Parquet cannot hold rows; None if it can."""
+    try:
+        pq.write_table(pa.Table.from_batches([rows]), io.BytesIO())
+    except (pa.ArrowException, OSError) as error:
+        return str(error).strip().split("\n", 1)[0].rstrip(".")
+    return None
+
+
 def _try_parquet(column: pa.RecordBatch, first_row: int = 0) -> None:
     """Raise if Parquet cannot hold a column, or the first value of it that it cannot hold."""
 
-    def reason(rows: pa.RecordBatch) -> str | None:
-        try:
-            pq.write_table(pa.Table.from_batches([rows]), io.BytesIO())
-        except (pa.ArrowException, OSError) as error:
-            return str(error).strip().split("\n", 1)[0].rstrip(".")
-        return None
-
     name, kind = column.schema.names[0], column.schema.types[0]
-    if why := reason(column.slice(0, 0)):
+    if why := _refusal(column.slice(0, 0)):
         raise UsageError(
             f"Column {name!r} of type {kind} cannot be written as Parquet ({why}); cast it to "
             f"another type, or leave the column out."
         )
-    if reason(column):
+    if _refusal(column):
         low, high = 0, column.num_rows  # a prefix of `low` rows can be written, one of `high` not
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if reason(column.slice(0, middle)) else (middle, high)
+            low, high = (low, middle) if _refusal(column.slice(0, middle)) else (middle, high)
         raise UsageError(
             f"Column {name!r} of type {kind} cannot be written as Parquet: row {first_row + low} "
             f"(the first is 0) has a value beyond the types of Parquet "
-            f"({reason(column.slice(low, 1))}); leave the row out."
+            f"({_refusal(column.slice(low, 1))}); leave the row out."
         )
