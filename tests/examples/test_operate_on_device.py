@@ -88,6 +88,7 @@ LIKE_OTHERS = {
     "12: words, after a map",
     "12: pairs, after a map",
     "14: paircount",
+    "14: wordcount",
 }
 
 

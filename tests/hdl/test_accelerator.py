@@ -423,6 +423,7 @@ def star_latency(parameters, rows):
     return taken[-1] - sent[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cores", "rows", "lanes"),
     [

@@ -159,6 +159,7 @@ def test_a_clock_that_stops_too_early_is_missed():
         twins.run(stream(parameters, random.Random(1), 60), seed=1)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("stages", [1, 2, 3, 4, 7, 8, 12])
 def test_a_request_rises_at_once_and_lingers(stages):
     dut = ClockRequest(stages)

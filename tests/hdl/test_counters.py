@@ -35,6 +35,7 @@ def test_parity_adds_counters_behind_the_address_of_none():
     assert address_bits(parameters) == 5
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 7])
 def test_activity_of_all_regions_is_summed(cores):
     parameters = JoinParameters(cores=cores, lanes=2, probes=3)

@@ -95,6 +95,7 @@ def test_a_window_that_outgrows_the_cores_is_told_and_so_are_disorder_and_illega
         assert {name: told[name] for name in expected} == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("window", "illegal"),
     [(None, 1), (("WINDOW", 0, 3), 1), (("WINDOW", 0, 2), 0), (("LIFESPAN", 0, 9), 0)],
@@ -129,6 +130,7 @@ def values_of(results):
     return [(value["count"], value.total) for value in values]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("probes", [1, 3])
 def test_a_match_that_waits_keeps_its_value_while_later_tuples_would_take_its_place(
     probes, monkeypatch
@@ -150,6 +152,7 @@ def test_a_match_that_waits_keeps_its_value_while_later_tuples_would_take_its_pl
     assert sent[-1] > 300  # stores have waited
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("cores", "lanes"), [(1, 1), (3, 2)])
 def test_latency_is_what_the_accelerator_says(cores, lanes):
     parameters = match_parameters(

@@ -95,6 +95,7 @@ def test_mirroring_exchanges_the_sides_and_nothing_else():
     simulator.run()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("lanes", "probes", "stalls"), half([(1, 1), (2, 3)], [0.0, 0.4]))
 def test_both_regions_answer_like_lists(stalls, lanes, probes):
     """Pairs and stars of each side; both are told all words."""
@@ -134,6 +135,7 @@ def test_both_regions_answer_like_lists(stalls, lanes, probes):
         assert found == model.answers
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("side", [0, 1])
 def test_latency_is_that_of_a_region(side):
     parameters = region_parameters(cores=1, sub_window=9)

@@ -225,6 +225,7 @@ def test_time_passes_between_the_two_tuples_of_a_word(
     assert sorted_groups(found) == sorted_groups(model.answers)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("probe_side", "first", "probes"),
     half([0, 1], [0, 1], [1, 2, 4], of=3),
@@ -242,6 +243,7 @@ def test_a_word_of_two_tuples_is_taken_in_every_cycle(probe_side, first, probes)
     assert words == list(range(words[0], words[0] + 20))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("probe_side", "first", "lifespan"), half([0, 1], [0, 1], [38, 39], of=2))
 def test_a_word_is_taken_in_every_cycle_although_a_key_leaves_for_each(probe_side, first, lifespan):
     """For the first tuple of each word, or between the two."""
@@ -259,6 +261,7 @@ def test_a_word_is_taken_in_every_cycle_although_a_key_leaves_for_each(probe_sid
     assert words == list(range(words[0], words[0] + 30))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("probe_side", "comparator", "first"),
     half([0, 1], [("band", 0), ("equality", 0), ("equality", 1)]),
@@ -279,6 +282,7 @@ def test_latency_is_that_of_a_region(probe_side, comparator, first):
     assert taken[0] - sent[-1] == dut.latency
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("probe_side", [0, 1])
 def test_a_walk_waits_a_cycle_longer_than_that_of_a_region(probe_side):
     """The queue of walks is deeper; the match is the one entry that is read."""

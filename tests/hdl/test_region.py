@@ -121,6 +121,7 @@ def test_with_digests_of_a_band_only_keys_in_range_match(
     assert activity["comparisons"] == model.comparisons
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("digests", "lanes", "probes", "sub_window"),
     half([False, True], [(1, 2, 6), (5, 3, 6), (3, 1, 11)], of=3),
@@ -154,6 +155,7 @@ def test_more_passes_than_can_wait_to_be_verified(lanes):
     assert drive(model, stalls=0.95) == model.answers
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("digests", "moved"), half([False, True], [18, 20, 24, 28, 31], of=3))
 def test_a_pass_without_probes_that_has_to_wait_keeps_nothing_else_from_being_kept(digests, moved):
     """It is between two groups: the window of the later one must not be overwritten meanwhile."""
@@ -169,6 +171,7 @@ def test_a_pass_without_probes_that_has_to_wait_keeps_nothing_else_from_being_ke
     assert drive(model, begin=200) == model.answers
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("probe_side", [0, 1])
 def test_a_custom_predicate_gets_r_and_s_in_this_order(probe_side):
     parameters = region_parameters(
@@ -181,6 +184,7 @@ def test_a_custom_predicate_gets_r_and_s_in_this_order(probe_side):
     assert drive(model) == model.answers
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("digests", "lanes", "probes", "rows"),
     half([False, True], [1, 2, 3], [1, 3], [2, 5, 16], of=5),
@@ -207,6 +211,7 @@ def test_passes_follow_each_other_without_an_idle_cycle(digests, lanes, probes, 
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("lanes", "probes", "rows"),
     half([1, 2, 3], [1, 3], [2, 5, 16], of=3),
@@ -233,6 +238,7 @@ def test_passes_of_a_band_follow_each_other_without_an_idle_cycle(lanes, probes,
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("wide", [0, 1, 2])
 def test_a_range_wider_than_its_cells_slows_down_its_own_pass_only(wide):
     """In its pass, each lane takes as many cycles as there are probes; in others, none does."""
@@ -266,6 +272,7 @@ def test_a_candidate_takes_as_many_cycles_as_its_group_has_probes():
     assert [b - a for a, b in pairwise(stars[:4])] == [20 * 3] * 3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("digests", "probe_side", "lanes", "rows"),
     half([False, True], [0, 1], [1, 2], [0, 1, 2, 9], of=4),
@@ -305,6 +312,7 @@ def test_a_tuple_per_cycle_and_a_control_word_in_two():
     assert {b - a for a, b in pairwise(sent[3:20])} == {2}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("op", "probes"), half(["WINDOW", "CLEAR"], [1, 4]))
 def test_a_window_is_emptied_after_the_probes_before(op, probes):
     parameters = region_parameters(cores=1, sub_window=16, probes=probes)

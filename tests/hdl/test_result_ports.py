@@ -157,6 +157,7 @@ def test_counters_count_the_results_of_both_ports(tmp_path, tuples_per_word):
     assert found["output_stalled"] > 700  # both ports, most of the 420 cycles
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("tuples_per_word", [1, 2])
 def test_the_bank_counts_as_many_results_as_leave_in_a_cycle(tuples_per_word):
     parameters = JoinParameters(engine="index", tuples_per_word=tuples_per_word, result_streams=2)

@@ -59,6 +59,7 @@ def handed_over(manifest, table, cuts, *, how="inner", strict=False):
     return Handover(reader, layout, JoinType(how), WIDTH, manifest, strict=strict)
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("how", [kind.value for kind in JoinType])
 @pytest.mark.parametrize("in_range", [False, True])
 @pytest.mark.parametrize("first", [0, -9, LEAST, -LEAST - 100])

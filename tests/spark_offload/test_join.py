@@ -128,6 +128,7 @@ DAY = date(2001, 1, 1)
 NOON = datetime(2001, 1, 1, 12)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
@@ -152,6 +153,7 @@ def test_equality_of_every_type(spark, kind, values):
     assert joined.schema["v_right"].dataType == left.schema["v"].dataType
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["date", "timestamp", "timestamp_ntz"])
 def test_time_as_order_and_as_band(spark, kind):
     days = [DAY + timedelta(number) for number in range(12)]

@@ -115,6 +115,7 @@ def stream_agrees(spark, name, tmp_path, **options):
     return answer, query
 
 
+@pytest.mark.few(3)
 @names
 def test_streams_give_what_the_reference_gives(spark, tmp_path, name):
     answer, query = stream_agrees(spark, name, tmp_path)

@@ -132,6 +132,7 @@ def test_times_may_be_as_far_from_zero_as_they_can(spark, window, values):
     assert all(task.results for task in metrics(joined).tasks), "the ranges hold rows"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["date", "timestamp", "timestamp_ntz"])
 def test_times_of_every_kind_are_cut_exactly(spark, kind):
     start, step = {

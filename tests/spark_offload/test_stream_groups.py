@@ -37,6 +37,7 @@ def run_all(cluster, batches):
     return sorted(cluster.pairs)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", _seeds(8, short=2))
 @pytest.mark.parametrize(("equal", "groups"), [(True, 1), (True, 3), (False, 1)])
 def test_any_cut_into_micro_batches_gives_the_batch_answer(seed, equal, groups):
@@ -75,6 +76,7 @@ def test_late_rows_are_dropped_and_counted(seed):
     assert sorted(cluster.pairs) == new_pairs(task, batches, late)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_micro_batch_that_fails_and_runs_again_loses_and_repeats_nothing(seed):
     task = stream_task(equal=True, groups=3, within=timedelta(seconds=3))

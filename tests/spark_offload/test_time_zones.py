@@ -66,6 +66,7 @@ def zone(spark):
     spark.conf.set(_ZONE, before)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", ZONES)
 def test_a_join_has_its_rows_in_every_zone_that_spark_knows(spark, zone, name):
     zone(name)
@@ -78,6 +79,7 @@ def test_a_join_has_its_rows_in_every_zone_that_spark_knows(spark, zone, name):
     assert answer.schema["t_right"].dataType == frame.schema["t"].dataType
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("path", PATHS)
 def test_every_path_has_the_rows_that_it_has_in_utc(spark, zone, path):
     found = []
@@ -123,6 +125,7 @@ def test_what_is_wrong_is_said(spark, zone, wrong, said):
     assert said in str(task_error(failed.value))
 
 
+@pytest.mark.long
 def test_streams_have_the_rows_of_a_batch(spark, zone, tmp_path):
     spark.sql(ROWS).write.parquet(str(tmp_path / "rows"))
     zone("GMT-3:30")

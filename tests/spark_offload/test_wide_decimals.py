@@ -22,6 +22,7 @@ def rows(spark, kind):
     return frame.selectExpr("t", f"try_cast(p as {kind}) as p", "id")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ["decimal(38,18)", "decimal(38,1)", "decimal(30,2)"])
 @pytest.mark.parametrize("how", ["inner", "full"])
 def test_decimals_of_two_scales_are_joined(spark, kind, how):
@@ -63,6 +64,7 @@ def test_the_answer_is_that_of_spark(spark, path):
     assert verify(answer).agrees
 
 
+@pytest.mark.long
 def test_streams_have_the_rows_of_a_batch(spark, tmp_path):
     frame = rows(spark, "decimal(38,18)").selectExpr("timestamp_seconds(t) as t", "p", "id")
     frame.coalesce(1).write.parquet(str(tmp_path / "rows"))

@@ -73,6 +73,7 @@ def exercise(dut, *, platform=None, cycles=300, begins=0.3, adds=0.4):
     return found
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("lanes", "bits"), half([1, 2, 3], [1, 2, 3, 16, 17, 24], of=3))
 @pytest.mark.parametrize("platform", [None, ECP5()], ids=["inferred", "primitive"])
 def test_a_row_is_compared_with_the_digest_of_its_pass_in_every_cycle(
@@ -85,6 +86,7 @@ def test_a_row_is_compared_with_the_digest_of_its_pass_in_every_cycle(
     assert min(missed, matched) > 60 * lanes
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("lanes", "bits"), half([1, 2, 3], [2, 3, 16, 24], of=3))
 @pytest.mark.parametrize("platform", [None, ECP5()], ids=["inferred", "primitive"])
 def test_a_band_compares_the_double_cells_of_a_row(monkeypatch, lanes, bits, platform):
@@ -95,6 +97,7 @@ def test_a_band_compares_the_double_cells_of_a_row(monkeypatch, lanes, bits, pla
     assert min(missed, matched) > 30 * lanes
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("begins", "adds"), [(1.0, 1.0), (0.5, 0.0), (0.0, 0.5), (0.9, 0.1)])
 def test_a_digest_waits_for_its_pass_and_stays_until_another_one_is_added(begins, adds):
     dut = DigestSlot(digest_parameters(lanes=2, bits=3))

@@ -57,6 +57,7 @@ def set_probe(ctx, dut, probe, *, close=None):
         ctx.set(dut.ending, {"count": 0, **close})
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("probes", [1, 2, 3, 5])
 @pytest.mark.parametrize("hold", [1, 2, 3])
 def test_a_group_says_where_its_pass_begins_and_ends(probes, hold):
@@ -115,6 +116,7 @@ def test_a_group_says_where_its_pass_begins_and_ends(probes, hold):
     simulate(dut, bench)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("probes", [1, 2, 4])
 @pytest.mark.parametrize("hold", [1, 2, 3])
 def test_latency_and_a_probe_per_cycle_but_for_the_cycles_between_groups(probes, hold):

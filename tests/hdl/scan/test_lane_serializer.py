@@ -37,6 +37,7 @@ def test_a_row_becomes_its_lanes_with_matches_and_the_last_one_if_the_pass_ends(
     ] == expected
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("lanes", [2, 4, 8])
 @pytest.mark.parametrize("stalls", [0.0, 0.5])
 def test_lanes_in_which_a_round_ends_are_sent_without_a_match_too(lanes, stalls):

@@ -9,6 +9,7 @@ from hdl.words.results import ResultKind
 from tests.hdl.scan_rows import as_tuple, queue_parameters, random_rows, serialize
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("probes", [1, 3, 4])
 @pytest.mark.parametrize("stalls", [0.0, 0.5])
 def test_a_lane_becomes_its_pairs_then_star_and_mark(probes, stalls):

@@ -109,6 +109,7 @@ PHASES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("probes", "delay"), half([1, 2, 3, 5], [0, 1, 2], of=3))
 def test_every_probe_is_kept_until_its_pass_has_ended(platform, probes, delay):
     dut = PassTable(table_parameters(probes, lanes=probes), delay=delay)

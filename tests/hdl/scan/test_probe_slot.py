@@ -95,6 +95,7 @@ def slot_parameters(lanes, **changes):
     return JoinParameters(sub_window=9 * lanes, lanes=lanes, **changes)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("lanes", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_lanes_of_a_row_inside_the_span_after_the_latency(lanes, seed):
@@ -123,6 +124,7 @@ def test_the_lanes_of_a_row_inside_the_span_after_the_latency(lanes, seed):
     assert len({cycle["row"] for cycle in cycles if cycle["mask"]}) == timeline.rows  # it wraps
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("lanes", [1, 3])
 @pytest.mark.parametrize("probe_side", [0, 1])
 @pytest.mark.parametrize("comparator", ["band", "equality"])

@@ -28,6 +28,7 @@ def rows_of(parameters, tail, head):
     return range(tail // lanes, max(-(-head // lanes), tail // lanes + 1))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("lanes", "sub_window", "latency", "pace"),
     half([(1, 1), (1, 7), (2, 9), (4, 5), (8, 40)], [1, 4], [1.0, 0.6]),

@@ -195,6 +195,7 @@ def scanner(*, lanes=1, probes=1, sub_window=5, bits=1):
     return PlainScanner(parameters, bits=bits)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("lanes", "probes", "bits", "sub_window", "stalls", "pauses"),
     half([(1, 1, 1, 1), (2, 3, 3, 5), (3, 2, 1, 9)], [0.0, 0.4, 0.9], [0.0, 0.6], of=3),
@@ -208,6 +209,7 @@ def test_every_row_of_a_pass_is_read_and_has_its_outcome_after_the_latency(
     scan(dut, groups, room=lambda _: generator.random() >= stalls, pauses=pauses)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("lengths", [[0, 1], [2], [1, 2, 3, 7]])
 def test_passes_follow_each_other_without_an_idle_cycle(lengths):
     dut = scanner(lanes=2, probes=2)

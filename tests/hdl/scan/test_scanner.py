@@ -163,6 +163,7 @@ def scanner_parameters(lanes, probes):
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("lanes", "probes", "stalls"), half([1, 2, 3], [1, 2, 4], [0.0, 0.4], of=3)
 )
@@ -172,6 +173,7 @@ def test_every_row_of_a_span_is_compared_with_every_probe(lanes, probes, stalls)
     passes.run(stalls=stalls)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("rows", [4, 7])
 @pytest.mark.parametrize("lanes", [1, 3])
 def test_a_row_per_cycle_and_no_idle_cycle_between_passes(rows, lanes):

@@ -155,6 +155,7 @@ def verify(passes, *, columns=None, stalls=0.0, stamps=None):
     return [integer(layout, word) for word in passes.left], received
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("lanes", "probes", "stalls", "comparator"),
     half([(1, 1), (2, 3), (5, 2), (9, 4)], [0.0, 0.5, 0.95], ["equality", "band"], of=4),
@@ -167,6 +168,7 @@ def test_what_is_left_of_a_lane_are_the_probes_that_match_its_key_and_see_it(
     assert received == expected
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("lanes", "columns"),
     [

@@ -22,6 +22,7 @@ SMALL = ONE.with_(cores=1, sub_window=2)
 TWO = ONE.with_(cores=1, engine="index", tuples_per_word=2, result_streams=2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("parameters", "pauses"),
     [pytest.param(ONE, 0.0, marks=pytest.mark.long), (ONE, 0.5), (TWO, 0.3)],

@@ -38,6 +38,7 @@ def answers(shell, words, marks):
     return decoded(shell.parameters, found)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cores", "pauses"),
     [(1, 0.4), (3, 0.3), pytest.param(3, 0.0, marks=pytest.mark.long)],
@@ -112,6 +113,7 @@ FAULTY = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("fault", FAULTY)
 def test_faults_are_kept_in_errors_until_they_are_cleared(fault):
     parameters = SMALL.with_(pane_bits=14) if fault == "RANGE" else SMALL

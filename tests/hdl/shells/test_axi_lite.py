@@ -48,6 +48,7 @@ class Memory:
             ctx.set(bus.refused, 0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("pauses", "slowest"), [(0.0, 0), (0.5, 3), (0.8, 0)])
 def test_every_request_is_answered_once_with_what_the_registers_say(pauses, slowest):
     dut = AxiLiteSlave()

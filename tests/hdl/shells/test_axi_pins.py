@@ -34,6 +34,7 @@ def test_registers_work_on_a_clock_of_their_own(period):
     shell.bench.run(program)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("names", "bus_clock"), half(["axi", "vitis"], ["shared", "separate"]))
 def test_pins_have_the_names_that_were_asked_for(tmp_path, names, bus_clock):
     options = AxiOptions(inputs=2, bus_clock=bus_clock, names=names)

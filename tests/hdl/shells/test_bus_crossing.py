@@ -67,6 +67,7 @@ class Bench:
         return answer, refused, cycles
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("bus", "sync"),
     [
@@ -154,6 +155,7 @@ RATIOS = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("bus", "sync"), RATIOS)
 def test_a_reset_of_either_side_at_any_cycle_of_any_access_falsifies_nothing(bus, sync):
     random = Random(bus)
@@ -175,6 +177,7 @@ def test_a_reset_of_either_side_at_any_cycle_of_any_access_falsifies_nothing(bus
     assert run.counts["resets"] == len(resets)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("bus", "sync"), RATIOS)
 def test_random_resets_tear_lose_and_falsify_nothing(bus, sync):
     run = CrossingRun(random_resets(Random(sync), 60), bus=bus, sync=sync, seed=1)

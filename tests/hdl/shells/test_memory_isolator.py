@@ -44,6 +44,7 @@ async def write(ctx, axi, words, lasts):
         await offered(ctx, axi.wvalid, axi.wready)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("sent", [0, 1, 3, 4])
 @pytest.mark.parametrize(("latency", "stalls"), [(1, 0.0), (40, 0.4)])
 def test_bursts_that_were_begun_end_and_answers_are_dropped(sent, latency, stalls):

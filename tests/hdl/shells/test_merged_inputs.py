@@ -71,6 +71,7 @@ def test_a_control_word_comes_at_both_inputs_and_leaves_once():
     assert received == [CLEAR, *words(0, [5]), CLEAR]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("value", [128, 200, 1023])
 def test_an_input_that_sends_nothing_more_says_so_by_a_watermark_beyond_all_times(value):
     of_s = [*words(1, [5, 6, 126]), order(PARAMETERS, SourceOrder.LEAVE.value)]
@@ -79,6 +80,7 @@ def test_an_input_that_sends_nothing_more_says_so_by_a_watermark_beyond_all_time
     assert received == of_s[:3]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("value", [-1, -128, -1024])
 def test_a_watermark_below_all_times_makes_no_tuple_late(value):
     below = order(PARAMETERS, SourceOrder.WATERMARK.value, value)

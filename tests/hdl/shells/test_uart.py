@@ -34,6 +34,7 @@ def received(pin, divisor):
     return bytes(found)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("divisor", [4, 5, 9])
 @pytest.mark.parametrize("deviation", [-0.02, 0.0, 0.02])
 def test_bytes_arrive_without_gaps_whatever_the_phase(divisor, deviation):

@@ -59,6 +59,7 @@ def crossed(periods, *, stalls=0.0, depth=16):
     return got, times
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("periods", [(8, 20), (20, 8), (10, 10), (7, 9)])
 def test_payloads_keep_their_order_and_pass_at_the_rate_of_the_slower_clock(periods):
     got, (_, taken) = crossed(periods)
@@ -67,12 +68,14 @@ def test_payloads_keep_their_order_and_pass_at_the_rate_of_the_slower_clock(peri
     assert taken[-1] - taken[10] <= (COUNT - 11 + 2) * slower
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("depth", [4, 16])
 @pytest.mark.parametrize("periods", [(8, 20), (20, 7)])
 def test_payloads_keep_their_order_with_stalls(periods, depth):
     assert crossed(periods, stalls=0.4, depth=depth)[0] == list(range(COUNT))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("periods", [(8, 20), (20, 8), (10, 10), (10, 11), (11, 10)])
 def test_a_payload_is_as_late_as_stated(periods):
     _, (sent, taken) = crossed(periods)

@@ -7,6 +7,7 @@ from tests.hdl.stream_bench import StreamBench
 PAYLOADS = list(range(100))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("outputs", [1, 2, 3, 4])
 @pytest.mark.parametrize("stalls", [0.0, 0.3, 0.6])
 def test_every_output_gets_every_payload_once(outputs, stalls):

@@ -49,6 +49,7 @@ def drive(stages, *, gated=False, begin=0, stalls=0.0, seed=0):
     return received, sent, taken
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("stages", "stalls", "gated"),
     half([1, 2, 3, 4, 5, 6, 9], [0.2, 0.5, 0.9], [False, True], of=3),
@@ -58,6 +59,7 @@ def test_nothing_is_lost_wherever_it_stalls(stages, stalls, gated):
     assert received == PAYLOADS
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("stages", "gated"), half([1, 2, 3, 4, 5, 6, 9], [False, True]))
 def test_latency_and_a_payload_per_cycle(stages, gated):
     assert SteadyRegister(8, gated=gated).latency == 1
@@ -68,6 +70,7 @@ def test_latency_and_a_payload_per_cycle(stages, gated):
     assert taken == [cycle + latency for cycle in sent]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("stages", [1, 2, 3, 4, 5, 6, 9])
 def test_after_a_long_stop_the_output_never_waits(stages):
     received, sent, taken = drive(stages, begin=100)

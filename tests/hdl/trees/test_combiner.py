@@ -26,6 +26,7 @@ def combine(sides, order, count, *, stalls=0.0, seed=0, stamps=None, parameters=
     return [result_word(parameters).from_bits(word) for word in received]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_sides_alternate_as_their_groups_closed(seed):
     generator = random.Random(seed)

@@ -9,6 +9,7 @@ from tests.hdl.stream_bench import StreamBench
 PAYLOADS = list(range(100))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("leaves", "fan_out"), half([1, 2, 3, 4, 7, 16], [2, 3, 4]))
 def test_every_leaf_gets_every_word_in_order(leaves, fan_out):
     dut = DistributionTree(8, leaves=leaves, fan_out=fan_out)
@@ -19,6 +20,7 @@ def test_every_leaf_gets_every_word_in_order(leaves, fan_out):
     assert received == [PAYLOADS] * leaves
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("leaves", "fan_out"), [(1, 2), (2, 2), (3, 2), (7, 2), (7, 3), (16, 4)])
 def test_latency_is_the_depth_and_throughput_one_word_per_cycle(leaves, fan_out):
     dut = DistributionTree(8, leaves=leaves, fan_out=fan_out)
@@ -48,6 +50,7 @@ def test_a_node_takes_two_cycles():
     assert sent[-1] - sent[0] == len(PAYLOADS) - 1
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("fan_out", [1, 2, 3])
 @pytest.mark.parametrize("stalls", [0.0, 0.6])
 def test_a_node_serves_every_child_once(fan_out, stalls):

@@ -137,6 +137,7 @@ def cycles(sides, order, count, **options):
     return taken[-1] - taken[0] + 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("begin", [0, 60])
 def test_two_results_per_cycle_while_order_is_free(begin):
     count = 200
@@ -145,12 +146,14 @@ def test_two_results_per_cycle_while_order_is_free(begin):
     assert spent <= count + 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("entry", [3, 7])
 def test_two_stars_per_cycle_where_sides_take_turns(entry):
     sides = [[punctuation(STAR)] * 40 for _ in "RS"]
     assert cycles(sides, [entry] * 40, 80) == 40
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "pairs", [4, 5, 63, *(pytest.param(n, marks=pytest.mark.long) for n in (16, 64))]
 )

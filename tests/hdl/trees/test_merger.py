@@ -36,6 +36,7 @@ def gather(dut, parameters, port_words, count, *, stalls=0.0, seed=0, stamps=Non
     return [layout.from_bits(word) for word in received]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("cores", "fan_in", "stalls"),
     half([1, 2, 3, 4, 7, 16], [2, 3, 4], [0.0, 0.4], of=4),
@@ -60,6 +61,7 @@ def test_between_stars_pairs_come_in_the_order_of_cores(cores, fan_in, stalls):
     ] == expected
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("ports", [1, 2, 3, 4])
 def test_an_error_of_any_port_is_in_the_merged_star(ports):
     parameters = gathering_parameters(4, 4)
@@ -144,6 +146,7 @@ def test_free_order_serves_whoever_has_a_pair_until_the_next_mark():
     assert words[-1].body.punctuation.free == 0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("cores", "fan_in"), [(1, 2), (2, 2), (3, 2), (7, 2), (7, 4), (16, 4)])
 def test_latency_is_twice_the_depth_and_a_star_of_all_ports_costs_one_cycle(cores, fan_in):
     parameters = gathering_parameters(cores, fan_in)

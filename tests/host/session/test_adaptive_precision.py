@@ -438,7 +438,8 @@ class Stamping(Device):
         self._device.close()
 
 
-@pytest.mark.parametrize("latency", [900, pytest.param(1_600, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("latency", [900, 1_600])
 def test_a_latency_is_held_as_stamps_show_it(simulator, latency):
     rng = np.random.default_rng(9)
     rows = 12_000

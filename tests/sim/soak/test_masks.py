@@ -126,6 +126,7 @@ def test_an_index_gets_the_parts_of_its_buckets_again(tmp_path):
     assert not is_lawful(manifest, np.concatenate([*words[:1], parts[1], *words[1:]]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("other", [False, True])
 def test_hardware_tells_of_an_overflow_until_the_core_is_masked(other):
