@@ -211,10 +211,13 @@ test test-long test-spark-long: export PYTHONDONTWRITEBYTECODE :=
 test: need-compiler need-java $(STAMP) ## Run the tests (TESTS=tests/hdl for a part)
 	$(PY) -m pytest -n '$(WORKERS)' $(SPREAD) $(TEST_OPTIONS) $(TESTS)
 
-# Tests with the mark `long`, which `make test` leaves out.
+# Tests with the mark `long`, which `make test` leaves out, and all examples of those that it runs on
+# fewer (tests/fewer.py).
+LONG := -m 'long or hypothesis'
+test-long test-spark-long: export ALL_EXAMPLES := 1
 .PHONY: test-long
 test-long: need-compiler need-java $(STAMP) ## Run the tests that `make test` leaves out, for time
-	$(PY) -m pytest -n '$(WORKERS)' $(SPREAD) -m long $(TESTS)
+	$(PY) -m pytest -n '$(WORKERS)' $(SPREAD) $(LONG) $(TESTS)
 
 .PHONY: test-wheel
 test-wheel: need-compiler need-java $(STAMP) ## Run those of the wheel, in a new environment (minutes)
@@ -222,7 +225,7 @@ test-wheel: need-compiler need-java $(STAMP) ## Run those of the wheel, in a new
 
 .PHONY: test-spark-long
 test-spark-long: need-compiler need-java $(STAMP) ## Run those of them that are about Spark
-	$(PY) -m pytest -m long tests/spark_offload
+	$(PY) -m pytest $(LONG) tests/spark_offload
 
 # OPTIONS goes to the command: OPTIONS='stream-register merger-order' for some proofs only.
 .PHONY: formal

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 import pytest
 
 from tests.amaranth_speed.changes import quicken
-from tests.fewer import leave_few
+from tests.fewer import leave_few, take_fewer_examples
 from tests.generated import compiled_headers, kept_in
 from tests.skips import SkipRecord
 from tests.spread import SPARK, SparkOnOneWorker
@@ -75,7 +75,7 @@ def pytest_runtest_setup(item):
 
 
 @pytest.hookimpl(tryfirst=True)  # before those with the mark ``long`` are left out
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     # Workers are given files in this order. One of them is long busy with Spark, and those beside
     # this file start long programs: as the last ones, they would run while the other workers have
     # nothing left to do.
@@ -83,6 +83,7 @@ def pytest_collection_modifyitems(items):
         key=lambda item: (not item.nodeid.startswith(SPARK), item.path.parent != ROOT / "tests")
     )
     leave_few(items)
+    take_fewer_examples(config, items)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cases of a test with the mark ``few`` run by default."""
+"""Which cases of a test run by default, and on how many examples of Hypothesis."""
 
+import os
+
+from hypothesis import settings
 import pytest
 
-__all__ = ["leave_few", "most_different"]
+__all__ = ["ALL_EXAMPLES", "leave_few", "most_different", "take_fewer_examples"]
+
+#: Variable of the environment that lets tests have all of their examples (`make test-long`).
+ALL_EXAMPLES = "ALL_EXAMPLES"
+#: Number of examples that a test keeps in any case.
+LEAST_EXAMPLES = 10
 
 
 def leave_few(items):
@@ -56,3 +64,28 @@ def most_different(cases, count):
         for value in cases[best].items():
             used[value] = used.get(value, 0) + 1
     return chosen
+
+
+def take_fewer_examples(config, items):
+    """Let tests of Hypothesis that are not ``long`` have two fifths of their examples.
+
+    Whoever names a profile of Hypothesis, or sets :data:`ALL_EXAMPLES`, has all of them.
+
+    Parameters
+    ----------
+    config : pytest.Config
+    items : list of pytest.Item
+        All tests.
+    """
+    if os.environ.get(ALL_EXAMPLES) or config.getoption("--hypothesis-profile", None):
+        return
+    done = set()
+    for item in items:
+        test = getattr(item, "obj", None)
+        test = getattr(test, "__func__", test)
+        own = getattr(test, "_hypothesis_internal_use_settings", None)
+        if own is None or test in done or item.get_closest_marker("long"):
+            continue
+        done.add(test)
+        count = min(own.max_examples, max(LEAST_EXAMPLES, own.max_examples * 2 // 5))
+        test._hypothesis_internal_use_settings = settings(own, max_examples=count)

@@ -2,11 +2,11 @@
 from itertools import product
 from types import SimpleNamespace
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from tests.fewer import leave_few, most_different
+from tests.fewer import ALL_EXAMPLES, leave_few, most_different, take_fewer_examples
 
 
 def cross(*sizes):
@@ -47,3 +47,46 @@ def test_the_rest_is_long_and_what_is_long_does_not_count():
     cases = [Case(f"test_a[{n}]", {"n": n}, few, *[long] * (n == 0)) for n in range(4)]
     leave_few([*cases, Case("test_b[1]", {"n": 1}), Case("test_c", {})])
     assert [bool(case.get_closest_marker("long")) for case in cases] == [True, False, True, False]
+
+
+class Property(Case):
+    """A test of Hypothesis."""
+
+    def __init__(self, count, *marks):
+        super().__init__("test_d", {}, *marks)
+        self.ran = 0
+
+        @settings(max_examples=count, database=None)
+        @given(st.integers())
+        def test(_):
+            self.ran += 1
+
+        self.obj = test
+
+
+class Chosen:
+    """The options of a run: with a profile of Hypothesis, or without."""
+
+    def __init__(self, profile=None):
+        self.profile = profile
+
+    def getoption(self, name, default):
+        return self.profile or default
+
+
+@pytest.mark.parametrize(
+    ("marks", "variable", "profile", "expected"),
+    [
+        ([], "", None, [8, 10, 40]),
+        ([pytest.mark.long.mark], "", None, [8, 25, 100]),
+        ([], "1", None, [8, 25, 100]),
+        ([], "", "faults", [8, 25, 100]),
+    ],
+)
+def test_two_fifths_of_the_examples_are_taken(monkeypatch, marks, variable, profile, expected):
+    monkeypatch.setenv(ALL_EXAMPLES, variable)
+    items = [Property(count, *marks) for count in (8, 25, 100)]
+    take_fewer_examples(Chosen(profile), [Case("test_c", {}), *items, *items])
+    for item in items:
+        item.obj()
+    assert [item.ran for item in items] == expected
