@@ -26,7 +26,6 @@ from host.session.intake import NEVER, Arrived, SideTuples
 __all__ = [
     "CoreContents",
     "EpochChanges",
-    "Exclusion",
     "NewTurns",
     "core_failure",
     "exclude",
@@ -256,24 +255,6 @@ class NewTurns(NamedTuple):
     first: dict[Side, int] | None = None
 
 
-class Exclusion(NamedTuple):
-    """How an accelerator goes on without cores that have failed.
-
-    Attributes
-    ----------
-    live : list of int
-        The cores that go on, in the order of their turns.
-    masks : array of uint64
-        The words that mask the cores.
-    segment : array of uint64
-        The words that begin a segment of the live cores.
-    """
-
-    live: list[int]
-    masks: UInt64s
-    segment: UInt64s
-
-
 def exclude(
     device: Device,
     new: list[int],
@@ -281,8 +262,11 @@ def exclude(
     window: Window,
     *,
     others: Iterable[int] = (),
-) -> Exclusion:
+) -> tuple[list[int], UInt64s, UInt64s]:
     """Return how a device goes on without the cores that have failed.
+
+    That are the cores that go on, in the order of their turns, the words that mask the others, and
+    the words that begin a segment of the live cores.
 
     Parameters
     ----------
@@ -314,7 +298,7 @@ def exclude(
         segment = segment_words(device.manifest, live, window)
     except UsageError as error:
         raise core_failure(device, new[0], str(error)) from error
-    return Exclusion(live, masks, segment)
+    return live, masks, segment
 
 
 # The exact places at which epochs take effect among the tuples that are staged, and their rules.

@@ -28,7 +28,6 @@ __all__ = [
     "Faults",
     "OrdinalDecoder",
     "ResultDecoder",
-    "StarLatency",
     "ToldFailures",
     "result_decoder",
 ]
@@ -220,12 +219,8 @@ class ToldFailures:
     begins: dict[Side, tuple[int, int]] = field(default_factory=dict[Side, tuple[int, int]])
 
 
-@dataclass(frozen=True)
-class StarLatency:
-    """Processing latencies: cycles from the acceptance of each probe to the star behind it."""
-
-    arrival: Int64s
-    cycles: Int64s
+#: The stars of no probes, as :meth:`ResultDecoder.decode` returns them.
+_NO_STARS = Columns({name: np.zeros(0, np.int64) for name in ("arrival", "cycle")})
 
 
 class ResultDecoder:
@@ -342,7 +337,7 @@ class ResultDecoder:
 
     def decode(
         self, results: UInt64s, stamps: UInt64s | None = None
-    ) -> tuple[list[Columns], StarLatency]:
+    ) -> tuple[list[Columns], Columns]:
         """Decode the next results in order.
 
         Parameters
@@ -356,8 +351,9 @@ class ResultDecoder:
         -------
         pairs : list of Columns
             Pairs of each side's probes; with stamps, they also have a column ``emitted``.
-        stars : StarLatency
-            Probes that are now complete, with the cycle of their star; empty without stamps.
+        stars : Columns
+            Probes that are now complete: their place as ``arrival``, and the cycle of their star as
+            ``cycle``; empty without stamps.
         """
         kinds = unpack_field(results, self._codec.result["kind"])
         rare = np.flatnonzero(kinds != self._codec.pair)
@@ -387,10 +383,7 @@ class ResultDecoder:
         self._note_cores(punctuation)
         if not (self.frozen or self._told.cores):
             self._forget()
-        return parts, StarLatency(
-            np.concatenate([star.arrival for star in latencies]),
-            np.concatenate([star.cycles for star in latencies]),
-        )
+        return parts, Columns.concatenate(latencies)
 
     def take_failures(self) -> ToldFailures:
         """Return what has been told of failed cores since the last call."""
@@ -458,15 +451,15 @@ class ResultDecoder:
         valid = np.logical_and.reduce(flags) if flags else np.True_
         return pairs if valid.all() else pairs.take(np.flatnonzero(valid))
 
-    def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> StarLatency:
+    def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> Columns:
         """Step over the stars that were seen; return their latencies."""
         seen = self.stars.see(side, len(stars))
         if stamps is None or not len(stars):
-            empty = np.zeros(0, np.int64)
-            return StarLatency(empty, empty)
+            return _NO_STARS
         probes = np.arange(seen[0], seen[-1])
         cycles = np.repeat(stamps[stars].astype(np.int64), np.diff(seen))
-        return StarLatency(self.logs[side].read("before", probes) + probes, cycles)
+        arrival = self.logs[side].read("before", probes) + probes
+        return Columns({"arrival": arrival, "cycle": cycles})
 
     @property
     def complete(self) -> int:
@@ -639,9 +632,8 @@ class OrdinalDecoder(ResultDecoder):
             )
         return numbers
 
-    def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> StarLatency:
-        empty = np.zeros(0, np.int64)
-        return StarLatency(empty, empty)
+    def _advance(self, side: Side, stars: Int64s, stamps: UInt64s | None) -> Columns:
+        return _NO_STARS
 
     def _forget(self) -> None:
         pass

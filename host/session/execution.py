@@ -484,7 +484,7 @@ class Execution(Run):
         parts = self._owned(parts)
         if trace is not None:
             parts = [trace.pairs(pairs) for pairs in parts]
-            trace.stars(stars.arrival, stars.cycles)
+            trace.stars(stars["arrival"], stars["cycle"])
             trace.forget(self._complete)
         self._deliver(parts)
         self._report()

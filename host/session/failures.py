@@ -13,7 +13,6 @@ from host.reference.arrivals import Side, UInt64s
 from host.reference.window import CountWindow
 from host.runtime import Columns
 from host.session.cores import (
-    Exclusion,
     NewTurns,
     core_failure,
     exclude,
@@ -372,11 +371,14 @@ class Replay(FailureResponse):
         answered = decoder.answered(told)
         again = self._log.again(decoder.needed(answered))
         cores = range(self._device.manifest.storage.cores)
-        without = exclude(self._device, new, cores, self._window)
-        self.decoder = restarted = decoder.restarted(again, answered, without.live)
-        self._send(without, again.words)
+        live, masks, segment = exclude(self._device, new, cores, self._window)
+        self.decoder = restarted = decoder.restarted(again, answered, live)
+        clear = self._codec.pack_control("CLEAR")
+        self._staging.append(np.concatenate([masks, clear]), marks=1)
+        self.skip = self._staging.outstanding
+        self._staging.append(np.concatenate([segment, again.words]))
         first = {side: restarted.sent_from(side) for side in Side}
-        self._new_turns = NewTurns(tuple(without.live), first)
+        self._new_turns = NewTurns(tuple(live), first)
         if flushed:
             self._staging.append(self._codec.pack_control("FLUSH"), marks=1)
             restarted.flush()
@@ -394,9 +396,3 @@ class Replay(FailureResponse):
 
         self._delivery.sift(keep)
         return [keep(pairs) for pairs in parts]
-
-    def _send(self, without: Exclusion, tuples: UInt64s) -> None:
-        clear = self._codec.pack_control("CLEAR")
-        self._staging.append(np.concatenate([without.masks, clear]), marks=1)
-        self.skip = self._staging.outstanding
-        self._staging.append(np.concatenate([without.segment, tuples]))

@@ -18,7 +18,7 @@ from host.reference.arrivals import Side, UInt64s
 from host.reference.window import TimeWindow
 from host.runtime import Buffer, ColumnLog, Columns
 from host.session.records import StagingCounters
-from host.session.rows import Rows, RowTimes, joined
+from host.session.rows import Rows, joined
 
 __all__ = [
     "Arrived",
@@ -140,8 +140,9 @@ def merge_places(left: UInt64s, right: UInt64s) -> tuple[Int64s, Int64s]:
 
 # Encode batches of rows as tuples, with their places in the order of arrival.
 
-#: Called with all rows of a side, in order, including rows that are not encoded as tuples.
-TakeRows = Callable[[Side, RowTimes], None]
+#: Called with the numbers and times of all rows of a side, in order, including rows that are not
+#: encoded as tuples, and perhaps with those that may be in the result alone.
+TakeRows = Callable[..., None]
 
 #: A time later than any timestamp.
 NEVER = (1 << 64) - 1
@@ -441,7 +442,7 @@ class PairedIntake(Intake):
             encoded = self._encode(side, raw)
             if self._tell is not None:
                 rows = np.arange(head.rows, head.rows + raw.num_rows)
-                self._tell(side, RowTimes(rows, encoded.all_times))
+                self._tell(side, rows, encoded.all_times)
             if raw.num_rows:
                 head.latest = int(encoded.all_times[-1])
             head.rows += raw.num_rows
@@ -614,7 +615,7 @@ class TaggedIntake(Intake):
             self._reached = max(self._reached, int(tuples.all_times[-1]))
             if self._tell is not None:
                 answered = self._answered(batch, at)
-                self._tell(side, RowTimes(at + self._number, tuples.all_times, answered))
+                self._tell(side, at + self._number, tuples.all_times, answered)
             if tuples.rows is not None:
                 at = at[tuples.rows - tuples.first]
             encoded[side] = replace(tuples, rows=at + self._number)

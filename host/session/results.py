@@ -16,7 +16,7 @@ from host.reference.window import CountWindow, Window
 from host.runtime import Buffer, ColumnLog, Columns, ConduitExecStream, ConduitParams
 from host.session.intake import Arrived
 from host.session.params import JoinParams
-from host.session.rows import Rows, RowTimes, TrackedRows
+from host.session.rows import Bools, Rows, TrackedRows
 
 __all__ = [
     "Completion",
@@ -176,10 +176,10 @@ class Completion:
         self._tracked = {side: TrackedRows() for side in Side if how.tracks(side)}
         self._departures = departures(window, first)
 
-    def take(self, side: Side, taken: RowTimes) -> None:
-        """Announce rows in their order of arrival, before their tuples are staged."""
+    def take(self, side: Side, rows: Int64s, times: UInt64s, answered: Bools | None = None) -> None:
+        """Announce rows before their tuples are staged; see :meth:`TrackedRows.add`."""
         if side in self._tracked:
-            self._tracked[side].add(taken)
+            self._tracked[side].add(rows, times, answered)
 
     def stage(self, arrived: Arrived) -> None:
         """Announce tuples that will be sent."""

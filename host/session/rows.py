@@ -3,7 +3,6 @@
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from host.runtime import ColumnLog, Columns
 
 __all__ = [
     "RowStore",
-    "RowTimes",
     "Rows",
     "SharedRows",
     "TableRows",
@@ -251,25 +249,6 @@ def _taken(column: Any, indices: pa.Array) -> Any:
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class RowTimes:
-    """Rows of one side as they are taken, including rows that are not sent.
-
-    Parameters
-    ----------
-    rows : array of int64
-        Row numbers, strictly ascending.
-    times : array of uint64
-        Timestamps, which never decrease.
-    answered : array of bool or None
-        Whether each row belongs to the result if it comes alone; None if all do.
-    """
-
-    rows: Int64s
-    times: UInt64s
-    answered: Bools | None = None
-
-
 class TrackedRows:
     """Rows in their order of arrival, kept from when they are taken until they leave the window.
 
@@ -279,12 +258,22 @@ class TrackedRows:
     def __init__(self) -> None:
         self._log = ColumnLog()
 
-    def add(self, taken: RowTimes) -> None:
-        """Add the next rows, which have not matched."""
-        count = len(taken.rows)
-        answered = np.ones(count, np.bool_) if taken.answered is None else taken.answered
-        columns = {"row": taken.rows, "time": taken.times, "answered": answered}
-        self._log.append(Columns({**columns, "matched": np.zeros(count, np.bool_)}))
+    def add(self, rows: Int64s, times: UInt64s, answered: Bools | None = None) -> None:
+        """Add the next rows, which have not matched.
+
+        Parameters
+        ----------
+        rows : array of int64
+            Row numbers, strictly ascending.
+        times : array of uint64
+            Timestamps, which never decrease.
+        answered : array of bool or None
+            Whether each row belongs to the result if it comes alone; None if all do.
+        """
+        if answered is None:
+            answered = np.ones(len(rows), np.bool_)
+        columns = {"row": rows, "time": times, "answered": answered}
+        self._log.append(Columns({**columns, "matched": np.zeros(len(rows), np.bool_)}))
 
     def mark(self, numbers: Int64s) -> None:
         """Record that the rows of these numbers, which must be stored, have matched."""

@@ -162,9 +162,9 @@ def test_pairs_are_rows_of_both_sides_whatever_the_portions(
                 assert all(pair[2 + side] >= oldest[side] for pair in new for side in Side), (
                     "rows that can still be met are kept"
                 )
-            assert stars.arrival.dtype == stars.cycles.dtype == np.int64
-            assert not starred.keys() & set(stars.arrival.tolist())
-            starred.update(zip(stars.arrival.tolist(), stars.cycles.tolist(), strict=True))
+            assert stars["arrival"].dtype == stars["cycle"].dtype == np.int64
+            assert not starred.keys() & set(stars["arrival"].tolist())
+            starred.update(zip(stars["arrival"].tolist(), stars["cycle"].tolist(), strict=True))
 
     for begin in range(0, count + 1, portion):
         part = tuples[begin : begin + portion]
@@ -272,8 +272,8 @@ def test_a_group_that_the_other_side_has_closed_has_a_star(devices, stamped):
     assert decoder.complete == limit + 3, "all but the last two tuples of R"
     names = {"left", "right", "probe", "stored", "emitted"} if stamped else {"left", "right"}
     assert all(set(part.arrays) == names for part in parts)
-    assert 0 in stars.arrival if stamped else not len(stars.arrival)
-    assert len(stars.arrival) == len(stars.cycles)
+    assert 0 in stars["arrival"] if stamped else not len(stars["arrival"])
+    assert len(stars["arrival"]) == len(stars["cycle"])
     decoder.flush()
     more, _ = decoder.decode(answers(device, pack(device.manifest, [FLUSH])), None)
     pairs = [
@@ -336,7 +336,7 @@ def test_each_fault_is_told_and_ends_the_pairs(devices, flags, faults):
     mark = codec.pack_punctuation(codec.mark, 0, *flags)
     stamps = np.ones(1, np.uint64)
     pairs, stars = decoder.decode(mark, stamps)
-    assert (pairs, len(stars.arrival), len(stars.cycles)) == ([], 0, 0)
+    assert (pairs, len(stars["arrival"]), len(stars["cycle"])) == ([], 0, 0)
     assert decoder.faults
     assert decoder.faults == faults
     decoder.decode(mark)
