@@ -45,8 +45,6 @@ from host.runtime.source import ArrowSource, ArrowSourceParams
 __all__ = [
     "Cancelled",
     "Execution",
-    "Graphs",
-    "ParallelRun",
     "Settings",
     "arrays_of",
 ]
@@ -83,241 +81,11 @@ class Settings:
     counters: CopyCounters = field(default_factory=CopyCounters)
 
 
-# Turn the steps of a pipeline into streams of a graph, and run the graph.
+# A pipeline whose source has been bound: streams of a graph, run alone or in threads.
 
 
 class Cancelled(Exception):
     """Raised inside a run that is no longer wanted."""
-
-
-@dataclass(frozen=True)
-class Graphs:
-    """Makes graphs for the steps of a pipeline.
-
-    Parameters
-    ----------
-    settings : Settings
-        Settings of the run.
-    """
-
-    settings: Settings
-
-    def empty(self, governor: Governor | None = None) -> ExecStreamGraph:
-        """Return a graph without streams; its resources are those of the run, or of a part."""
-        shared = self.settings.governor if governor is None else governor
-        return ExecStreamGraph(self.settings.buffer_rows, shared)
-
-    def source(self, graph: ExecStreamGraph, supply: Split, *, ahead: bool = True) -> Stream:
-        """Add a stream of supplied batches; see :func:`runs_ahead` for ``ahead``."""
-        params = ArrowSourceParams(supply=supply, rows=self.settings.rows, ahead=ahead)
-        return graph.add(ArrowSource("source"), params)
-
-    def streams(
-        self,
-        graph: ExecStreamGraph,
-        supply: Split,
-        steps: Sequence[Step],
-        counters: CopyCounters | None = None,
-        *,
-        ahead: bool = True,
-    ) -> Stream:
-        """Add the streams of a source and ``steps``; see :func:`runs_ahead` for ``ahead``."""
-        source = self.source(graph, supply, ahead=runs_ahead(steps, ahead))
-        return self.behind(graph, source, steps, counters, ahead=ahead)
-
-    def behind(
-        self,
-        graph: ExecStreamGraph,
-        producer: Stream,
-        steps: Sequence[Step],
-        counters: CopyCounters | None = None,
-        *,
-        ahead: bool = True,
-    ) -> Stream:
-        """Add the streams of ``steps`` behind ``producer``."""
-        counted = self.settings.counters if counters is None else counters
-        runs = list(fused_runs(steps))
-        for number, run in enumerate(runs, 1):
-            operation = run[0].operation
-            if isinstance(operation, Stateful):
-                producer = operation.build(graph, producer, run[0].place)
-                continue
-            operators = [step.operation for step in run if isinstance(step.operation, Stateless)]
-            later = [step for each in runs[number:] for step in each]
-            for fused in [operators] if self.settings.fuse else [[each] for each in operators]:
-                stage = FusedStage(" ".join(map(str, fused)))
-                graph.add(stage, FusedStageParams(fused, counted, runs_ahead(later, ahead)))
-                graph.connect(producer, stage)
-                producer = stage
-        return producer
-
-    def run(
-        self, graph: ExecStreamGraph, stop: threading.Event | None = None
-    ) -> Generator[pa.RecordBatch, None, None]:
-        """Run a prepared graph and yield its batches, until ``stop`` is set."""
-
-        def observe(stream: Stream, result: StreamResult) -> None:
-            if stop is not None and stop.is_set():
-                raise Cancelled
-
-        yield from Scheduler(graph, Quantum(self.settings.rows), observe).read()
-
-
-# Run a pipeline in threads, segment after segment.
-#
-# A segment is what comes before an operation that needs the rows of all parts. The parts of a
-# segment run separately, and the operation joins them. What must wait for it, or for the next
-# segment, waits in a quarter of the staging buffers, and in files beyond that.
-
-
-class ParallelRun:
-    """Runs the steps of a pipeline on the parts of its source.
-
-    Parameters
-    ----------
-    settings : Settings
-        Settings of the run.
-    ordered : bool
-        Whether the order of the resulting rows is observed.
-    """
-
-    def __init__(self, settings: Settings, *, ordered: bool) -> None:
-        self._settings, self._ordered = settings, ordered
-        self._graphs = Graphs(settings)
-
-    def run(
-        self, splits: Sequence[Split], steps: Sequence[Step]
-    ) -> Generator[pa.RecordBatch, None, None]:
-        """Run ``steps`` on the parts of a source, and yield batches."""
-        governor = self._settings.governor
-        share = Requirements(optimum=Quantity(buffers=governor.available.buffers // 4))
-        with governor.lending("rows between segments", share) as granted:
-            with closing(Spools(granted.buffers * BUFFER_BYTES)) as spools:
-                yield from self._segments(splits, steps, spools)
-
-    def _segments(
-        self, splits: Sequence[Split], steps: Sequence[Step], spools: Spools
-    ) -> Generator[pa.RecordBatch, None, None]:
-        cut = next(
-            (
-                index
-                for index, step in enumerate(steps)
-                if isinstance(step.operation, Stateful) and not step.vanishes
-            ),
-            len(steps),
-        )
-        own, rest = steps[:cut], steps[cut:]
-        if rest and not stops_early(rest):
-            batches = self._segment(splits, own, rest[0], spools)
-            if len(rest) == 1:
-                yield from batches
-            else:
-                parts = _in_parts(batches, self._settings.threads, spools)
-                yield from self._segments(parts, rest[1:], spools)
-            return
-        graph = self._graphs.empty()
-        limit = rest[0].operation if rest else None
-        observed = self._ordered if not steps else steps[0].place.order_matters
-        source = self._parts(graph, splits, own, limit, ordered=observed)
-        self._graphs.behind(graph, source, rest, ahead=False)
-        graph.prepare()
-        yield from self._graphs.run(graph)
-
-    def _parts(
-        self,
-        graph: ExecStreamGraph,
-        splits: Sequence[Split],
-        steps: Sequence[Step],
-        last: Operation | None,
-        *,
-        ordered: bool,
-    ) -> Stream:
-        """Add a stream that runs ``steps``, and a share of ``last``, on all parts in threads."""
-        tasks = [partial(self._part, split, steps, last) for split in splits]
-        return graph.add(Parallel(), ParallelParams(tasks, self._settings.threads, ordered))
-
-    def _segment(
-        self, splits: Sequence[Split], steps: Sequence[Step], last: Step, spools: Spools
-    ) -> Generator[pa.RecordBatch, None, None]:
-        """Run a segment, and the operation that ends it; yield what that puts out."""
-        graph = self._graphs.empty()
-        if isinstance(last.operation, Sorted):
-            merge = graph.add(SortedMerge(), SortedMergeParams(by=last.operation.by))
-            for part in self._kept_parts(splits, steps, last.operation, spools):
-                graph.connect(self._graphs.source(graph, part), merge)
-        else:
-            # Whoever observes the result, the operation may rely on the order of its input.
-            source = self._parts(graph, splits, steps, last.operation, ordered=True)
-            self._graphs.behind(graph, source, [last])
-        graph.prepare()
-        yield from self._graphs.run(graph)
-
-    def _kept_parts(
-        self, splits: Sequence[Split], steps: Sequence[Step], last: Operation, spools: Spools
-    ) -> list[Split]:
-        """Run ``steps``, and a share of ``last``, on all parts to their end, and keep the rows."""
-        kept: dict[int, Split] = {}
-
-        def keep(
-            number: int, split: Split, stop: threading.Event, governor: Governor
-        ) -> Generator[pa.RecordBatch, None, None]:
-            kept[number] = spools.keep(self._part(split, steps, last, stop, governor))
-            yield from ()
-
-        graph = self._graphs.empty()
-        tasks = [partial(keep, number, split) for number, split in enumerate(splits)]
-        graph.add(Parallel(), ParallelParams(tasks, self._settings.threads, ordered=False))
-        graph.prepare()
-        for _ in self._graphs.run(graph):
-            raise FailureError("A part of a segment was handed on before all were done.")
-        return [kept[number] for number in range(len(splits))]
-
-    def _part(
-        self,
-        split: Split,
-        steps: Sequence[Step],
-        last: Operation | None,
-        stop: threading.Event,
-        governor: Governor,
-    ) -> Generator[pa.RecordBatch, None, None]:
-        """Run ``steps`` on one part, and that share of ``last`` which needs only the part."""
-        graph, counters = self._graphs.empty(governor), CopyCounters()
-        ahead = last is not None and not isinstance(last, Limited)
-        producer = self._graphs.streams(graph, split, steps, counters, ahead=ahead)
-        if isinstance(last, Limited):
-            limit = graph.add(Limit(), LimitParams(rows=last.rows + last.skip))
-            graph.connect(producer, limit)
-        elif isinstance(last, Sorted):
-            sort = graph.add(Sort(), SortParams(by=last.by))
-            graph.connect(producer, sort)
-        graph.prepare()
-        try:
-            yield from self._graphs.run(graph, stop)
-        except Cancelled:
-            return
-        finally:
-            with _COUNTING:
-                self._settings.counters.add(counters)
-
-
-#: Guards the addition of the counters of parallel tasks.
-_COUNTING = threading.Lock()
-
-
-def _in_parts(batches: Iterable[pa.RecordBatch], threads: int, spools: Spools) -> list[Split]:
-    """Keep batches as a few parts per thread; return at least one part."""
-    kept = [spools.keep([batch]) for batch in batches]
-    size = max(1, -(-len(kept) // (4 * threads)))
-    starts = range(0, max(1, len(kept)), size)
-    return [partial(_all_of, kept[start : start + size]) for start in starts]
-
-
-def _all_of(splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    for split in splits:
-        yield from split()
-
-
-# A pipeline whose source has been bound: as a graph of streams, or run.
 
 
 class Execution:
@@ -347,7 +115,6 @@ class Execution:
         is_checked: bool = False,
     ) -> None:
         self.settings = settings
-        self._graphs = Graphs(settings)
         self.bound: Bound = source.bind()
         is_checked = is_checked or any(operation.checks_order for operation in operations)
         self.bound = self.bound.checked(str(source), order=not is_checked)
@@ -366,21 +133,218 @@ class Execution:
     def batches(self) -> Generator[pa.RecordBatch, None, None]:
         """Run the pipeline and yield batches; closing the generator stops everything."""
         if self.threads > 1:
-            parallel = ParallelRun(self.settings, ordered=self.ordered)
-            yield from parallel.run(self.bound.splits, self.steps)
+            yield from self._in_threads()
         else:
-            yield from self._graphs.run(self.graph())
+            yield from self._run(self.graph())
 
     def graph(self) -> ExecStreamGraph:
         """Return the prepared graph of a sequential run."""
-        graph = self._graphs.empty()
-        self._graphs.streams(graph, self.bound.batches, self.steps, ahead=False)
+        graph = self._empty()
+        self._streams(graph, self.bound.batches, self.steps, ahead=False)
         graph.prepare()
         return graph
 
     def build(self, graph: ExecStreamGraph) -> Stream:
         """Add the streams of the pipeline to ``graph``; return the one with the result."""
-        return self._graphs.streams(graph, self.bound.batches, self.steps)
+        return self._streams(graph, self.bound.batches, self.steps)
+
+    # The streams of steps in a graph, and its run.
+
+    def _empty(self, governor: Governor | None = None) -> ExecStreamGraph:
+        """Return a graph without streams; its resources are those of the run, or of a part."""
+        shared = self.settings.governor if governor is None else governor
+        return ExecStreamGraph(self.settings.buffer_rows, shared)
+
+    def _source(self, graph: ExecStreamGraph, supply: Split, *, ahead: bool = True) -> Stream:
+        """Add a stream of supplied batches; see :func:`runs_ahead` for ``ahead``."""
+        params = ArrowSourceParams(supply=supply, rows=self.settings.rows, ahead=ahead)
+        return graph.add(ArrowSource("source"), params)
+
+    def _streams(
+        self,
+        graph: ExecStreamGraph,
+        supply: Split,
+        steps: Sequence[Step],
+        counters: CopyCounters | None = None,
+        *,
+        ahead: bool = True,
+    ) -> Stream:
+        """Add the streams of a source and ``steps``; see :func:`runs_ahead` for ``ahead``."""
+        source = self._source(graph, supply, ahead=runs_ahead(steps, ahead))
+        return self._behind(graph, source, steps, counters, ahead=ahead)
+
+    def _behind(
+        self,
+        graph: ExecStreamGraph,
+        producer: Stream,
+        steps: Sequence[Step],
+        counters: CopyCounters | None = None,
+        *,
+        ahead: bool = True,
+    ) -> Stream:
+        """Add the streams of ``steps`` behind ``producer``."""
+        counted = self.settings.counters if counters is None else counters
+        runs = list(fused_runs(steps))
+        for number, run in enumerate(runs, 1):
+            operation = run[0].operation
+            if isinstance(operation, Stateful):
+                producer = operation.build(graph, producer, run[0].place)
+                continue
+            operators = [step.operation for step in run if isinstance(step.operation, Stateless)]
+            later = [step for each in runs[number:] for step in each]
+            for fused in [operators] if self.settings.fuse else [[each] for each in operators]:
+                stage = FusedStage(" ".join(map(str, fused)))
+                graph.add(stage, FusedStageParams(fused, counted, runs_ahead(later, ahead)))
+                graph.connect(producer, stage)
+                producer = stage
+        return producer
+
+    def _run(
+        self, graph: ExecStreamGraph, stop: threading.Event | None = None
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Run a prepared graph and yield its batches, until ``stop`` is set."""
+
+        def observe(stream: Stream, result: StreamResult) -> None:
+            if stop is not None and stop.is_set():
+                raise Cancelled
+
+        yield from Scheduler(graph, Quantum(self.settings.rows), observe).read()
+
+    # In threads.
+
+    def _in_threads(self) -> Generator[pa.RecordBatch, None, None]:
+        """Run the pipeline in threads, segment after segment, and yield batches.
+
+        A segment is what comes before an operation that needs the rows of all parts. The parts of a
+        segment run separately, and the operation joins them. What must wait for it, or for the next
+        segment, waits in a quarter of the staging buffers, and in files beyond that.
+        """
+        governor = self.settings.governor
+        share = Requirements(optimum=Quantity(buffers=governor.available.buffers // 4))
+        with governor.lending("rows between segments", share) as granted:
+            with closing(Spools(granted.buffers * BUFFER_BYTES)) as spools:
+                yield from self._segments(self.bound.splits, self.steps, spools)
+
+    def _segments(
+        self, splits: Sequence[Split], steps: Sequence[Step], spools: Spools
+    ) -> Generator[pa.RecordBatch, None, None]:
+        cut = next(
+            (
+                index
+                for index, step in enumerate(steps)
+                if isinstance(step.operation, Stateful) and not step.vanishes
+            ),
+            len(steps),
+        )
+        own, rest = steps[:cut], steps[cut:]
+        if rest and not stops_early(rest):
+            batches = self._segment(splits, own, rest[0], spools)
+            if len(rest) == 1:
+                yield from batches
+            else:
+                parts = _in_parts(batches, self.settings.threads, spools)
+                yield from self._segments(parts, rest[1:], spools)
+            return
+        graph = self._empty()
+        limit = rest[0].operation if rest else None
+        observed = self.ordered if not steps else steps[0].place.order_matters
+        source = self._parts(graph, splits, own, limit, ordered=observed)
+        self._behind(graph, source, rest, ahead=False)
+        graph.prepare()
+        yield from self._run(graph)
+
+    def _parts(
+        self,
+        graph: ExecStreamGraph,
+        splits: Sequence[Split],
+        steps: Sequence[Step],
+        last: Operation | None,
+        *,
+        ordered: bool,
+    ) -> Stream:
+        """Add a stream that runs ``steps``, and a share of ``last``, on all parts in threads."""
+        tasks = [partial(self._part, split, steps, last) for split in splits]
+        return graph.add(Parallel(), ParallelParams(tasks, self.settings.threads, ordered))
+
+    def _segment(
+        self, splits: Sequence[Split], steps: Sequence[Step], last: Step, spools: Spools
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Run a segment, and the operation that ends it; yield what that puts out."""
+        graph = self._empty()
+        if isinstance(last.operation, Sorted):
+            merge = graph.add(SortedMerge(), SortedMergeParams(by=last.operation.by))
+            for part in self._kept_parts(splits, steps, last.operation, spools):
+                graph.connect(self._source(graph, part), merge)
+        else:
+            # Whoever observes the result, the operation may rely on the order of its input.
+            source = self._parts(graph, splits, steps, last.operation, ordered=True)
+            self._behind(graph, source, [last])
+        graph.prepare()
+        yield from self._run(graph)
+
+    def _kept_parts(
+        self, splits: Sequence[Split], steps: Sequence[Step], last: Operation, spools: Spools
+    ) -> list[Split]:
+        """Run ``steps``, and a share of ``last``, on all parts to their end, and keep the rows."""
+        kept: dict[int, Split] = {}
+
+        def keep(
+            number: int, split: Split, stop: threading.Event, governor: Governor
+        ) -> Generator[pa.RecordBatch, None, None]:
+            kept[number] = spools.keep(self._part(split, steps, last, stop, governor))
+            yield from ()
+
+        graph = self._empty()
+        tasks = [partial(keep, number, split) for number, split in enumerate(splits)]
+        graph.add(Parallel(), ParallelParams(tasks, self.settings.threads, ordered=False))
+        graph.prepare()
+        for _ in self._run(graph):
+            raise FailureError("A part of a segment was handed on before all were done.")
+        return [kept[number] for number in range(len(splits))]
+
+    def _part(
+        self,
+        split: Split,
+        steps: Sequence[Step],
+        last: Operation | None,
+        stop: threading.Event,
+        governor: Governor,
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Run ``steps`` on one part, and that share of ``last`` which needs only the part."""
+        graph, counters = self._empty(governor), CopyCounters()
+        ahead = last is not None and not isinstance(last, Limited)
+        producer = self._streams(graph, split, steps, counters, ahead=ahead)
+        if isinstance(last, Limited):
+            limit = graph.add(Limit(), LimitParams(rows=last.rows + last.skip))
+            graph.connect(producer, limit)
+        elif isinstance(last, Sorted):
+            sort = graph.add(Sort(), SortParams(by=last.by))
+            graph.connect(producer, sort)
+        graph.prepare()
+        try:
+            yield from self._run(graph, stop)
+        except Cancelled:
+            return
+        finally:
+            with _COUNTING:
+                self.settings.counters.add(counters)
+
+
+#: Guards the addition of the counters of parallel tasks.
+_COUNTING = threading.Lock()
+
+
+def _in_parts(batches: Iterable[pa.RecordBatch], threads: int, spools: Spools) -> list[Split]:
+    """Keep batches as a few parts per thread; return at least one part."""
+    kept = [spools.keep([batch]) for batch in batches]
+    size = max(1, -(-len(kept) // (4 * threads)))
+    starts = range(0, max(1, len(kept)), size)
+    return [partial(_all_of, kept[start : start + size]) for start in starts]
+
+
+def _all_of(splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    for split in splits:
+        yield from split()
 
 
 # The rows of a pipeline as one NumPy array for each column.
