@@ -23,7 +23,6 @@ __all__ = [
     "CACHE_VARIABLE",
     "ChosenDevice",
     "DEVICE_VARIABLE",
-    "EngineChoice",
     "SIMULATED",
     "SOFTWARE",
     "bundle_folders",
@@ -320,37 +319,22 @@ def _reason(code: int, lines: list[str]) -> str:
 # Choose the engine of the simulated accelerator for a query.
 
 
-@dataclass(frozen=True)
-class EngineChoice:
-    """An engine, and the reason for its choice.
+def suitable_engine(query: Query) -> tuple[str, str]:
+    """Choose ``"index"`` if a term bounds the difference on both sides, otherwise ``"scan"``.
 
-    Parameters
-    ----------
-    engine : str
-        ``"index"`` or ``"scan"``.
-    reason : str
-        Reason for the choice, for an explanation.
-    """
-
-    engine: str
-    reason: str
-
-
-def suitable_engine(query: Query) -> EngineChoice:
-    """Choose the index if a term bounds the difference on both sides, otherwise the scan.
+    Returns the engine, and the reason for an explanation.
 
     Without such a term, all tuples of the window are in one bucket. An index reads them one by one;
     a scan reads many at a time.
     """
     for term in sorted(query.terms, key=lambda term: not term.is_equality):
         if term.low is not None and term.high is not None:
-            return EngineChoice(
-                "index", f"the default for a bounded term, {term}: an index reads only its buckets"
-            )
-    return EngineChoice(
-        "scan",
-        "the default where no term is bounded on both sides: every tuple of the window is compared",
+            why = f"the default for a bounded term, {term}: an index reads only its buckets"
+            return "index", why
+    why = (
+        "the default where no term is bounded on both sides: every tuple of the window is compared"
     )
+    return "scan", why
 
 
 # Choose the device of a query, and the simulated accelerator if that is asked for.
@@ -450,14 +434,14 @@ def _simulated(
     query: Query, tuples: int, directory: Path | None, *, build: bool
 ) -> tuple[Path, str]:
     """Return the bundle of the simulated accelerator for a query, and why this one."""
-    suitable = suitable_engine(query)
+    engine, why = suitable_engine(query)
     if query.rows is not None:
         tuples = query.rows
-    default = default_bundle(suitable.engine, directory)
+    default = default_bundle(engine, directory)
     model = Manifest.load(default)
     needs = _Needs(model, max(tuples, 1), query.least_fields)
     if needs.met_by(model):
-        return default, suitable.reason
+        return default, why
     others = [
         (manifest.capacity, len(manifest.keys), str(folder))
         for folder, manifest in find_bundles(directory)
@@ -465,11 +449,11 @@ def _simulated(
     ]
     if others:
         smallest = Path(min(others)[2])
-        return smallest, f"{suitable.reason}; {needs}, and this is the smallest that is here"
+        return smallest, f"{why}; {needs}, and this is the smallest that is here"
     if build:
-        larger = default_bundle(suitable.engine, directory, options=needs.options())
-        return larger, f"{suitable.reason}; {needs}, so this was built"
-    return default, suitable.reason
+        larger = default_bundle(engine, directory, options=needs.options())
+        return larger, f"{why}; {needs}, so this was built"
+    return default, why
 
 
 def known_accelerator(query: Query, directory: Path | None = None) -> Manifest | None:
@@ -477,7 +461,7 @@ def known_accelerator(query: Query, directory: Path | None = None) -> Manifest |
 
     Nothing is built: None if there is no such bundle.
     """
-    preset = PRESETS[suitable_engine(query).engine]
+    preset = PRESETS[suitable_engine(query)[0]]
     for folder, manifest in find_bundles(directory):
         if folder.name.rpartition("-")[0] == preset:
             return manifest

@@ -20,6 +20,6 @@ from host.query.queries import Query, Term
     ],
 )
 def test_the_index_is_for_terms_that_bound_what_can_match(terms, engine, says):
-    choice = suitable_engine(Query(band=terms, time="t", rows=5))
-    assert choice.engine == engine
-    assert says in choice.reason
+    chosen, why = suitable_engine(Query(band=terms, time="t", rows=5))
+    assert chosen == engine
+    assert says in why
