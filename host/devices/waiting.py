@@ -19,8 +19,8 @@ __all__ = [
     "Deadline",
     "DeviceThread",
     "DeviceWatch",
-    "Finished",
     "MemoryWatch",
+    "Turn",
     "Work",
 ]
 
@@ -30,45 +30,42 @@ _START_SECONDS = 1.0
 """Longest wait, in seconds, for an exchange to begin. The wait only saves time."""
 
 
-@dataclass(frozen=True)
-class Finished:
-    """An exchange that has ended.
+@dataclass
+class Turn:
+    """An exchange that a :class:`DeviceThread` makes, and its result once it has ended.
 
     Parameters
     ----------
+    words, results, cycles, stamps
+        What the exchange gets.
+
+    Attributes
+    ----------
     done : Exchange
         Result of the exchange.
-    words, results : array of uint64
-        Arrays that were passed to the exchange.
-    stamps : Stamps or None
-        Stamps that were passed to the exchange.
+    error : BaseException or None
+        What the exchange raised.
     seconds : float
         Duration of the exchange.
     waited : float
         Seconds that the caller waited for the end of the exchange.
+    began, ended : threading.Event
+        Set when the exchange has begun, and when it has ended.
     """
 
-    done: Exchange
-    words: UInt64s
-    results: UInt64s
-    stamps: Stamps | None
-    seconds: float
-    waited: float
-
-
-@dataclass
-class _Request:
     words: UInt64s
     results: UInt64s
     cycles: int
     stamps: Stamps | None
-    began: threading.Event = field(default_factory=threading.Event)
-    ended: threading.Event = field(default_factory=threading.Event)
-    done: Exchange | None = None
+    done: Exchange = field(init=False)
     error: BaseException | None = None
     seconds: float = 0.0
+    waited: float = 0.0
+    began: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
 
     def run(self, device: WordDevice) -> None:
+        """Make the exchange, in the thread of the device."""
         start = time.monotonic()
         self.began.set()
         try:
@@ -105,8 +102,8 @@ class DeviceThread:
 
     def __init__(self, device: WordDevice) -> None:
         self._device = device
-        self._requests: SimpleQueue[_Request | None] = SimpleQueue()
-        self._running: _Request | None = None
+        self._requests: SimpleQueue[Turn | None] = SimpleQueue()
+        self._running: Turn | None = None
         self.is_stuck = False
         self._thread = threading.Thread(
             target=_serve, args=(device, self._requests), name=f"device {device.uri}", daemon=True
@@ -123,13 +120,13 @@ class DeviceThread:
     ) -> None:
         """Begin an exchange; the arrays must not be used until it is finished."""
         assert self._running is None
-        self._running = _Request(words, results, cycles, stamps)
+        self._running = Turn(words, results, cycles, stamps)
         self._requests.put(self._running)
         # Without this wait, the thread would have to wait for the interpreter's lock.
         self._running.began.wait(_START_SECONDS)
 
-    def finish(self, seconds: float) -> Finished:
-        """Wait for the running exchange, and return its result.
+    def finish(self, seconds: float) -> Turn:
+        """Wait for the running exchange, and return it.
 
         Parameters
         ----------
@@ -144,24 +141,17 @@ class DeviceThread:
         Exception
             Any error that the exchange raised.
         """
-        request = self._running
-        assert request is not None
+        turn = self._running
+        assert turn is not None
         start = time.monotonic()
-        if not request.ended.wait(seconds):
+        if not turn.ended.wait(seconds):
             self.is_stuck = True
             raise self._timeout(seconds)
         self._running = None
-        if request.error is not None:
-            raise request.error
-        assert request.done is not None
-        return Finished(
-            request.done,
-            request.words,
-            request.results,
-            request.stamps,
-            request.seconds,
-            time.monotonic() - start,
-        )
+        if turn.error is not None:
+            raise turn.error
+        turn.waited = time.monotonic() - start
+        return turn
 
     def close(self) -> None:
         """End the thread; closing it again has no effect.
@@ -188,7 +178,7 @@ class DeviceThread:
         return DeviceTimeoutError(self._device.uri, waited, {})
 
 
-def _serve(device: WordDevice, requests: "SimpleQueue[_Request | None]") -> None:
+def _serve(device: WordDevice, requests: "SimpleQueue[Turn | None]") -> None:
     while (request := requests.get()) is not None:
         request.run(device)
 
@@ -258,7 +248,7 @@ class DeviceWatch:
         self._idle_cycles, self._idle_seconds = 0, 0.0
         self.work = Work() if work is None else work
 
-    def see(self, finished: Finished) -> None:
+    def see(self, finished: Turn) -> None:
         """Add the numbers of an exchange.
 
         Raises

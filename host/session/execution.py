@@ -10,7 +10,7 @@ import pyarrow as pa
 from host.columns.codes import FieldValues
 from host.columns.conditions import BoundCondition
 from host.devices import Stamps
-from host.devices.waiting import DeviceThread, DeviceWatch, Finished, MemoryWatch
+from host.devices.waiting import DeviceThread, DeviceWatch, MemoryWatch, Turn
 from host.errors import CapacityError, DeviceError, DisorderError, EpochError
 from host.protocol.codecs import WordCodec
 from host.protocol.configuration import MARKS, all_cores, configuration, segment_words
@@ -435,7 +435,7 @@ class Execution(Run):
         stamps = Stamps.for_arrays(words, results) if self._params.options.trace else None
         self._thread.begin(words, results, cycles=limit, stamps=stamps)
 
-    def _settle(self, finished: Finished) -> UInt64s:
+    def _settle(self, finished: Turn) -> UInt64s:
         """Record the words that an exchange moved; return its result words."""
         done = finished.done
         accepted = finished.words[: done.accepted]
