@@ -17,7 +17,6 @@ from host.installation import PRESETS, command
 
 __all__ = [
     "AcceleratorLimitError",
-    "AggregateOverflowError",
     "BuildError",
     "CapacityError",
     "DeviceBusyError",
@@ -34,7 +33,6 @@ __all__ = [
     "ManifestError",
     "MissingToolError",
     "NullOrderError",
-    "OperatorError",
     "UnknownColumnError",
     "UnsupportedTypeError",
     "UsageError",
@@ -481,7 +479,7 @@ class LinkError(DeviceError):
         self.fault = fault
 
 
-# Errors of windowed operators: their expressions, their descriptions, and what they compute.
+# The error of an expression.
 
 
 @dataclass(eq=False, repr=False)
@@ -511,45 +509,6 @@ class ExpressionError(UsageError):
             return said
         begin, end = self.place
         return f"{said}\n    {self.text}\n    {' ' * begin}{'^' * max(1, end - begin)}"
-
-
-class OperatorError(UsageError):
-    """The description of an operator contradicts itself, or the tuples do not fit it."""
-
-
-@dataclass(eq=False, repr=False)
-class AggregateOverflowError(UsageError):
-    """The state of a window instance does not fit the bits that the description gives it.
-
-    Parameters
-    ----------
-    reduction : str
-        Name of the reduction.
-    value : int
-        The value.
-    low, high : int
-        Smallest and largest value that fit.
-    window : tuple of int
-        Boundaries of the window.
-    key : tuple of int
-        Key of the window instance.
-    """
-
-    reduction: str
-    value: int
-    low: int
-    high: int
-    _: KW_ONLY
-    window: tuple[int, int]
-    key: tuple[object, ...]
-
-    def _message(self) -> str:
-        of_key = f" of key {self.key}" if self.key else ""
-        return (
-            f"Reduction {self.reduction!r} is {self.value} in window "
-            f"[{self.window[0]}, {self.window[1]}){of_key}, outside the range {self.low} .. "
-            f"{self.high} of its state; give it more bits, or smaller windows."
-        )
 
 
 # Errors of rows that are out of order, have no place in it, or are repeated.

@@ -7,9 +7,8 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any, TypeAlias
 
-from host.errors import AggregateOverflowError
 from host.expressions import Expression, evaluate
-from host.operators.windowed import Output, WindowedOperator
+from host.operators.windowed import Output, WindowedOperator, state_overflow
 from host.reference.operator import Arrival, GeneralOperator, OperatorInstance, WindowInstance
 
 __all__ = ["WindowResult", "general", "reference_results"]
@@ -179,7 +178,7 @@ class Meaning:
         operator = self.operator
         for one, state in zip(operator.reductions, states, strict=True):
             if state is not None and not one.range.low <= state <= one.range.high:
-                raise AggregateOverflowError(
+                raise state_overflow(
                     one.name, state, one.range.low, one.range.high,
                     window=(window.left, window.left + operator.size), key=key_of(window),
                 )  # fmt: skip
@@ -275,7 +274,7 @@ def reference_results(
 
     Raises
     ------
-    AggregateOverflowError, OperatorError
+    UsageError
         If a state leaves its bits, or the tuples are out of order for a single window instance.
     """
     instance = OperatorInstance(general(operator))

@@ -23,14 +23,7 @@ from host.columns.kinds import Kind, column_type, contiguous, integer_view, row_
 from host.devices import device_kind, open_aggregate, open_device
 from host.devices.simulated import SimulatedAggregate
 from host.devices.waiting import Deadline, Work
-from host.errors import (
-    AcceleratorLimitError,
-    AggregateOverflowError,
-    OperatorError,
-    UnsupportedTypeError,
-    UsageError,
-    unusable_uri,
-)
+from host.errors import AcceleratorLimitError, UnsupportedTypeError, UsageError, unusable_uri
 from host.installation import command
 from host.operators.aggregate import Aggregation, DeviceWindows, HostWindows, Lanes
 from host.operators.meaning import WindowResult, reference_results
@@ -50,7 +43,7 @@ from host.operators.vectorized import (
     state_results,
     windows_of,
 )
-from host.operators.windowed import Field, WindowedOperator
+from host.operators.windowed import Field, WindowedOperator, state_overflow
 from host.protocol.manifest import AggregateManifest
 from host.query.quantities import Duration
 from host.query.queries import BOUNDARIES, Query
@@ -184,7 +177,7 @@ def load_description(text: str) -> WindowedOperator:
     sys.path.insert(0, folder)
     try:
         spec.loader.exec_module(module)
-    except OperatorError:
+    except UsageError:
         raise
     except Exception as error:
         raise UsageError(
@@ -737,7 +730,7 @@ def _narrowed(operator: WindowedOperator, name: str, states: Array) -> Int64s:
     low, high = -(1 << 63), (1 << 63) - 1
     wrong = [value for value in states.tolist() if not low <= value <= high]
     if wrong:
-        raise AggregateOverflowError(name, wrong[0], low, high, window=(0, operator.pane), key=())
+        raise state_overflow(name, wrong[0], low, high, window=(0, operator.pane), key=())
     return states.astype(np.int64)
 
 
@@ -956,9 +949,8 @@ def operate_tables(
     Raises
     ------
     UsageError
-        If the operator does not suit the columns, or the accelerator.
-    AggregateOverflowError
-        If a state does not fit its bits when its window ends.
+        If the operator does not suit the columns, or the accelerator, or a state does not fit its
+        bits when its window ends.
     """
     supplies = [Supply(rows) for rows in inputs]
     columns = OperatorColumns([one.schema for one in supplies], query)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.errors import AggregateOverflowError, KeyRangeError, OperatorError, UnknownColumnError
+from host.errors import KeyRangeError, UnknownColumnError, UsageError
 from host.expressions import Expression, evaluate
 from host.operators.aggregate import HostWindows
 from host.operators.panes import (
@@ -23,7 +23,7 @@ from host.operators.panes import (
     run_begins,
 )
 from host.operators.states import ExactSums, Windows
-from host.operators.windowed import TIME, Reduction, WindowedOperator
+from host.operators.windowed import TIME, Reduction, WindowedOperator, state_overflow
 from host.query.queries import Query
 
 __all__ = [
@@ -123,7 +123,7 @@ def fields_of(
 
     Raises
     ------
-    OperatorError, UnknownColumnError, KeyRangeError
+    UsageError, UnknownColumnError, KeyRangeError
         If a field has no column, holds no integers, or a value does not fit its field.
     """
     fields = {field.name: field.range for field in operator.schemas[side]}
@@ -133,7 +133,7 @@ def fields_of(
             raise UnknownColumnError(name, list(columns), table="the tuples")
         column = np.asarray(timestamps if name == "timestamp" else columns[name])
         if column.dtype.kind not in "iub" and len(column):
-            raise OperatorError(
+            raise UsageError(
                 f"Field {name!r} of operator {operator.name!r} holds integers, not {column.dtype}."
             )
         for edge in (column.min(), column.max()) if len(column) else ():
@@ -208,15 +208,15 @@ def aggregate_arrays(
 
     Raises
     ------
-    OperatorError
+    UsageError
         If the operator is no aggregate, or tuples are out of order for a single window instance.
     UnknownColumnError, KeyRangeError
         If a field has no column, or a value does not fit its field.
-    AggregateOverflowError
+    UsageError
         If a sum does not fit its state when its window ends.
     """
     if operator.kind != "aggregate":
-        raise OperatorError(
+        raise UsageError(
             f"Operator {operator.name!r} is a {operator.kind}; only aggregates run on arrays: run "
             f"others on tables, with host.operate."
         )
@@ -225,7 +225,7 @@ def aggregate_arrays(
     falls = np.flatnonzero(np.diff(times) < 0)
     if len(falls) and operator.instances == "single":
         at = int(falls[0])
-        raise OperatorError(
+        raise UsageError(
             f"Tuple {at + 1} (the first is 0) has timestamp {times[at + 1]} after {times[at]}, but "
             f"operator {operator.name!r} has a single window instance, which takes tuples in the "
             f"order of their times: sort them, or use instances 'multi'."
@@ -435,7 +435,7 @@ def _require_states(reduction: Reduction, states: Array, names: Names, keys: Nam
     wrong = np.flatnonzero((states < low) | (states > high))
     if len(wrong):
         at = wrong[0]
-        raise AggregateOverflowError(
+        raise state_overflow(
             reduction.name, int(states[at]), low, high,
             window=(int(names["start"][at]), int(names["end"][at])),
             key=tuple(int(part[at]) for part in keys.values()),

@@ -12,7 +12,7 @@ from math import gcd
 import re
 from typing import Any
 
-from host.errors import OperatorError
+from host.errors import UsageError
 from host.expressions import (
     FUNCTIONS as EXPRESSION_FUNCTIONS,
 )
@@ -37,6 +37,7 @@ __all__ = [
     "TIME",
     "WindowedOperator",
     "identifier",
+    "state_overflow",
 ]
 
 # Parts of an operator's description: fields of a tuple, its keys, and what a window gives.
@@ -52,13 +53,13 @@ def identifier(name: object, what: str) -> str:
 
     Raises
     ------
-    OperatorError
+    UsageError
         If it is no lower-case identifier, or means something else.
     """
     fits = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9_]*", name)
     if not fits or keyword.iskeyword(str(name)) or name in RESERVED:
         taken = ", ".join(sorted(RESERVED))
-        raise OperatorError(
+        raise UsageError(
             f"{what} must be called by a lower-case identifier other than {taken}, not {name!r}."
         )
     return str(name)
@@ -93,11 +94,11 @@ class Field:
 
 
 def require_width(bits: object, signed: bool, what: str) -> None:
-    """Raise :class:`OperatorError` unless a number of this width fits a signed 64-bit integer."""
+    """Raise :class:`UsageError` unless a number of this width fits a signed 64-bit integer."""
     most = 64 if signed else 63
     if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= most:
         kind = "signed" if signed else "unsigned"
-        raise OperatorError(f"{what} must have 1 to {most} bits, as it is {kind}, not {bits!r}.")
+        raise UsageError(f"{what} must have 1 to {most} bits, as it is {kind}, not {bits!r}.")
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ class Key:
         several = isinstance(given, Iterable) and not isinstance(given, str)
         parts = tuple(Expression.of(part, Record()) for part in (given if several else [given]))
         if not parts:
-            raise OperatorError("A key must have at least one part; leave `keys` out for no key.")
+            raise UsageError("A key must have at least one part; leave `keys` out for no key.")
         object.__setattr__(self, "parts", parts)
         if self.when is not None:
             object.__setattr__(self, "when", Expression.of(self.when, Record()))
@@ -208,20 +209,20 @@ class Reduction:
     def __post_init__(self) -> None:
         identifier(self.name, "A reduction")
         if self.function not in FUNCTIONS:
-            raise OperatorError(
+            raise UsageError(
                 f"Reduction {self.name!r} must be one of {', '.join(FUNCTIONS)}, not "
                 f"{self.function!r}."
             )
         given: Any = self.value
         if given is None:
             if self.function != "count":
-                raise OperatorError(
+                raise UsageError(
                     f"Reduction {self.name!r}, a {self.function}, needs the value that a tuple "
                     f"contributes."
                 )
             given = 1
         elif self.function == "count" and Expression.of(given, *_arguments(given)).text != "1":
-            raise OperatorError(
+            raise UsageError(
                 f"Reduction {self.name!r}, a count, has no value; sum a condition to count the "
                 f"tuples for which it holds."
             )
@@ -234,12 +235,12 @@ class Reduction:
             given = getattr(self, part)
             source = known if given is None else Expression.of(given, *states)
             if self.function != "reduce" and given is not None and str(source) != known:
-                raise OperatorError(
+                raise UsageError(
                     f"Reduction {self.name!r}, a {self.function}, has no `{part}` of its own; use "
                     f"function 'reduce'."
                 )
             if source is None and (self.function, part) == ("reduce", "combine"):
-                raise OperatorError(
+                raise UsageError(
                     f"Reduction {self.name!r} needs `combine`, an expression of two states a and b."
                 )
             resolved = None if source is None else Expression.of(source)
@@ -257,7 +258,7 @@ class Reduction:
 
         Raises
         ------
-        ExpressionError, OperatorError
+        ExpressionError, UsageError
             If an expression reads another name, if a value does not fit the state, or if the
             user's functions do not behave as reductions must.
         """
@@ -275,7 +276,7 @@ class Reduction:
         )
         require_width(at.bits, signed, f"The state of reduction {self.name!r}")
         if not at.range.holds(found):
-            raise OperatorError(
+            raise UsageError(
                 f"Reduction {self.name!r} has a state from {at.range.low} to {at.range.high}, but "
                 f"a tuple's value {self.value.text!r} can be from {found.low} to {found.high}; "
                 f"give the state more bits."
@@ -291,7 +292,7 @@ class Reduction:
         for part in (self.combine, self.inverse):
             found = self.range if part is None else interval(part, states)
             if not self.range.holds(found):
-                raise OperatorError(
+                raise UsageError(
                     f"Reduction {self.name!r} has states from {self.range.low} to "
                     f"{self.range.high}, but {str(part)!r} of two states can be from {found.low} "
                     f"to {found.high}; use function 'sum', or limit it with & or %."
@@ -308,7 +309,7 @@ class Reduction:
                 rules["undone by its inverse"] = (back, a)
             for rule, (one, other) in rules.items():
                 if one != other:
-                    raise OperatorError(
+                    raise UsageError(
                         f"Reduction {self.name!r} must be {rule}, but its function "
                         f"{str(self.combine)!r} is not: for {a}, {b} and {c} it gives {one} and "
                         f"{other}."
@@ -388,7 +389,7 @@ class WindowedOperator:
 
     Raises
     ------
-    OperatorError, ExpressionError
+    UsageError, ExpressionError
         If the description contradicts itself.
     """
 
@@ -452,7 +453,7 @@ class WindowedOperator:
 
         Raises
         ------
-        OperatorError
+        UsageError
             If the document is none of an operator, or what it derives disagrees.
         """
         known = {field.name for field in fields(cls)}
@@ -464,7 +465,7 @@ class WindowedOperator:
             }
             operator = cls(**parts, key_names=tuple(one["name"] for one in values["key_fields"]))
         except (KeyError, TypeError, AttributeError) as error:
-            raise OperatorError(
+            raise UsageError(
                 f"The document is no description of an operator ({error!r})."
             ) from error
         back = operator.to_dict()
@@ -472,7 +473,7 @@ class WindowedOperator:
             name for name in back.keys() | values.keys() if back.get(name) != values.get(name)
         )
         if wrong:
-            raise OperatorError(
+            raise UsageError(
                 f"The description of operator {operator.name!r} disagrees with itself in "
                 f"{', '.join(wrong)}; write it again with this version of the kit."
             )
@@ -599,7 +600,7 @@ class WindowedOperator:
             size = {} if self.slide is None else {"size": self.pane, "advance": self.pane}
             return self.with_(**plain, **size).to_dict()
         if any("timestamp" in part.names for part in self._of_keys):
-            raise OperatorError(
+            raise UsageError(
                 f"Operator {self.name!r} forwards tuples by keys that read `timestamp`, which an "
                 f"accelerator of forwards does not have: its time is the place of a tuple in the "
                 f"stream. Read a field with the time instead."
@@ -686,7 +687,7 @@ def _check_operator(operator: WindowedOperator) -> None:
 
     Raises
     ------
-    OperatorError, ExpressionError
+    UsageError, ExpressionError
     """
     identifier(operator.name, "An operator")
     _check_windows(operator)
@@ -703,7 +704,7 @@ def _check_results(operator: WindowedOperator) -> None:
 
     Raises
     ------
-    OperatorError, ExpressionError
+    UsageError, ExpressionError
     """
     assert operator.key_names is not None
     assert operator.outputs is not None
@@ -729,8 +730,39 @@ def _check_results(operator: WindowedOperator) -> None:
         interval(operator.match, operator.pair_ranges)
 
 
-def _wrong(operator: WindowedOperator, rule: str) -> OperatorError:
-    return OperatorError(f"Operator {operator.name!r} {rule}.")
+def state_overflow(
+    reduction: str,
+    value: int,
+    low: int,
+    high: int,
+    *,
+    window: tuple[int, int],
+    key: tuple[object, ...],
+) -> UsageError:
+    """Return the error of a state that does not fit the bits that the description gives it.
+
+    Parameters
+    ----------
+    reduction : str
+        Name of the reduction.
+    value : int
+        The value.
+    low, high : int
+        Smallest and largest value that fit.
+    window : tuple of int
+        Boundaries of the window.
+    key : tuple
+        Key of the window instance.
+    """
+    of_key = f" of key {key}" if key else ""
+    return UsageError(
+        f"Reduction {reduction!r} is {value} in window [{window[0]}, {window[1]}){of_key}, outside "
+        f"the range {low} .. {high} of its state; give it more bits, or smaller windows."
+    )
+
+
+def _wrong(operator: WindowedOperator, rule: str) -> UsageError:
+    return UsageError(f"Operator {operator.name!r} {rule}.")
 
 
 def _check_windows(operator: WindowedOperator) -> None:

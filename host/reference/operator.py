@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeAlias
 
-from host.errors import OperatorError
+from host.errors import UsageError
 
 __all__ = [
     "Arrival",
@@ -306,7 +306,7 @@ class OperatorInstance:
         is_sorted = self._last is None or arrival.timestamp >= self._last
         if self.operator.single and not (is_sorted and arrival.watermark is None):
             at = "an explicit watermark" if is_sorted else f"time {self._last} before it"
-            raise OperatorError(
+            raise UsageError(
                 f"Tuple with time {arrival.timestamp} has {at}: an operator with a single window "
                 f"instance per key takes tuples in the order of their times; sort them first, or "
                 f"use instances 'multi'."

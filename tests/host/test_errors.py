@@ -31,8 +31,6 @@ EXAMPLES = [
     errors.NullOrderError("left.time", row={"time": None, "text": "a\nb" * 99}),
     errors.UnsupportedTypeError("left.a", None),
     errors.ExpressionError("a / b", "division is not exact", "write // by a positive number"),
-    errors.OperatorError("Operator 'mean' has no reduction."),
-    errors.AggregateOverflowError("total", 300, 0, 255, window=(5, 9), key=(1,)),
 ]
 
 

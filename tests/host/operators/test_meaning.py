@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from host.errors import AggregateOverflowError, OperatorError
+from host.errors import UsageError
 from host.operators.meaning import general, reference_results
 from host.operators.windowed import Key, Output, Reduction
 from host.reference.operator import Arrival, OperatorInstance
@@ -196,13 +196,12 @@ def test_state_that_leaves_its_bits_is_an_overflow(instances):
         instances=instances,
     )
     rows = [(5, 0, {"price": 2001}), (6, 0, {"price": 46}), (7, 0, {"price": 47})]
-    with pytest.raises(AggregateOverflowError) as caught:
+    with pytest.raises(UsageError) as caught:
         reference_results(operator, arriving(rows))
     assert str(caught.value) == (
         "Reduction 'total' is 2048 in window [5, 10) of key (1,), outside the range -2048 .. 2047 "
         "of its state; give it more bits, or smaller windows."
     )
-    assert caught.value.window == (5, 10)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +212,7 @@ def test_state_that_leaves_its_bits_is_an_overflow(instances):
 def test_a_single_instance_takes_tuples_in_order_only(second, place):
     instance = OperatorInstance(general(KEYLESS.with_(instances="single")))
     instance.process(Arrival(4, {"price": 0}))
-    with pytest.raises(OperatorError) as caught:
+    with pytest.raises(UsageError) as caught:
         instance.process(second)
     assert f"has {place}: an operator with a single window instance" in str(caught.value)
     assert "sort them first, or use instances 'multi'" in str(caught.value)

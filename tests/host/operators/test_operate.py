@@ -11,7 +11,7 @@ import pytest
 from examples import quotes_of_orders, sessions
 from host import UsageError, operate
 from host.__main__ import main
-from host.errors import ExpressionError, NullOrderError, OperatorError
+from host.errors import ExpressionError, NullOrderError
 from host.expressions import Expression, differences
 from host.files.reading import read_table
 from host.operators.operate import (
@@ -186,7 +186,7 @@ def test_an_input_too_many_or_too_few_is_refused():
     ids=["multi", "unknown name"],
 )
 def test_slide_is_for_single_instances_and_reads_what_outputs_read(changes, rule):
-    with pytest.raises((OperatorError, ExpressionError), match=rule):
+    with pytest.raises((UsageError, ExpressionError), match=rule):
         RUNNING.with_(**changes)
     assert WindowedOperator.from_dict(RUNNING.to_dict()) == RUNNING
 

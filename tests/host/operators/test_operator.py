@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from host.errors import ExpressionError, OperatorError
+from host.errors import ExpressionError, UsageError
 from host.operators.windowed import Field, Key, Output, Reduction, WindowedOperator
 from tests.host.operators.operators import ALL, EVERYTHING, FORWARD, JOIN, KEYLESS, SEVERAL_KEYS
 
@@ -63,7 +63,7 @@ def test_reductions_are_outputs_unless_others_are_given():
 
 def test_with_checks_again():
     assert KEYLESS.with_(advance=1).pane == 1
-    with pytest.raises(OperatorError, match="must advance its windows by at most their size, 5"):
+    with pytest.raises(UsageError, match="must advance its windows by at most their size, 5"):
         KEYLESS.with_(advance=6)
 
 
@@ -150,7 +150,7 @@ def test_with_checks_again():
     ],
 )
 def test_contradictions_are_refused(changes, message):
-    with pytest.raises(OperatorError) as caught:
+    with pytest.raises(UsageError) as caught:
         WindowedOperator(**PLAIN | COUNT | changes)
     assert message in str(caught.value)
 
@@ -221,7 +221,7 @@ def test_expressions_read_only_what_there_is(changes, message):
     ],
 )
 def test_parts_are_checked_by_themselves(make, message):
-    with pytest.raises(OperatorError) as caught:
+    with pytest.raises(UsageError) as caught:
         make()
     assert message in str(caught.value)
 
@@ -240,6 +240,6 @@ def test_parts_are_checked_by_themselves(make, message):
 def test_documents_that_are_none_are_refused(change, message):
     document = json.loads(json.dumps(EVERYTHING.to_dict()))
     change(document)
-    with pytest.raises(OperatorError) as caught:
+    with pytest.raises(UsageError) as caught:
         WindowedOperator.from_dict(document)
     assert message in str(caught.value)
