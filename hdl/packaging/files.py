@@ -15,6 +15,7 @@ from hdl.shells.files import check_shells, describe_shell
 from hdl.verilog.lint import WAIVERS
 
 from .bench import bench_text, check_bench
+from .checks import checks_text
 from .constraints import constraint_texts
 from .headers import PackageNames, sv_package, with_orders, words_header
 from .integrations import core_file, litex_module, package_page, vivado_script
@@ -90,6 +91,7 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
         f"{names.name}.md": package_page(manifest, names, shell, ports, axi),
         f"{names.name}.core": core_file(manifest, names, shell, bench=bench),
         f"{names.name}_vivado.tcl": vivado_script(manifest, names, shell, ports, axi),
+        f"{names.name}_checks.sv": checks_text(names.top(shell), ports, manifest, shell, axi),
         **constraint_texts(names, shell, inspection),
     }
     if table is not None:

@@ -54,6 +54,7 @@ targets:
 BENCH_FILES = """\
   bench:
     files:
+      - {name}_checks.sv
       - {name}_tb.sv
     file_type: systemVerilogSource
 """
@@ -66,7 +67,7 @@ BENCH_TARGET = """
     flow_options:
       tool: verilator
       mode: binary
-      verilator_options: [--timing, --output-split, "0", -Wno-fatal, -CFLAGS, -std=c++20]
+      verilator_options: [--assert, --timing, --output-split, "0", -Wno-fatal, -CFLAGS, -std=c++20]
 """
 
 

@@ -2,6 +2,8 @@
 """Generate an aggregate, build its bench with cocotb and run it; the side that pytest calls."""
 
 from hdl.bundle import VERILOG
+from hdl.families.choice import make_accelerator
+from hdl.packaging.one_file import packaged_ports
 from hdl.verilog.conversion import TOP
 from sim.benches.runner import (
     BenchRunner,
@@ -10,6 +12,7 @@ from sim.benches.runner import (
     run_scenarios,
     stream_ports,
     write_bench,
+    write_checks,
 )
 
 __all__ = ["run_aggregate_bench"]
@@ -37,10 +40,14 @@ def run_aggregate_bench(
         If a scenario fails.
     """
     waves, seed = chosen(waves, seed)
-    bundle, build, _ = write_bench(parameters, name=name, folder=folder, waves=waves, seed=seed)
+    bundle, build, manifest = write_bench(
+        parameters, name=name, folder=folder, waves=waves, seed=seed
+    )
     runner = BenchRunner()
     ports = {TOP: stream_ports(["o"])}
-    build_bench(runner, name, build, waves, sources=[bundle / VERILOG], ports=ports)
+    pins = packaged_ports(make_accelerator(parameters), None)
+    sources = [bundle / VERILOG, write_checks(build, TOP, pins, manifest)]
+    build_bench(runner, name, build, waves, sources=sources, ports=ports)
     settings = {"bundle": str(bundle), "seed": seed, "tuples": tuples, "deadline": deadline}
     ran = run_scenarios(runner, name, settings, build, waves, module="sim.benches.aggregate")
     print(f"bench {name}: {ran} scenarios passed (seed {seed})", flush=True)

@@ -8,7 +8,14 @@ from hdl.bundle import VERILOG
 from hdl.presets import PRESETS
 from hdl.shells.axi import AXI_TOP, AxiOptions
 from hdl.verilog.conversion import TOP
-from sim.benches.runner import BenchRunner, build_bench, run_scenarios, stream_ports, write_bench
+from sim.benches.runner import (
+    BenchRunner,
+    build_bench,
+    run_scenarios,
+    stream_ports,
+    write_bench,
+    write_checks,
+)
 
 __all__ = ["AXI_SHAPES", "run_axi_bench", "run_axi_benches"]
 
@@ -68,7 +75,9 @@ def run_axi_bench(
         AXI_TOP: [port["name"] for port in shell["ports"]],
         TOP: stream_ports(manifest.get("result_ports", ["o"])),
     }
-    sources = [bundle / shell["files"]["verilog"], bundle / VERILOG]
+    pins = AxiOptions() if options is None else options
+    checks = write_checks(build, AXI_TOP, shell["ports"], manifest, "axi", pins)
+    sources = [bundle / shell["files"]["verilog"], bundle / VERILOG, checks]
     runner = BenchRunner()
     build_bench(runner, name, build, waves, sources=sources, ports=ports, top=AXI_TOP)
     measured = build / "measured.json"

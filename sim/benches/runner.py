@@ -11,7 +11,10 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator
 
 from hdl.bundle import VERILOG, write_bundle
+from hdl.families.choice import make_accelerator
 from hdl.memory.axi4 import memory_port
+from hdl.packaging.checks import checks_text
+from hdl.packaging.one_file import packaged_ports
 from hdl.verilog.conversion import TOP
 from host.devices.bundles import cache_folder
 from host.errors import BuildError, FailureError
@@ -27,6 +30,7 @@ __all__ = [
     "run_scenarios",
     "stream_ports",
     "write_bench",
+    "write_checks",
 ]
 
 ROOT = Path(__file__).parents[2]
@@ -154,11 +158,15 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
             " behind their ports"
         )
     waves, seed = chosen(waves, seed)
-    bundle, build, _ = write_bench(parameters, name=name, folder=folder, waves=waves, seed=seed)
+    bundle, build, written = write_bench(
+        parameters, name=name, folder=folder, waves=waves, seed=seed
+    )
     runner = BenchRunner()
     manifest = load_join_manifest(bundle)
     ports = {TOP: [*stream_ports(manifest.result_ports), *memory_ports(parameters, manifest)]}
-    build_bench(runner, name, build, waves, sources=[bundle / VERILOG], ports=ports)
+    pins = packaged_ports(make_accelerator(parameters), None)
+    sources = [bundle / VERILOG, write_checks(build, TOP, pins, written)]
+    build_bench(runner, name, build, waves, sources=sources, ports=ports)
     coverage = build / "coverage.json"
     coverage.unlink(missing_ok=True)
     settings = {
@@ -173,6 +181,15 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
     return met
 
 
+def write_checks(build, module, ports, manifest, shell=None, axi=None):
+    """Write the assertions of a module into the folder of a bench, see
+    :func:`hdl.packaging.checks.checks_text`; return the file.
+    """
+    path = build / "checks.sv"
+    path.write_text(checks_text(module, ports, manifest, shell, axi))
+    return path
+
+
 def build_bench(runner, name, build, waves, *, sources, ports, top=TOP):
     """Build a bench in the folder ``build``.
 
@@ -181,6 +198,7 @@ def build_bench(runner, name, build, waves, *, sources, ports, top=TOP):
     sources = [public_ports(build, ports), *sources]
     # State that a reset does not set starts with random values.
     options = ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-initial", "unique", "--no-timing"]
+    options.append("--assert")
     try:
         runner.build(
             sources=sources, hdl_toplevel=top, build_dir=build, build_args=options,

