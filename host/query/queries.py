@@ -3,7 +3,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
@@ -330,11 +330,6 @@ class Query:
         if not isinstance(self.within, tuple):
             return self.within
         return max(max(-end, end) for end in self.within)
-
-    def with_terms(self, *terms: Term) -> "Query":
-        """Return the query with no other comparisons than these, in the same window."""
-        width = self.width if self.is_timed else None
-        return replace(self, on=(), band=terms, where=None, within=width)
 
     @property
     def is_timed(self) -> bool:

@@ -3,7 +3,7 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -386,10 +386,6 @@ class LinkCounters:
     dropped: int
     asked: int
     resumed: int
-
-    def as_dict(self) -> dict[str, int]:
-        """Return the counters by name."""
-        return asdict(self)
 
 
 class Endpoint(ABC):

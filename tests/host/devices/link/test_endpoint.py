@@ -97,7 +97,7 @@ def test_damage_is_counted_and_repaired():
     for end in (host, board):
         assert end.counters().garbled > 5
         assert end.counters().repeated > 5
-        assert end.counters().as_dict()["asked"] > 5
+        assert end.counters().asked > 5
 
 
 def test_a_board_without_room_stops_the_host_and_loses_nothing():
