@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 import glob
 import io
-from itertools import combinations
+from itertools import chain, combinations
 import json
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ from pyarrow import csv
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from host.columns.kinds import canonical_binary
+from host.columns.kinds import canonical_binary, integer_view
 from host.errors import FailureError, UsageError
 from host.files.atomic import atomic_file
 from host.files.reading import format_of
@@ -466,9 +466,13 @@ def _write_parquet(batches: Batches, schema: pa.Schema, place: Path) -> int:
     if _refusal(nothing) is not None:
         for at in range(len(schema)):
             _try_parquet(nothing.select([at]))
-    rows = 0
-    with pq.ParquetWriter(place, schema, use_dictionary=repeated) as writer:
-        for batch in batches:
+    rows, rest = 0, iter(batches)
+    first = next(rest, nothing)
+    encoding = dict.fromkeys(_narrow(first), "DELTA_BINARY_PACKED")
+    with pq.ParquetWriter(
+        place, schema, use_dictionary=repeated, column_encoding=encoding or None
+    ) as writer:
+        for batch in chain([first], rest):
             try:
                 writer.write_batch(batch)
             except pa.ArrowException:
@@ -477,6 +481,25 @@ def _write_parquet(batches: Batches, schema: pa.Schema, place: Path) -> int:
                 raise
             rows += batch.num_rows
     return rows
+
+
+def _narrow(batch: pa.RecordBatch) -> list[str]:
+    """Return the columns of numbers and times that take at most half of their bits.
+
+    As packed differences they are written faster than as they are, read in half of the time, and
+    the file is half as large. Numbers that take all bits are written slower so.
+    """
+    found = []
+    names = Counter(batch.schema.names)
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        kind, types = column.type, pa.types
+        is_time = types.is_temporal(kind) and not types.is_interval(kind)
+        fits = (types.is_integer(kind) or is_time) and kind.bit_width >= 32
+        if fits and len(column) and names[name] == 1:
+            values = integer_view(column)
+            if (int(values.max()) - int(values.min())).bit_length() <= kind.bit_width // 2:
+                found.append(name)
+    return found
 
 
 def _refusal(rows: pa.RecordBatch) -> str | None:
