@@ -117,3 +117,15 @@ def test_a_streamed_join_names_the_file_that_is_not_sorted(tmp_path, capsys):
     assert main(arguments) == 2
     assert "part-1.parquet' (the first is 0) has 1 after 3" in capsys.readouterr().err
     assert not (tmp_path / "out.parquet").exists()
+
+
+@pytest.mark.parametrize("times", [[1, 2, 3], [3, 1, 2]], ids=["sorted", "unsorted"])
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_only_the_named_columns_are_read_unless_one_is_missing(tmp_path, ending, times):
+    place = folder(tmp_path / "in", [table(times)], ending)
+    some = OrderedInput(Dataset(place), "t", "input", columns=["source"])
+    assert some.schema.names == ["t", "source"]
+    assert some.reader().read_all().to_pydict() == {"t": [1, 2, 3], "source": [0, 0, 0]}
+    assert some.pipeline().sorted("t").collect().to_pydict() == {"t": [1, 2, 3], "source": [0] * 3}
+    every = OrderedInput(Dataset(place), "t", "input", columns=["absent"])
+    assert every.schema.names == ["t", "k", "source"]
