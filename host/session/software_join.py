@@ -22,7 +22,7 @@ __all__ = [
 #: Arrivals of the first block, so that a reader that wants a few results need not wait for many.
 FIRST_BLOCK = 1 << 13
 #: Arrivals of later blocks, unless the windows hold more: a block costs as much as they do.
-BLOCK = 1 << 18
+BLOCK = 1 << 17
 
 _SIGN = np.uint64(1 << 63)
 

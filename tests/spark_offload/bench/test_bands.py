@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 
+import pyarrow.compute as pc
 import pytest
 
 from bench.spark.__main__ import main
+from bench.spark.bands import tagged_rows, task_seconds
+from spark_offload.cli.benchmark import Benchmark
 
 
 @pytest.mark.long
@@ -56,3 +59,18 @@ def test_a_deviation_that_the_fields_cannot_have_is_an_error(capsys, deviation):
 def test_a_number_that_makes_no_sense_is_an_error(capsys, option):
     assert main(["bands", option, "0"]) == 2
     assert f"{option} must be at least 1" in capsys.readouterr().err
+
+
+def test_the_task_that_is_timed_alone_gets_every_row_in_order():
+    benchmark = Benchmark(rows=300, window=40)
+    left, right = benchmark.tables()
+    rows = tagged_rows(left, right)
+    order = list(zip(rows["order"].to_pylist(), rows["side"].to_pylist(), strict=True))
+    assert order == sorted(order)
+    for tag, letter, table in ((0, "l", left), (1, "r", right)):
+        own = rows.filter(pc.equal(rows["side"], tag))
+        columns = [own[f"{letter}{at}"] for at in range(table.num_columns)]
+        assert [column.to_pylist() for column in columns] == [
+            column.to_pylist() for column in table.columns
+        ]
+    assert len(task_seconds(benchmark, 2)) == 2
