@@ -95,6 +95,7 @@ def test_streams_have_the_answer(spark, tmp_path, seeds):
     assert [text for text in wrong if text] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "seeds", [[2], pytest.param(range(3, 9), marks=pytest.mark.long)], ids=("some", "many")
 )

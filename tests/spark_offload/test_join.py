@@ -116,6 +116,7 @@ def test_a_row_that_matches_nothing_still_counts_in_a_count_window(spark):
     assert collected(joined) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("left", "right", "on"), half([([], RIGHT), (LEFT, []), ([], [])], [None, "k"])
 )

@@ -40,6 +40,7 @@ def answered(frame):
     return rows_of(row.asDict() for row in frame.collect())
 
 
+@pytest.mark.few(3)
 @names
 def test_operators_of_the_appendix_give_their_answer(spark, name):
     operator = described(name)

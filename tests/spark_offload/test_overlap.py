@@ -52,6 +52,7 @@ def numbers(frame):
     return [(row["n"], row["n_right"]) for row in frame.collect()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("temporal", "touching", "longest"), [(True, False, "8 seconds"), (False, True, None)]
 )
@@ -67,6 +68,7 @@ def test_pairs_are_those_of_the_reference(spark, temporal, touching, longest):
     assert verify(joined).agrees
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("row", "error", "said"),
     [
@@ -133,6 +135,7 @@ def test_streams_need_the_longest_interval_to_be_named(spark):
     assert "<= 5s" in said.window
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("number", "kind", "said"),
     [

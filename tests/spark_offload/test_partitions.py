@@ -94,6 +94,7 @@ def test_all_rows_at_one_time_are_joined_by_one_task(spark, window):
     assert "2 of them empty" in explain(joined, count=True).partitioning
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("left", "right", "window"),
     [

@@ -44,6 +44,7 @@ def test_a_value_that_the_other_type_does_not_have_meets_nothing_and_is_kept(spa
         assert answer.count() == count
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "path",
     [

@@ -10,7 +10,9 @@ from tests.hdl.nextpnr_report import QUEUE, REPORT, SCANNER
 
 @pytest.fixture(scope="module")
 def hierarchy():
-    return Hierarchy(to_verilog(RoutingShell(PRESETS["tiny"]), name=SHELL), top=SHELL)
+    return Hierarchy(
+        to_verilog(RoutingShell(PRESETS["tiny"].with_(cores=1)), name=SHELL), top=SHELL
+    )
 
 
 def test_clock_and_utilization_are_read_from_the_report():

@@ -19,7 +19,7 @@ from tests.hdl.nextpnr_report import REPORT
 
 @pytest.fixture(scope="module")
 def verilog():
-    return to_verilog(RoutingShell(PRESETS["tiny"]), name=SHELL)
+    return to_verilog(RoutingShell(PRESETS["tiny"].with_(cores=1)), name=SHELL)
 
 
 def test_nextpnr_is_told_device_grade_seed_and_router():

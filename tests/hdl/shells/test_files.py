@@ -154,6 +154,7 @@ def test_an_aggregate_has_the_same_shell_with_registers_of_its_own(tmp_path, cap
     assert capsys.readouterr().out.count(": clean") == 2
 
 
+@pytest.mark.long
 def test_the_shell_of_an_aggregate_with_several_inputs_is_clean(tmp_path):
     parameters = AGGREGATE_PRESETS["tiny-aggregate"]
     files, ports = shell_files(parameters, "ab" * 32, AxiOptions(inputs=3))

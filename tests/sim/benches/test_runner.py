@@ -19,6 +19,7 @@ def test_the_generated_verilog_joins_under_cocotb(capfd):
     assert "scenarios passed, " in capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_a_failing_scenario_fails_the_bench(monkeypatch):
     monkeypatch.setenv("SPLITJOIN_BENCH_DEADLINE", "10")
     with pytest.raises(
