@@ -14,6 +14,8 @@ from tests.halves import half
 from tests.hdl.input_words import criterion_of, stored_key
 
 BOUNDS = {"x": (-1, 2)}
+#: Square of the largest distance of a predicate with a multiplier, which takes three cycles.
+FAR = 10
 
 
 class Passes:
@@ -21,6 +23,7 @@ class Passes:
 
     def __init__(self, parameters, *, seed):
         self.parameters = parameters
+        self.bounds = None if parameters.comparator == "custom" else BOUNDS
         self.generator = random.Random(seed)
         self.ring = [
             [self.generator.randrange(-8, 8) for _ in range(parameters.lanes)]
@@ -30,6 +33,13 @@ class Passes:
         self.groups = []  # (probes with their spans, group)
         self.reads = []  # for every row that is read: its address, matches or None, count
         self.comparisons = 0
+
+    def holds(self, key, stored):
+        """Whether a probe matches a stored key: by its bounds, or by their distance."""
+        if self.bounds is None:
+            return (key - stored) ** 2 <= FAR
+        low, high = self.bounds["x"]
+        return low <= key - stored <= high
 
     def pointer(self, number):
         """A ring position by its running number."""
@@ -62,8 +72,7 @@ class Passes:
                 for n, (key, tail, head) in enumerate(probes):
                     if tail <= row * lanes + lane < head:
                         self.comparisons += 1
-                        low, high = BOUNDS["x"]
-                        bits |= (low <= key - stored <= high) << n
+                        bits |= self.holds(key, stored) << n
                 matches.append(bits)
             last = row >= stop - 1
             self.reads.append((address, matches if last or any(matches) else None, last, count))
@@ -95,7 +104,7 @@ class Passes:
                 for n, (key, span) in enumerate(spans):
                     ctx.set(dut.add_to, 1 << n)
                     ctx.set(dut.span, span)
-                    criterion = criterion_of(self.parameters, 0, {"x": key}, BOUNDS)
+                    criterion = criterion_of(self.parameters, 0, {"x": key}, self.bounds)
                     ctx.set(dut.criterion, criterion)
                     await ctx.tick()
                     ctx.set(dut.add_to, 0)
@@ -171,6 +180,19 @@ def test_every_row_of_a_span_is_compared_with_every_probe(lanes, probes, stalls)
     passes = Passes(scanner_parameters(lanes, probes), seed=10 * lanes + probes)
     passes.add_random(80)
     passes.run(stalls=stalls)
+
+
+@pytest.mark.parametrize(("lanes", "probes", "stalls"), [(1, 1, 0.0), (2, 3, 0.4), (3, 2, 0.0)])
+def test_a_predicate_of_several_cycles_is_waited_for(lanes, probes, stalls):
+    plain = scanner_parameters(lanes, probes)
+    where = f"(l.x - r.x) * (l.x - r.x) <= {FAR}"
+    parameters = plain.with_(comparator="custom", where=where)
+    passes = Passes(parameters, seed=lanes)
+    passes.add_random(40)
+    passes.run(stalls=stalls)
+    slow, quick = (Scanner(each, probe_side=0) for each in (parameters, plain))
+    assert slow.latency == quick.latency + 2
+    assert slow.in_flight >= quick.in_flight + 2
 
 
 @pytest.mark.few(2)
