@@ -26,6 +26,7 @@ from . import (
     merging,
     orders,
     parity,
+    predicates,
     reducing,
     resets,
     round_parts,
@@ -52,6 +53,7 @@ MODULES = (
     comparisons, serializers, engine_queues, cells, chain_parts, flow, handshake_link,
     expedited_link, failures, core_gates, parity, resets, aligned_ports, rounds, round_parts,
     axi, source_entry, scalegate, external_reads, external_rows, external_writes, reducing,
+    predicates,
 )  # fmt: skip
 
 PROOFS = {proof.name: proof for module in MODULES for proof in module.PROOFS}
