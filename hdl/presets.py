@@ -46,6 +46,9 @@ PRESETS = {
     ),
     # The default device of the demo, `host join` and Spark: two fields, both kinds of window.
     "demo": DEMO,
+    # `demo` whose cores may fail, and which sends results in rounds where it is asked to. A core is
+    # taken for failed after twice the silence that one of this shape may need.
+    "demo-gated": DEMO.with_(failure_cycles=1 << 15, rounds=True),
     # The same two as join aggregates: each left tuple leaves with count, sum, least and greatest
     # value of its matches.
     "tiny-join-aggregate": JoinParameters(

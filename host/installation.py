@@ -79,5 +79,5 @@ class CommandParser(ArgumentParser):
 
 # The configurations that the default devices are built from.
 
-PRESETS = {"scan": "demo", "index": "demo-index"}
-"""Names of presets of ``python -m sim build``, by engine."""
+PRESETS = {"scan": "demo", "index": "demo-index", "gated": "demo-gated"}
+"""Names of presets of ``python -m sim build``: by engine, and a scan with gates and rounds."""

@@ -17,7 +17,7 @@ from host.errors import BuildError, FailureError, JoinError, ManifestError, Miss
 from host.files.atomic import file_digest, files_below, workplace
 from host.installation import PRESETS, find_checkout
 from host.protocol.manifest import Manifest, load_manifest
-from host.query.queries import Query
+from host.query.queries import OnFailure, Query
 
 __all__ = [
     "CACHE_VARIABLE",
@@ -324,9 +324,14 @@ def suitable_engine(query: Query) -> tuple[str, str]:
 
     Returns the engine, and the reason for an explanation.
 
+    What only a scan of several cores can do takes that one, ``"gated"`` if it needs gates or rounds.
     Without such a term, all tuples of the window are in one bucket. An index reads them one by one;
     a scan reads many at a time.
     """
+    if query.on_failure is not OnFailure.RAISE or query.ordering.in_hardware:
+        return "gated", "the default with gates of cores and with rounds"
+    if query.elastic is not None:
+        return "scan", "the default with several cores, for an elastic join"
     for term in sorted(query.terms, key=lambda term: not term.is_equality):
         if term.low is not None and term.high is not None:
             why = f"the default for a bounded term, {term}: an index reads only its buckets"
@@ -427,6 +432,8 @@ def _need_of(query: Query) -> str | None:
     """Return what a query asks for that only an accelerator has."""
     if query.elastic is not None:
         return "an elastic join"
+    if query.on_failure is not OnFailure.RAISE:
+        return f"on_failure={query.on_failure.value!r}"
     return "an ordering that adapts itself" if query.ordering.hold is not None else None
 
 
@@ -481,6 +488,7 @@ class _Needs:
         return (
             manifest.engine == model.engine
             and manifest.comparator == model.comparator
+            and set(model.operations) <= set(manifest.operations)
             and manifest.capacity >= self.tuples
             and len(manifest.keys) >= self.fields
             and manifest.timestamp_bits >= model.timestamp_bits

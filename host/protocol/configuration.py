@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from host.errors import UsageError
+from host.errors import AcceleratorLimitError, UsageError
+from host.installation import command
 from host.protocol.buckets import Coordinate, bucket_plan
 from host.protocol.cells import cell_plan
 from host.protocol.codecs import WordCodec, codec_of
@@ -13,6 +14,7 @@ from host.protocol.manifest import Manifest
 from host.protocol.segments import round_size
 from host.protocol.spread import Spread, tightened
 from host.query.ordering import Ordering
+from host.query.queries import OnFailure, Query
 from host.reference.arrivals import Side, UInt64s
 from host.reference.predicate import OPEN, Bounds
 from host.reference.window import CountWindow, Window
@@ -22,6 +24,8 @@ __all__ = [
     "all_cores",
     "configuration",
     "coordinate_words",
+    "lacking",
+    "require_abilities",
     "require_segments",
     "segment_words",
 ]
@@ -137,6 +141,62 @@ def require_segments(manifest: Manifest) -> None:
             "This accelerator cannot change which cores store: it has no operation SEGMENT; use a "
             "bundle that has one."
         )
+
+
+#: What a query may ask for that not every accelerator can do, and the option of ``python -m hdl
+#: generate`` and ``sim build`` that gives it to one.
+_ABILITIES = (
+    ("on_failure", "gates of its cores, which notice a failure", "--failure-cycles CYCLES"),
+    ("an inner order in hardware", "rounds", "--rounds"),
+    ("elastic", "two cores or more that take turns", "--cores N"),
+)
+
+
+def lacking(manifest: Manifest) -> list[str]:
+    """Return what an accelerator lacks for some words of a query, and the options that give it."""
+    return [f"{word} needs {what} ({option})" for word, what, option in _lacked(manifest)]
+
+
+def _lacked(manifest: Manifest) -> list[tuple[str, str, str]]:
+    there = (
+        "MASK" in manifest.operations,
+        "INNER" in manifest.operations,
+        "SEGMENT" in manifest.operations and manifest.storage.cores > 1,
+    )
+    return [ability for ability, is_there in zip(_ABILITIES, there, strict=True) if not is_there]
+
+
+def require_abilities(query: Query, manifest: Manifest, uri: str | None) -> None:
+    """Raise if a query asks for what an accelerator cannot do, and would not have.
+
+    An inner order in hardware is none of that: without rounds, the host gives results that order.
+
+    Parameters
+    ----------
+    query : Query
+        The join.
+    manifest : Manifest
+        Manifest of the accelerator.
+    uri : str or None
+        Its address; None for the software engine.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If its cores have no gates, or it has no cores to choose from.
+    """
+    asked = {
+        "on_failure": query.on_failure is not OnFailure.RAISE,
+        "elastic": query.elastic is not None,
+    }
+    for word, what, option in _lacked(manifest):
+        if asked.get(word):
+            of = "the software engine" if uri is None else f"device {uri!r}"
+            raise AcceleratorLimitError(
+                f"The query asks for {word}, which needs {what}, and {of} has none",
+                f"use device 'sim:', which has them then, build a bundle with "
+                f"`{command('sim build')} … {option}`, or leave it out",
+            )
 
 
 def segment_words(manifest: Manifest, live: Sequence[int], window: Window) -> UInt64s:

@@ -33,7 +33,6 @@ from tests.windows import over
 SHAPES = {
     "groups": {"cores": 3, "sub_window": 40, "probes": 8, "lanes": 2, "probe_bits": 4},
     "many": {"cores": 5, "sub_window": 40, "probes": 3, "probe_bits": 3},
-    "one core": {"cores": 1, "sub_window": 64, "probes": 1, "probe_bits": 2},
     "two in a word": {
         "engine": "index",
         "cores": 2,
