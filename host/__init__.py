@@ -27,7 +27,15 @@ from host.reference.predicate import EQUAL, OPEN, Bounds, DifferenceBand
 from host.reference.window import CountWindow, TimeWindow
 
 if TYPE_CHECKING:
-    from host.api import aggregate, asof_join, join, join_aggregate, operate, overlap_join
+    from host.api import (
+        aggregate,
+        asof_join,
+        join,
+        join_aggregate,
+        join_many,
+        operate,
+        overlap_join,
+    )
 
 __all__ = [
     "EQUAL",
@@ -60,6 +68,7 @@ __all__ = [
     "asof_join",
     "join",
     "join_aggregate",
+    "join_many",
     "open_device",
     "operate",
     "overlap_join",
@@ -67,7 +76,9 @@ __all__ = [
     "startup",
 ]
 
-_API = ("aggregate", "asof_join", "join", "join_aggregate", "operate", "overlap_join")
+_API = (
+    "aggregate", "asof_join", "join", "join_aggregate", "join_many", "operate", "overlap_join",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

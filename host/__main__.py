@@ -12,7 +12,8 @@ __all__ = ["COMMANDS", "main", "parser"]
 
 #: The commands, each of which is a module of :mod:`host.cli`.
 COMMANDS = (
-    "doctor", "join", "asof", "aggregate", "operate", "estimate", "devices", "selftest", "types",
+    "doctor", "join", "join-many", "asof", "aggregate", "operate", "estimate", "devices",
+    "selftest", "types",
 )  # fmt: skip
 
 
@@ -21,7 +22,7 @@ def parser(prog: str = "python -m host", commands: Sequence[str] = COMMANDS) -> 
     result = CommandParser(prog=prog, description=(__doc__ or "").partition(": ")[2])
     parsers = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in commands:
-        import_module(f"host.cli.{name}").add_parser(parsers)
+        import_module(f"host.cli.{name.replace('-', '_')}").add_parser(parsers)
     return result
 
 

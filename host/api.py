@@ -6,8 +6,8 @@ Polars, DuckDB, pandas, DataFusion, pyarrow), batches, or the name of a file. Wh
 written in the words of a query, which :mod:`host.query.words` lists, or as a query.
 """
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
@@ -19,6 +19,7 @@ from host.devices.bundles import choose_device
 from host.errors import UsageError
 from host.files.reading import Dataset
 from host.operators.asof import AsofJoin, AsofStream
+from host.operators.many import ManyQuery, join_tables_of_many
 from host.operators.matches import aggregate_matches
 from host.operators.operate import OperatorQuery, operate_tables
 from host.operators.overlap import overlap_query
@@ -30,7 +31,16 @@ from host.query.tables import Input, Supply, as_table
 from host.query.words import Columns, Equalities, Length, column_pair
 from host.session.join import Join
 
-__all__ = ["Rows", "aggregate", "asof_join", "join", "join_aggregate", "operate", "overlap_join"]
+__all__ = [
+    "Rows",
+    "aggregate",
+    "asof_join",
+    "join",
+    "join_aggregate",
+    "join_many",
+    "operate",
+    "overlap_join",
+]
 
 
 class ArrowStream(Protocol):
@@ -96,7 +106,8 @@ def join(
         device until it is read to its end, closed or forgotten.
     words
         Those of :class:`~host.query.queries.Query`: ``time``, ``on``, ``band``, ``where``,
-        ``within`` or ``rows``, ``how`` and so on.
+        ``within`` or ``rows``, ``how`` and so on. Rows are joined with themselves if both inputs
+        are one; ``pairs="once"`` then gives every two rows once.
 
     Returns
     -------
@@ -117,6 +128,75 @@ def join(
     asked = _asked(Query, query, words)
     sides = _sides(left, right, asked)
     return _joined(*sides, _in_order(asked, left, right), device, reader=reader)
+
+
+def join_many(
+    inputs: Mapping[str, Rows],
+    *,
+    time: str | Sequence[str],
+    within: Length,
+    on: str | Sequence[str | Sequence[str]] = (),
+    advance: Length | None = None,
+    where: str | None = None,
+    device: Device | str | None = None,
+) -> pa.Table:
+    """Join rows of two, three or more inputs over a window.
+
+    A result has one row of each input, and any two of its rows are at most ``within`` apart in
+    time. Inputs are joined one after another in the order in which they are given, so the two that
+    pair least should come first. Inputs and results are held in memory.
+
+    Parameters
+    ----------
+    inputs : mapping of str to Rows
+        The inputs by the names that conditions and results have.
+    time : str or sequence of str
+        The columns of time, of one type: one name, or one for each input.
+    within : int, Duration, timedelta or str
+        How far apart the rows of a result may be.
+    on : str or list, optional
+        Columns that must be equal in all inputs: a name, or a list of names and of lists with one
+        for each input.
+    advance : int, Duration, timedelta or str, optional
+        Windows in common, ``[n * advance, n * advance + within)``: one of them has all rows of a
+        result.
+    where : str, optional
+        Any other condition, such as ``"a.x < b.y and abs(b.z - c.z) <= 3"``, in the language of
+        :class:`~host.query.queries.Query`. Each of its parts is asked where the last of its inputs
+        is joined.
+    device : Device or str, optional
+        As for :func:`join`, for every join.
+
+    Returns
+    -------
+    pa.Table
+        The columns of all inputs, called ``input.column``, in the order in which the latest row of
+        each result arrives, then by its rows of the first input, of the second one and so on.
+
+    Raises
+    ------
+    UsageError
+        If a word, an input or a column will not do.
+    CapacityError
+        If a device has no room for the window.
+
+    Examples
+    --------
+    >>> join_many({"a": trades, "b": quotes, "c": news}, time="time", on="symbol", within="5s")
+    """
+    names = list(inputs)
+    query = ManyQuery.of(names, time=time, within=within, on=on, advance=advance, where=where)
+    tables = {
+        name: as_table(_as_they_lie(rows, column, name))
+        for (name, rows), column in zip(inputs.items(), query.time, strict=True)
+    }
+
+    def opened(step: Query) -> AbstractContextManager[Device]:
+        if isinstance(device, Device):
+            return nullcontext(device)
+        return open_device(choose_device(device, step).uri)
+
+    return join_tables_of_many(tables, query, opened)
 
 
 def overlap_join(
@@ -385,9 +465,13 @@ def _asked(kind: type[Asked], query: Asked | None, words: dict[str, Any]) -> Ask
 
 
 def _sides(left: Rows, right: Rows, asked: Query | AsofQuery) -> tuple[Input, Input]:
-    """Return the rows of both inputs of a query."""
+    """Return the rows of both inputs of a query; those that are the same are read once."""
     of_left, of_right = asked.time
     is_sorted = bool(asked.sorted)
+    is_path = isinstance(left, (str, Path))
+    if (is_path and left == right and of_left == of_right) or (left is right and not is_path):
+        rows = _rows(left, of_left, is_sorted, "left")
+        return rows, rows
     return _rows(left, of_left, is_sorted, "left"), _rows(right, of_right, is_sorted, "right")
 
 

@@ -105,8 +105,8 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     query.add_argument(
         "--where", metavar="CONDITION",
         help="any other condition on a left row l and a right row r: 'abs(l.x - r.x) <= 3 and "
-        "l.city != r.city'; of + - *, comparisons, and, or, not, abs, min and max; l['a name'] for "
-        "a column whose name is no word",
+        "l.city != r.city'; of + - * %%, comparisons, and, or, not, abs, min and max; l['a name'] "
+        "for a column whose name is no word",
     )  # fmt: skip
     window = query.add_mutually_exclusive_group(required=True)
     window.add_argument(
@@ -115,6 +115,21 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         "columns, a number for others; LO:HI for LO <= left - right <= HI, like --within=-5s:0s",
     )  # fmt: skip
     window.add_argument("--rows", metavar="N", help="only the last N rows of the other table")
+    query.add_argument(
+        "--advance", metavar="DURATION|NUMBER",
+        help="windows in common, one every so far: a pair is wanted if a window, as long as "
+        "--within, has both rows; default: rows that are --within apart meet",
+    )  # fmt: skip
+    query.add_argument(
+        "--per-window",
+        action="store_true",
+        help="with --advance, a pair once for each window that has both rows, with its boundaries",
+    )
+    query.add_argument(
+        "--pairs", default="all", metavar="all|once",
+        help="once: of a file that is joined with itself, every two rows once, the earlier one on "
+        "the left; default: %(default)s",
+    )  # fmt: skip
     query.add_argument(
         "--how", default=JoinType.INNER.value, metavar="TYPE",
         help=f"{', '.join(kind.value for kind in JoinType)}; default: %(default)s",
@@ -235,10 +250,12 @@ def ordered_inputs(
         If a file cannot be read, or a column gives no order.
     """
     told, memory = csv_options_of(options, options.left, options.right), memory_of(options)
-    found = []
+    found: list[OrderedInput] = []
     for side, path, column in zip(
         ("left", "right"), (options.left, options.right), time, strict=True
     ):
+        if found and path == options.left and time[0] == time[1]:
+            return found[0], found[0]  # a file that is joined with itself
         with status.stage(f"reading {path}"):
             files = Dataset(path, told)
             with naming_cells([(side, files)]):
@@ -312,7 +329,10 @@ def query_from(options: argparse.Namespace) -> Query:
         band=[_band(text) for text in options.band],
         where=options.where,
         within=_within(options.within) if rows is None else None,
+        advance=None if options.advance is None else parse_span(options.advance, "--advance"),
+        per_window=options.per_window,
         rows=rows,
+        pairs=options.pairs,
         how=options.how,
         ordering=parse_ordering(options.ordering),
         sorted=options.sorted,

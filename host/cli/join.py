@@ -37,6 +37,7 @@ from host.files.reading import format_of
 from host.files.writing import inputs_of, require_outputs, write_table
 from host.installation import CommandParser, command
 from host.pipeline.inputs import OrderedInput
+from host.protocol.configuration import lacking
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.protocol.manifest import Manifest
 from host.protocol.segments import hardware_time
@@ -120,7 +121,14 @@ def main(options: argparse.Namespace) -> int:
         first = opened(uri)
         inputs = ordered_inputs(options, query.time, status)
         work, used, rows, seconds = on_device_or_software(
-            lambda device: _joined(options, query, device, status, inputs, chosen),
+            lambda device: _joined(
+                options,
+                query if device is first else query.in_software,
+                device,
+                status,
+                inputs,
+                chosen,
+            ),
             first,
             None if options.strict or uri == SOFTWARE else lambda: opened(SOFTWARE),
             lambda refusal: print(
@@ -249,8 +257,10 @@ def _planned(
 ) -> _Work:
     """Prepare the join of both files, whose rows come in the order of time."""
     passed = _Passed(sum(each.rows for each in inputs))
-    readers = [each.reader() for each in inputs]
-    rows = [each.read_all() for each in readers] if options.verify else readers
+    rows: list[pa.Table | pa.RecordBatchReader] = []
+    for each in inputs[:1] if inputs[0] is inputs[1] else inputs:
+        reader = each.reader()
+        rows.append(reader.read_all() if options.verify else reader)
     known: list[Ranges] = [{}, {}]
     if not device.is_software_engine and not options.verify:
         # Key fields have few bits. What values they must hold is found by reading the columns.
@@ -261,7 +271,7 @@ def _planned(
     sides = [(side, each.dataset) for side, each in zip(("left", "right"), inputs, strict=True)]
     with naming_cells(sides), status.stage("planning", lambda: f"{passed.total:,} rows"):
         join = Join(
-            rows[0], rows[1], replace(query, sorted=True), device, ranges=(known[0], known[1]),
+            rows[0], rows[-1], replace(query, sorted=True), device, ranges=(known[0], known[1]),
             record=options.verify, report=passed.note, **_running(options),
         )  # fmt: skip
     return _Work(join, rows, passed)
@@ -276,7 +286,7 @@ def _checked(work: _Work, options: argparse.Namespace, status: Status) -> Iterat
     from host.operators.verification import compare_pairs, reference_pairs
 
     with status.stage("comparing with the reference join"):
-        left, right = work.rows
+        left, right = work.rows[0], work.rows[-1]
         expected = reference_pairs(left, right, join.query)
         ordered = join.query.ordering.period == 1
         verdict = compare_pairs(join.measured.pairs, expected, ordered=ordered)
@@ -307,6 +317,10 @@ def _heading(query: Query, device: Device, plan: EncodingPlan, size: JoinSize) -
     checked += [] if plan.condition is None else [plan.condition.text]
     if checked:
         lines.append(f"checked  by the host, on the pairs that are found: {' and '.join(checked)}")
+    if device.is_software_engine:
+        lines.append("lacks    on_failure and elastic need an accelerator: --device sim: has one")
+    elif lacks := lacking(manifest):
+        lines.append(f"lacks    {'; '.join(lacks)}")
     unused = [key.name for key in manifest.keys[len(plan.fields) :]]
     if unused:
         lines.append(f"unused   {', '.join(unused)}")

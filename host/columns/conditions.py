@@ -66,9 +66,9 @@ class Part:
     Parameters
     ----------
     operation : str
-        ``"column"``, ``"constant"``, ``"+"``, ``"-"``, ``"*"``, ``"abs"``, ``"min"``, ``"max"``,
-        a comparison such as ``"<="``, ``"&"``, ``"|"``, ``"not"``, or ``"true"`` of a column of
-        truth values.
+        ``"column"``, ``"constant"``, ``"+"``, ``"-"``, ``"*"``, ``"%"`` by a constant, ``"abs"``,
+        ``"min"``, ``"max"``, a comparison such as ``"<="``, ``"&"``, ``"|"``, ``"not"``, or
+        ``"true"`` of a column of truth values.
     operands : tuple of Part
         What it is computed of; of numbers that are compared or added, all in one unit.
     kind : Kind or None
@@ -178,6 +178,8 @@ class _Typing:
                 return self._subtracted(node, left, right)
             if isinstance(node.op, ast.Add):
                 return self._added(node, left, right)
+            if isinstance(node.op, ast.Mod):
+                return self._remainder(node, left, right)
         if isinstance(node, ast.Call):
             return self._called(node)
         raise self._refuse(
@@ -242,6 +244,23 @@ class _Typing:
                 raise self._refuse(node, "times are not multiplied", "multiply a difference")
         made = self._computed(node, "*", (left, right), kind, left.range * right.range)
         return replace(made, unit=left.unit * right.unit)
+
+    def _remainder(self, node: ast.expr, left: Part, right: Part) -> Part:
+        """Return what a value is beyond a multiple of a constant: of times, since 1970-01-01."""
+        left, right = self._lengths(node, left, right)
+        kind = left.kind
+        if kind in _POINTS and right.kind is Kind.DURATION:
+            kind = Kind.DURATION
+        elif not {kind, right.kind} <= set(_NUMBERS) and not kind is right.kind is Kind.DURATION:
+            raise self._refuse(
+                node,
+                f"{_shown(left)} has no remainder by {_shown(right)}",
+                "take it of whole numbers or decimals by a number, or of times by a duration",
+            )
+        if right.value < 1:
+            raise self._refuse(node, "a remainder is by a duration above 0", "write a longer one")
+        both = _in_one_unit(left, right)
+        return self._computed(node, "%", both, kind, Interval(0, both[1].value - 1))
 
     def _called(self, node: ast.Call) -> Part:
         name = ast.unparse(node.func)
@@ -426,7 +445,8 @@ def _shown(part: Part) -> str:
 # Evaluate a condition on many pairs: arrays in, which pairs fulfil it out.
 
 _EXACT: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "min": np.minimum, "max": np.maximum,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "%": operator.mod, "min": np.minimum,
+    "max": np.maximum,
 }  # fmt: skip
 _OF_ENDS: dict[str, Callable[[Any, Any], Any]] = {"min": min, "max": max}  # of Python's integers
 _FLOAT = _EXACT | {"min": np.fmin}  # NaN is above all numbers
@@ -668,7 +688,7 @@ def _exactly(operation: str, one: _Values, other: _Values) -> _Values:
         for mine in (one.low, one.high)
         for theirs in (other.low, other.high)
     ]
-    low, high = min(ends), max(ends)
+    low, high = (0, other.high - 1) if operation == "%" else (min(ends), max(ends))
     values = [one.values, other.values]
     if min(low, one.low, other.low) < INT64.low or max(high, one.high, other.high) > INT64.high:
         values = [np.asarray(each, object) for each in values]

@@ -214,7 +214,7 @@ def _planned(
         fields = plan_decided_fields(decided, manifest, schemas)
         _condition(schemas, query.where)  # its types must go together all the same
         others = [term for term in types if term.term in decided.terms]
-        condition = decided.rest
+        condition = query.with_shared(decided.rest)
     else:
         groups = assigned(types, manifest, len(query.where_terms))
         fields = [

@@ -16,20 +16,20 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from host.columns.windows import TimeColumn, Windows
 from host.devices import open_aggregate
 from host.devices.simulated import SimulatedAggregate
 from host.devices.software import REFUSALS
 from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.packing import order_by
 from host.errors import AcceleratorLimitError, DisorderError, JoinError, KeyRangeError
+from host.installation import command
 from host.operators.panes import Array, Cells, Combine, Int64s, WindowStates, cells_of, merge_cells
 from host.operators.states import (
     ROWS,
     AggregateStates,
     KeyNumbers,
     State,
-    TimeColumn,
-    Windows,
 )
 from host.operators.windowed import Field, WindowedOperator
 from host.protocol.codecs import AggregateCodec
@@ -370,8 +370,9 @@ def _require_plain_results(operator: WindowedOperator) -> None:
         raise AcceleratorLimitError(
             f"Operator {operator.name!r} of the accelerator has {' and '.join(own)}, but a query "
             f"gets the aggregates that it names, of every window",
-            "generate an accelerator for the operator without them, ask for a mean as an "
-            "aggregate, and filter the result; or aggregate without a device",
+            f"run the operator itself, `{command('host operate')}`, or generate an accelerator for "
+            f"it without them, ask for a mean as an aggregate, and filter the result; or aggregate "
+            f"without a device",
         )
 
 
@@ -386,7 +387,8 @@ def _key_field(operator: WindowedOperator, *, keyed: bool) -> str | None:
         raise AcceleratorLimitError(
             f"The query's keys need an operator whose tuples have one field as their key, but that "
             f"of operator {operator.name!r} of the accelerator is {parts}",
-            "generate an accelerator for such an operator, or aggregate without a device",
+            f"run the operator itself, `{command('host operate')}`, generate an accelerator for "
+            f"one with such a key, or aggregate without a device",
         )
     return parts[0]
 

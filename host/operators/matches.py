@@ -23,7 +23,7 @@ from host.errors import AcceleratorLimitError, CapacityError, DeviceError, Usage
 from host.operators.panes import COMBINES, Cells, cells_of, merge_cells, reduce_ranges
 from host.operators.states import ROWS, AggregateStates, State
 from host.protocol.codecs import MatchCodec
-from host.protocol.configuration import MARKS, configuration
+from host.protocol.configuration import MARKS, configuration, require_abilities
 from host.protocol.manifest import JoinAggregateManifest
 from host.protocol.segments import largest_window, side_label
 from host.query.ordering import Ordering
@@ -438,6 +438,12 @@ def aggregate_matches(
     UsageError
         If the query does not suit the inputs or the device, or an aggregate its column.
     """
+    for word, is_asked in (("per_window", query.per_window), ("pairs", query.once)):
+        if is_asked:
+            raise UsageError(
+                f"{word} has no meaning for aggregates of matches, whose result has each left row "
+                f"once; leave it out."
+            )
     chosen = {name: Aggregate.of(given) for name, given in aggregates.items()}
     taken = [name for name in chosen if name in left.column_names]
     if taken or not chosen:
@@ -457,6 +463,7 @@ def aggregate_matches(
     )
     asked = replace(query, how=JoinType.INNER, ordering=Ordering.none(), suffix="_of_right")
     if isinstance(device.manifest, JoinAggregateManifest):
+        require_abilities(query, device.manifest, device.uri)
         matches = DeviceMatches(*sides, asked, device, **options)
         return _with_aggregates(left, _reduced(matches, right, columns, states), states, chosen)
     if device.is_software_engine and not options:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from host.columns.kinds import Kind, column_type, contiguous, integer_view, row_at
+from host.columns.windows import TimeColumn, Windows
 from host.devices import device_kind, open_aggregate, open_device
 from host.devices.simulated import SimulatedAggregate
 from host.devices.waiting import Deadline, Work
@@ -28,7 +29,7 @@ from host.installation import command
 from host.operators.aggregate import Aggregation, DeviceWindows, HostWindows, Lanes
 from host.operators.meaning import WindowResult, reference_results
 from host.operators.panes import COMBINES, Array, Int64s, WindowStates
-from host.operators.states import ExactSums, KeyNumbers, TimeColumn, Windows
+from host.operators.states import ExactSums, KeyNumbers
 from host.operators.vectorized import (
     ALL,
     Entries,

@@ -132,6 +132,9 @@ def overlap_query(
     UsageError
         If a column will not do, or an interval ends before it starts.
     """
+    for word in ("advance", "per_window"):
+        if word in options:
+            raise UsageError(f"An overlap join has no {word}: the intervals say what meets.")
     terms = overlap_terms((tables[0].schema, tables[1].schema), left, right, touching=touching)
     lengths = [
         longest_interval(table, interval, side)

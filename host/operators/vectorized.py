@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from host.columns.windows import Windows
 from host.errors import KeyRangeError, UnknownColumnError, UsageError
 from host.expressions import Expression, evaluate
 from host.operators.aggregate import HostWindows
@@ -22,7 +23,7 @@ from host.operators.panes import (
     cells_of,
     run_begins,
 )
-from host.operators.states import ExactSums, Windows
+from host.operators.states import ExactSums
 from host.operators.windowed import TIME, Reduction, WindowedOperator, state_overflow
 from host.query.queries import Query
 

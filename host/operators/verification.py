@@ -14,9 +14,10 @@ import pyarrow as pa
 from host.columns import EncodedSide, encode
 from host.columns.conditions import BoundCondition, Part
 from host.columns.kinds import ColumnType, Kind, column_type, contiguous, integer_view
+from host.columns.windows import TimeColumn
 from host.devices.software import SOFTWARE_MANIFEST
-from host.operators.states import TimeColumn
 from host.protocol.manifest import Manifest
+from host.query.quantities import Duration
 from host.query.queries import Aggregate, AggregateQuery, Query
 from host.query.tables import without_views
 from host.reference.arrivals import Arrivals
@@ -71,6 +72,9 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: Query) -> tuple[Int6
     r, s = matches.rows(arrivals)
     keep = _valid(sides[0], r) & _valid(sides[1], s)
     rows = sides[0].row[r], sides[1].row[s]
+    if query.once:
+        times = sides[0].timestamp[r], sides[1].timestamp[s]
+        keep &= (times[0] < times[1]) | ((times[0] == times[1]) & (rows[0] < rows[1]))
     for term in encoded.plan.rough_terms:
         recheck = BoundCondition.of_term(term, left.schema, right.schema)
         columns = [
@@ -82,7 +86,34 @@ def reference_pairs(left: pa.Table, right: pa.Table, query: Query) -> tuple[Int6
         keep &= _fulfilling(encoded.plan.condition, (left, right), rows, keep)
     matches = Matches(matches.probe[keep], matches.stored[keep])
     answer = reference_rows(arrivals, matches, encoded.plan.window, query.how)
-    return _rows(sides[0], answer[0]), _rows(sides[1], answer[1])
+    pairs = _rows(sides[0], answer[0]), _rows(sides[1], answer[1])
+    if not query.per_window:
+        return pairs
+    repeats = [
+        len(_shared_windows(query, times))
+        for times in zip(*map(_times_of, (left, right), query.time, pairs), strict=True)
+    ]
+    return np.repeat(pairs[0], repeats), np.repeat(pairs[1], repeats)
+
+
+def _times_of(table: pa.Table, name: str, rows: Int64s) -> list[Any]:
+    """Return the times of rows, in nanoseconds or as whole numbers."""
+    kind = column_type(table.schema, name, "its")
+    return _plain_values(kind, table.column(name).take(pa.array(rows)))
+
+
+def _shared_windows(query: Query, times: tuple[Fraction, Fraction]) -> list[int]:
+    """Return the numbers of the windows that have two times in them, found one by one."""
+    assert query.advance is not None
+    size, advance = (
+        span.nanoseconds if isinstance(span, Duration) else span
+        for span in (query.width, query.advance)
+    )
+    found, number = [], math.floor(min(times) / advance)
+    while number * advance + size > max(times):
+        found.append(number)
+        number -= 1
+    return found[::-1]
 
 
 def _fulfilling(
@@ -156,7 +187,7 @@ def plain_value(part: Part, row: Mapping[tuple[int, str], Any]) -> Any:
     return _COMPARED[part.operation](_rank(left), _rank(right))
 
 
-_COMPUTED = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_COMPUTED = {"+": operator.add, "-": operator.sub, "*": operator.mul, "%": operator.mod}
 _COMPARED = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge,

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from host.columns.windows import joined_schema
 from host.devices import Device
 from host.errors import UsageError
 from host.pipeline.execution import Execution
@@ -15,7 +16,6 @@ from host.pipeline.operations import Sorted
 from host.pipeline.sorting import SortedMerge, SortedMergeParams, key_columns
 from host.query.ordering import Ordering
 from host.query.queries import Query
-from host.query.tables import output_schema
 from host.runtime import ExecStreamGraph, Stream
 from host.session.join import JoinStream, add_join
 from host.session.params import JoinOptions, plan_join
@@ -97,8 +97,7 @@ class Joined(Stateful):
     def schema(self, schema: pa.Schema) -> pa.Schema:
         for column, of_side in zip(self.query.time, (schema, self._other.schema), strict=True):
             key_columns(of_side, [column])
-        query = self.query
-        return output_schema(schema, self._other.schema, query.suffix, query.how)
+        return joined_schema(schema, self._other.schema, self.query)
 
     def reason(self, place: Place) -> str:
         left, right = self._orders

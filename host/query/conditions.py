@@ -32,8 +32,8 @@ __all__ = [
 ROWS = {"l": 0, "left": 0, "r": 1, "right": 1}
 
 _OPERATORS = (
-    ast.Add, ast.Sub, ast.Mult, ast.USub, ast.And, ast.Or, ast.Not, ast.Eq, ast.NotEq, ast.Lt,
-    ast.LtE, ast.Gt, ast.GtE,
+    ast.Add, ast.Sub, ast.Mult, ast.Mod, ast.USub, ast.And, ast.Or, ast.Not, ast.Eq, ast.NotEq,
+    ast.Lt, ast.LtE, ast.Gt, ast.GtE,
 )  # fmt: skip
 _TRUTHS = (ast.BitAnd, ast.BitOr, ast.Invert)  # as functions of two rows must write them
 _REMEDIES: dict[type[ast.AST], str] = {
@@ -155,7 +155,13 @@ class _CanonicalCondition(Canonical):
             sides = [self._truth(self.visit(side)) for side in (node.left, node.right)]
             return ast.BinOp(sides[0], node.op, sides[1])
         self._operator(node.op)
-        return ast.BinOp(self.visit(node.left), node.op, self.visit(node.right))
+        right = self.visit(node.right)
+        if isinstance(node.op, ast.Mod) and not _is_modulus(right):
+            raise self._refuse(
+                "% needs a positive number or a duration on its right",
+                "write one, as in l.t % '5s'",
+            )
+        return ast.BinOp(self.visit(node.left), node.op, right)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         joint = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
@@ -187,15 +193,15 @@ class _CanonicalCondition(Canonical):
     def generic_visit(self, node: ast.AST) -> ast.expr:
         raise self._refuse(
             f"{type(node).__name__} is not in the language of conditions",
-            "use columns l.x and r.x, numbers, texts, + - *, comparisons, and, or, not, abs, min "
-            "and max",
+            "use columns l.x and r.x, numbers, texts, + - * %, comparisons, and, or, not, abs, "
+            "min and max",
         )
 
     def _operator(self, operator: ast.AST) -> None:
         if not isinstance(operator, _OPERATORS):
             raise self._refuse(
                 f"{type(operator).__name__} is not in the language of conditions",
-                _REMEDIES.get(type(operator), "use + - *, comparisons, and, or, not"),
+                _REMEDIES.get(type(operator), "use + - * %, comparisons, and, or, not"),
             )
 
     def _truth(self, node: ast.expr) -> ast.expr:
@@ -312,6 +318,13 @@ class Condition:
     def __reduce__(self) -> tuple[Any, ...]:
         return Condition, (self.text,)
 
+    def __and__(self, other: "Condition") -> "Condition":
+        """Return the condition that both hold; messages show places in this one."""
+        made = Condition(f"({self.text}) and ({other.text})")
+        object.__setattr__(made, "given", self.given)
+        object.__setattr__(made, "tree", ast.BinOp(self.tree, ast.BitAnd(), other.tree))
+        return made
+
     def columns(self, node: ast.expr | None = None) -> Iterator[tuple[int, str]]:
         """Yield side and name of each column that the condition, or a part of it, reads."""
         for part in ast.walk(self.tree if node is None else node):
@@ -422,6 +435,12 @@ Where: TypeAlias = str | Condition | Callable[[Any, Any], Any]
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.Eq, ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE,
 }  # fmt: skip
+
+
+def _is_modulus(node: ast.expr) -> bool:
+    """Return whether a node is a positive number, or a text, which may be a duration."""
+    number = number_of(node)
+    return isinstance(node, ast.Constant) and (number is None or number > 0)
 
 
 def number_of(node: ast.expr) -> int | Fraction | None:

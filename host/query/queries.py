@@ -157,7 +157,10 @@ class QueryWords(TypedDict, total=False):
     band: Bands
     where: Where | None
     within: Within | None
+    advance: Length | None
+    per_window: bool
     rows: int | None
+    pairs: str
     how: str | JoinType
     ordering: Ordering | None
     sorted: Sortedness
@@ -195,9 +198,20 @@ class Query:
         Time-based window: pairs whose times differ by at most this, which is a whole number, a
         duration such as ``"5s"`` or an interval as SQL writes it. Of two ends,
         ``low <= left - right <= high``.
+    advance : int, Duration, timedelta or str, optional
+        Windows in common, which are those of an aggregation: ``[n * advance, n * advance +
+        within)`` for each integer n. A pair is wanted if one of them has both rows in it. They hop,
+        or with an advance of ``within`` they tumble.
+    per_window : bool
+        With ``advance``, whether a pair comes once for each window that has both rows, with the
+        columns ``window_start`` and ``window_end`` behind those of the rows. Otherwise it comes
+        once.
     rows : int, optional
         Count-based window: the last so many rows of the other side. Exactly one of ``within`` and
         ``rows`` is given.
+    pairs : "all" or "once"
+        ``"once"`` is for a join of rows with themselves: of two rows that are paired, the left one
+        arrives first, so that a pair comes once, and no row is paired with itself.
     how : JoinType or str
         Type of the join: whether pairs are wanted, and which rows besides or instead. A row with a
         null in a compared column is unmatched.
@@ -245,7 +259,10 @@ class Query:
     band: tuple[Term, ...]
     where: Condition | None
     within: Span | tuple[Span, Span] | None
+    advance: Span | None
+    per_window: bool
     rows: int | None
+    pairs: str
     how: JoinType
     ordering: Ordering
     sorted: Sortedness
@@ -258,6 +275,7 @@ class Query:
         require_words(words, known, needs_time=True)
         if unknown := next((word for word in words if word not in known), None):
             raise UsageError(f"A query has no {unknown!r}; its words are {', '.join(known)}.")
+        within = _checked_within(words.get("within"), words.get("rows"))
         is_sorted, rows, where = words.get("sorted", False), words.get("rows"), words.get("where")
         if isinstance(is_sorted, str) and is_sorted != PARTITIONS:
             raise UsageError(
@@ -270,8 +288,11 @@ class Query:
             on=equal_columns(words.get("on"), "on"),
             band=as_terms(words.get("band")),
             where=None if where is None else Condition.of(where),
-            within=_checked_within(words.get("within"), rows),
+            within=within,
+            advance=_checked_advance(words.get("advance"), within),
+            per_window=bool(words.get("per_window", False)),
             rows=rows,
+            pairs=words.get("pairs", "all"),
             how=JoinType.of(words.get("how", JoinType.INNER)),
             ordering=words.get("ordering") or Ordering.outer(),
             sorted=is_sorted if isinstance(is_sorted, str) else bool(is_sorted),
@@ -279,6 +300,8 @@ class Query:
             on_failure=OnFailure.of(words.get("on_failure", OnFailure.RAISE)),
             elastic=controller_of(words.get("elastic")),
         )
+        self._check_windows()
+        self._check_pairs()
         self._check_failures()
         self._check_elastic()
 
@@ -303,8 +326,38 @@ class Query:
 
     @property
     def rest(self) -> Condition | None:
-        """What ``where`` says beside :attr:`where_terms`; None if that is nothing."""
-        return None if self.where is None else self.where.rest
+        """What rows must fulfil beside :attr:`terms` and the width: the rest of ``where``, and
+        :attr:`shared`. None if that is nothing."""
+        rest = None if self.where is None else self.where.rest
+        return self.with_shared(rest)
+
+    @property
+    def shared(self) -> Condition | None:
+        """That a window has both rows in it, if windows have an ``advance``.
+
+        The latest window with the earlier row must end behind the later one.
+        """
+        if self.advance is None:
+            return None
+        left, right = (f"{row}[{name!r}]" for row, name in zip("lr", self.time, strict=True))
+        size, advance = (
+            f"'{span.nanoseconds}ns'" if isinstance(span, Duration) else f"{span}"
+            for span in (self.width, self.advance)
+        )
+        return Condition(f"abs({left} - {right}) + min({left}, {right}) % {advance} < {size}")
+
+    @property
+    def windows_text(self) -> str:
+        """What is said of windows with an ``advance``."""
+        each = ", a pair once for each" if self.per_window else ""
+        return f"one of the windows of {self.width}, every {self.advance}{each}"
+
+    def with_shared(self, condition: Condition | None) -> Condition | None:
+        """Return a condition and :attr:`shared`; None for neither."""
+        shared = self.shared
+        if condition is None or shared is None:
+            return condition or shared
+        return condition & shared
 
     def columns(self, side: int) -> tuple[str, ...]:
         """Return the columns of one side that the query names, each once, time first."""
@@ -332,6 +385,11 @@ class Query:
         return max(max(-end, end) for end in self.within)
 
     @property
+    def in_software(self) -> "Query":
+        """The query where the software engine goes on for an accelerator: it has no cores."""
+        return replace(self, on_failure=OnFailure.RAISE, elastic=None)
+
+    @property
     def is_timed(self) -> bool:
         """Whether the window is time-based."""
         return self.rows is None
@@ -340,6 +398,36 @@ class Query:
     def per_partition(self) -> bool:
         """Whether each partition of an input is declared sorted by itself."""
         return self.sorted == PARTITIONS
+
+    def _check_windows(self) -> None:
+        """Raise unless pairs can come once per window, if they are to."""
+        if not self.per_window:
+            return
+        if self.advance is None:
+            raise UsageError(
+                "per_window=True is for windows that are in common; give how far they are apart, "
+                "as in within='10s', advance='5s'."
+            )
+        if self.how is not JoinType.INNER:
+            raise UsageError(
+                f"per_window=True is for pairs, and a {self.how.value} join has rows alone, which "
+                f"are in no window with another; leave it out, or choose how='inner'."
+            )
+
+    @property
+    def once(self) -> bool:
+        """Whether a pair comes once, with the row that arrives first on the left."""
+        return self.pairs == "once"
+
+    def _check_pairs(self) -> None:
+        """Raise unless pairs can come once, if they are to."""
+        if self.pairs not in ("all", "once"):
+            raise UsageError(f"pairs is 'all' or 'once', not {self.pairs!r}.")
+        if self.once and self.how is not JoinType.INNER:
+            raise UsageError(
+                f"pairs='once' leaves out every other pair, so a {self.how.value} join could not "
+                f"tell which rows have none; leave it out, or choose how='inner'."
+            )
 
     def _check_failures(self) -> None:
         """Raise unless the query can go on after a failure, if it is to."""
@@ -380,14 +468,18 @@ class Query:
 
     def __str__(self) -> str:
         parts = [str(term) for term in self.terms]
-        parts += [] if self.rest is None else [str(self.rest)]
+        rest = None if self.where is None else self.where.rest
+        parts += [] if rest is None else [str(rest)]
         terms = " and ".join(parts) or "all rows"
         if self.rows is not None:
             window = f"the last {self.rows} rows"
         else:
             window = f"|left.{self.time[0]} - right.{self.time[1]}| <= {self.width}"
+        if self.advance is not None:
+            window = self.windows_text
         kind = "" if self.how is JoinType.INNER else f"{self.how} join: "
-        return f"{kind}{terms}, within {window}"
+        once = ", every two rows once" if self.once else ""
+        return f"{kind}{terms}, within {window}{once}"
 
 
 def _is_zero(bound: Bound) -> bool:
@@ -474,6 +566,34 @@ def _checked_within(within: Any, rows: Any) -> Span | tuple[Span, Span] | None:
             f"{high}; swap them."
         )
     return low, high
+
+
+def _checked_advance(advance: Any, within: Span | tuple[Span, Span] | None) -> Span | None:
+    """Return how far windows in common are apart; None if each row has one of its own."""
+    if advance is None:
+        return None
+    if within is None or isinstance(within, tuple):
+        given = "rows" if within is None else "within=(low, high)"
+        raise UsageError(
+            f"advance is for windows of one length of time, not for {given}: give within='10s', "
+            f"advance='5s' or the like."
+        )
+    span = as_span(advance, "advance", least=1)
+    _require_covering(within, span)
+    return span
+
+
+def _require_covering(window: Span, advance: Span) -> None:
+    """Raise unless windows of a length that advance so far leave out no time."""
+    if isinstance(window, Duration) != isinstance(advance, Duration):
+        raise UsageError(
+            f"Window {window} and advance {advance} must both be durations, or both whole numbers."
+        )
+    if advance > window:  # type: ignore[operator]  # both are of one type
+        raise UsageError(
+            f"Windows of {window} must advance by at most that, so that no row falls between two "
+            f"of them; not by {advance}."
+        )
 
 
 # The description of an as-of join of two tables.
@@ -714,16 +834,7 @@ class AggregateQuery:
             sorted=bool(sorted),
             parts=parts,
         )
-        if isinstance(self.window, Duration) != isinstance(self.advance, Duration):
-            raise UsageError(
-                f"Window {self.window} and advance {self.advance} must both be durations, or both "
-                f"whole numbers."
-            )
-        if self.advance > self.window:  # type: ignore[operator]  # both are of one type
-            raise UsageError(
-                f"Windows of {self.window} must advance by at most that, so that no row falls "
-                f"between two of them; not by {self.advance}."
-            )
+        _require_covering(self.window, self.advance)
         if not self.aggregates:
             raise UsageError("An aggregation needs at least one aggregate, such as n=count.")
         names = Counter([*BOUNDARIES, *self.on, *self.aggregates])

@@ -66,7 +66,11 @@ def require_column(names: Sequence[str], name: str, table: str) -> None:
 
 
 def output_names(
-    left: Sequence[str], right: Sequence[str], suffix: str, how: JoinType
+    left: Sequence[str],
+    right: Sequence[str],
+    suffix: str,
+    how: JoinType,
+    behind: Sequence[str] = (),
 ) -> list[str]:
     """Return the result's column names: the left ones, then the right ones if the result has pairs.
 
@@ -78,6 +82,8 @@ def output_names(
         Text appended to a right name that the left input also has.
     how : JoinType
         Type of the join, which decides whether the result has pairs.
+    behind : sequence of str
+        Names of columns that the result has besides; they are checked, and not returned.
 
     Raises
     ------
@@ -98,6 +104,12 @@ def output_names(
                 f"taken (case does not matter); choose another suffix than {suffix!r}."
             )
         names.append(given)
+    clash = {name.casefold() for name in names} & set(behind)
+    if clash:
+        raise UsageError(
+            f"The answer would have two columns called {min(clash)!r} (case does not matter), one "
+            f"of them the boundary of its window; rename that of the input."
+        )
     return names
 
 
@@ -221,6 +233,7 @@ def output_schema(
     right: pa.Schema,
     suffix: str = "_right",
     how: JoinType = JoinType.INNER,
+    behind: Sequence[str] = (),
 ) -> pa.Schema:
     """Return the schema of a join: the left columns, then the right ones if the join has pairs.
 
@@ -232,7 +245,7 @@ def output_schema(
         If a name repeats in an input, or would repeat in the result even with the suffix; see
         :mod:`host.query.tables`.
     """
-    names = output_names(left.names, right.names, suffix, how)
+    names = output_names(left.names, right.names, suffix, how, behind)
     fields = [_nullable(field, how, Side.R) for field in left]
     if how.has_pairs:
         fields += [_nullable(field, how, Side.S) for field in right]

@@ -124,6 +124,10 @@ class Run(ABC):
 
     def _checked(self, parts: list[Columns]) -> list[Columns]:
         """Return the pairs for which the terms hold that their finder has checked roughly."""
+        if self._params.query.once:
+            # Both sides are one input, whose rows have the same numbers on either.
+            found = (np.flatnonzero(pairs["left"] < pairs["right"]) for pairs in parts)
+            parts = [pairs.take(first) for pairs, first in zip(parts, found, strict=True)]
         for recheck in self._params.rechecks:
             parts = [holding(recheck, pairs, self._params.rows) for pairs in parts]
         return parts

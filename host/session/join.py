@@ -14,6 +14,8 @@ from host.query.tables import Input, Supply, as_table, is_stream
 from host.reference.types import NO_ROW
 from host.runtime import (
     BUFFER_BYTES,
+    Broadcast,
+    BroadcastParams,
     Columns,
     ConfluenceExecStream,
     ExecStreamGraph,
@@ -258,9 +260,9 @@ class Join:
     Parameters
     ----------
     left, right : pa.Table, pa.RecordBatchReader or iterable of pa.RecordBatch
-        The rows. An iterable must hold at least one batch, because its schema is that of the
-        first; if there may be none, give a reader or a table. Batches of unsorted inputs are
-        gathered into a table.
+        The rows; one object joins them with themselves, and is read once. An iterable must hold at
+        least one batch, because its schema is that of the first; if there may be none, give a
+        reader or a table. Batches of unsorted inputs are gathered into a table.
     query : Query
         The join.
     device : Device
@@ -295,14 +297,20 @@ class Join:
         **options: Any,
     ) -> None:
         chosen = JoinOptions(**options)
+        is_one = left is right
         if query.sorted and (is_stream(left) or is_stream(right)):
-            sources = [Supply(left), Supply(right)]
-            schemas = (sources[0].schema, sources[1].schema)
-            params = plan_join(*schemas, query, device, ranges=ranges, options=chosen)
+            sources = [Supply(left)] if is_one else [Supply(left), Supply(right)]
+            schemas = (sources[0].schema, sources[-1].schema)
+            params = plan_join(
+                *schemas, query, device, ranges=ranges, is_one=is_one, options=chosen
+            )
         else:
-            tables = (as_table(left), as_table(right))
+            table = as_table(left)
+            tables = (table, table if is_one else as_table(right))
             params, sources = plan_join_of_tables(*tables, query, device, options=chosen)
-        self._connect(params, dict(zip(("left", "right"), sources, strict=True)))
+        # The rows of one input pass to both sides by reference.
+        names = ("left", "right") if len(sources) > 1 else ("both",)
+        self._connect(params, dict(zip(names, sources, strict=True)))
 
     @classmethod
     def of_tagged(
@@ -345,6 +353,10 @@ class Join:
         for name, supply in sources.items():
             source: ArrowSource[pa.RecordBatch] = ArrowSource(name)
             inputs.append(self._graph.add(source, ArrowSourceParams(supply=supply.batches)))
+        if len(inputs) == 1 and params.layout is None:
+            both = self._graph.add(Broadcast("both"), BroadcastParams())
+            self._graph.connect(inputs[0], both)
+            inputs = [both, both]
         self._stream, _ = add_join(self._graph, inputs, params)
         self._graph.prepare()
         self._before: dict[str, int] = {}

@@ -12,16 +12,17 @@ import pyarrow as pa
 
 from host.columns import Arrangement, EncodingPlan, Ranges, arrange, plan_streams, plan_tables
 from host.columns.conditions import BoundCondition
+from host.columns.windows import PairWindows, joined_schema
 from host.devices import Device
 from host.devices.waiting import Deadline
 from host.errors import CapacityError, UsageError
-from host.protocol.configuration import require_segments
+from host.protocol.configuration import require_abilities, require_segments
 from host.protocol.manifest import Manifest
 from host.protocol.segments import largest_window, require_capacity, require_pairs, side_label
 from host.query.cores import Epochs, EpochSchedule, ListedEpochs
 from host.query.ordering import Ordering
 from host.query.queries import OnFailure, Query
-from host.query.tables import Supply, output_schema
+from host.query.tables import Supply
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, Window
@@ -200,15 +201,20 @@ class JoinParams(ConfluenceParams):
         condition = self.plan.condition
         return (*terms, *(() if condition is None else (condition,)))
 
+    @cached_property
+    def windows(self) -> PairWindows | None:
+        """The windows for each of which a pair comes once; None if it comes once at all."""
+        return PairWindows(self.query, self.left, self.right) if self.query.per_window else None
+
     @property
     def distinct(self) -> tuple[bool, bool]:
         """Whether a walk may end at the first match: every one must be a match of the query."""
-        return (False, False) if self.rechecks else self.options.distinct
+        return (False, False) if self.rechecks or self.query.once else self.options.distinct
 
     @property
     def newest_of(self) -> Side | None:
         """The side of whose window only the newest match is wanted, if the device can tell."""
-        return None if self.rechecks else self.options.newest_of
+        return None if self.rechecks or self.query.once else self.options.newest_of
 
     @property
     def strict(self) -> bool:
@@ -293,6 +299,7 @@ def plan_join(
     *,
     ranges: tuple[Ranges, Ranges] = ({}, {}),
     layout: TaggedLayout | None = None,
+    is_one: bool = False,
     options: JoinOptions | None = None,
 ) -> JoinParams:
     """Plan the join of two streams, each sorted by its order column, from their schemas.
@@ -309,6 +316,8 @@ def plan_join(
         Known ranges of columns; see :func:`~host.columns.encoding.plan_streams`.
     layout : TaggedLayout, optional
         Layout of the batches if one stream has the rows of both sides in their order of arrival.
+    is_one : bool
+        Whether both streams are one and the same.
     options : JoinOptions, optional
         Options of running the join.
 
@@ -318,9 +327,11 @@ def plan_join(
         If the query does not suit the streams or the device.
     """
     require_pairs(device.manifest)
+    _require_abilities(query, device)
+    _require_one(query, is_one)
     plan = plan_streams(left, right, query, device.manifest, ranges=ranges)
     require_capacity(plan.window, device.manifest)
-    schema = output_schema(left, right, query.suffix, query.how)
+    schema = joined_schema(left, right, query)
     chosen = _chosen(options, query)
     first = chosen.first_rows
     rows: tuple[Rows, Rows] = (RowStore(first[0]), RowStore(first[1]))
@@ -350,8 +361,11 @@ def plan_join_of_tables(
     """
     manifest = device.manifest
     require_pairs(manifest)
-    left, right = left.combine_chunks(), right.combine_chunks()
-    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
+    _require_abilities(query, device)
+    _require_one(query, left is right)
+    whole = left.combine_chunks()
+    left, right = whole, whole if left is right else right.combine_chunks()
+    schema = joined_schema(left.schema, right.schema, query)
     plan = plan_tables(left, right, query, manifest)
     require_capacity(plan.window, manifest)
     orders: tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None] = (None, None)
@@ -369,6 +383,22 @@ def plan_join_of_tables(
         options=_chosen(options, query),
     )  # fmt: skip
     return params, supplies
+
+
+def _require_abilities(query: Query, device: Device) -> None:
+    """Raise if the query asks for what the device cannot do."""
+    uri = None if device.is_software_engine else device.uri
+    require_abilities(query, device.manifest, uri)
+
+
+def _require_one(query: Query, is_one: bool) -> None:
+    """Raise unless both inputs are one, if every two rows of it are wanted once."""
+    if query.once and not (is_one and query.time[0] == query.time[1]):
+        raise UsageError(
+            "pairs='once' is for rows that are joined with themselves by one column of time: give "
+            "one table, reader or file as both inputs. Of others, compare a column that is unique: "
+            "where='l.id < r.id'."
+        )
 
 
 def _chosen(options: JoinOptions | None, query: Query) -> JoinOptions:

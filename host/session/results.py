@@ -369,26 +369,41 @@ class MaterializeParams(ConduitParams):
 class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch]):
     """Stream that puts the rows given by columns ``left`` and ``right`` side by side.
 
-    Where a row number stands for no row, the columns are null.
+    Where a row number stands for no row, the columns are null. A join per window repeats a pair for
+    each window that has both of its rows.
     """
 
     def take(self, batch: Columns, room: int) -> int:
-        part = batch.slice(0, min(room, self.params.join.options.batch_rows))
-        self.output.produce(self._rows(part))
+        windows = self.params.join.windows
+        room = min(room, self.params.join.options.batch_rows)
+        part = batch.slice(0, room if windows is None else max(1, room // windows.most))
+        count, rows = part.num_rows, self._rows(part)
+        if windows is not None:
+            repeats, boundaries = windows.repeated(rows)
+            rows, part = rows.take(pa.array(repeats)), part.take(repeats)
+            rows = pa.RecordBatch.from_arrays([*rows.columns, *boundaries], schema=self._schema)
+        self.output.produce(rows)
         self.params.observe(part)
-        self.input.consume(part.num_rows)
-        return part.num_rows
+        self.input.consume(count)
+        return count
+
+    @property
+    def _schema(self) -> pa.Schema:
+        return self.params.join.schema
 
     def _rows(self, pairs: Columns) -> pa.RecordBatch:
         join, columns = self.params.join, list[pa.Array]()
-        types, width = join.schema.types, len(join.left)
+        schema = self._schema
+        if join.windows is not None:
+            schema = pa.schema(list(schema)[: len(join.left) + len(join.right)])
+        types, width = schema.types, len(join.left)
         of_sides = zip(join.rows, ("left", "right"), (types[:width], types[width:]), strict=True)
         for rows, name, own in of_sides:
             if own:
                 columns += _taken(rows, pairs[name], own)
         if not columns:
             raise ValueError("A result needs at least one column")
-        return pa.RecordBatch.from_arrays(columns, schema=join.schema)
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _taken(rows: Rows, numbers: Int64s, types: Sequence[pa.DataType]) -> list[pa.Array]:

@@ -125,6 +125,7 @@ def plan_join_aggregate(
     band: Bands = None,
     where: Where | None = None,
     within: Within | None = None,
+    advance: Length | None = None,
     rows: int | None = None,
     aggregates: Aggregates,
     **options: Any,
@@ -139,7 +140,7 @@ def plan_join_aggregate(
                 f"The {side} input is a streaming DataFrame, whose rows may still get matches; "
                 f"aggregate matches of batch frames, for example inside foreachBatch."
             )
-    for name in ("how", "suffix", "ordering"):
+    for name in ("how", "suffix", "ordering", "per_window"):
         if name in options:
             raise UsageError(
                 f"{name} has no meaning for aggregates of matches, whose answer has every left row "
@@ -149,7 +150,8 @@ def plan_join_aggregate(
     check_aggregates(left, right, chosen)
     run = Options.of("join_aggregate", options)
     words = {
-        "time": time, "on": on, "band": band, "where": where, "within": within, "rows": rows
+        "time": time, "on": on, "band": band, "where": where, "within": within, "advance": advance,
+        "rows": rows,
     }  # fmt: skip
     with kit_errors():
         plan = plan_words(
@@ -174,7 +176,7 @@ def join_aggregate(plan: Plan) -> DataFrame:
     aggregates : mapping of str to str, (str, str) or Aggregate
         What is computed of the right rows, by the name of its column: ``"count"``, or one of count,
         sum, min, max and mean of a right column, as ``"sum:price"``.
-    time, on, band, where, within, rows
+    time, on, band, where, within, advance, rows
         Which rows match, as for :func:`stream_join`.
     options
         The options of :func:`stream_join`, but for ``suffix`` and ``ordering``.

@@ -27,7 +27,7 @@ from spark_offload.plan.accelerator import QueryCheck, check_query
 from spark_offload.plan.asof import make_asof_plan
 from spark_offload.plan.inputs import checked_intervals, longest_of
 from spark_offload.plan.join import make_plan
-from spark_offload.plan.options import Options
+from spark_offload.plan.options import NOT_ONCE, Options
 from spark_offload.plan.plan import Plan, answer_of
 
 __all__ = [
@@ -53,6 +53,7 @@ def plan_join(
     band: Bands = None,
     where: Where | None = None,
     within: Within | None = None,
+    advance: Length | None = None,
     rows: int | None = None,
     how: str | JoinType = "inner",
     **options: Any,
@@ -62,8 +63,8 @@ def plan_join(
     Takes what :func:`stream_join` takes, with all fields of :class:`~spark_offload.Options`.
     """
     words = {
-        "time": time, "on": on, "band": band, "where": where, "within": within, "rows": rows,
-        "how": how,
+        "time": time, "on": on, "band": band, "where": where, "within": within, "advance": advance,
+        "rows": rows, "how": how,
     }  # fmt: skip
     return plan_words(left, right, words, Options.of("stream_join", options))
 
@@ -121,6 +122,10 @@ def stream_join(plan: Plan) -> DataFrame:
         number, a duration such as ``"5s"`` or an interval as SQL writes it. Of a pair,
         ``low <= left - right <= high``: with ``("-5s", "0s")`` the right row is up to five seconds
         later.
+    advance : int, timedelta or str, optional
+        Windows in common, as those of an aggregation: a pair is wanted if one of the windows
+        ``[n * advance, n * advance + within)`` has both of its rows. With the option
+        ``per_window=True`` it comes once for each such window, with its boundaries.
     rows : int, optional
         Count-based window: the last so many rows of the other side, over all its rows. Exactly one
         of ``within`` and ``rows`` is given.
@@ -160,7 +165,7 @@ def plan_words(
     left, right : DataFrame
         The inputs.
     words : mapping
-        ``time``, ``on``, ``band``, ``where``, ``within``, ``rows`` and ``how``, as
+        ``time``, ``on``, ``band``, ``where``, ``within``, ``advance``, ``rows`` and ``how``, as
         :func:`stream_join` takes them.
     options : Options
         How it runs, and the other words.
@@ -205,6 +210,8 @@ def plan_query(
         Whether an accelerator can serve the query, of batch frames; by default, whether it sends
         the pairs.
     """
+    if query.once:
+        raise UsageError(NOT_ONCE)
     if is_streaming(left) or is_streaming(right):
         from spark_offload.stream.plans import make_stream_plan
 
@@ -265,7 +272,7 @@ def overlap_join(
     """
     ours = column_pair(left_interval, "left_interval")
     theirs = ours if right_interval is None else column_pair(right_interval, "right_interval")
-    taken = sorted({"time", "within", "rows", "band"} & options.keys())
+    taken = sorted({"time", "within", "advance", "per_window", "rows", "band"} & options.keys())
     if taken:
         raise UsageError(f"An overlap join has no {taken[0]}: the intervals say it; leave it out.")
     for frame, side in ((left, "left"), (right, "right")):

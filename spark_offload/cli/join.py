@@ -277,7 +277,8 @@ def _times(plan: Plan, query: Query, places: list[str]) -> list[Column]:
     common = common_type(*kinds)
     both = columns[0], len(schemas[0]) + columns[1]
     times = [F.col(places[column]).cast(common) for column in both]
-    return [F.greatest(*times), F.least(*times)]
+    window = [F.col(places[-2])] if query.per_window else []
+    return [F.greatest(*times), F.least(*times), *window]
 
 
 def report_join(options: argparse.Namespace, joined: Joined) -> None:

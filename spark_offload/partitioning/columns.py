@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns of the inputs and of the answer, checked once, and those whose values must be equal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 import re
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from host import UsageError
+from host.columns.windows import PairWindows
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.aggregate import WindowAggregation
 from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery, Query
@@ -40,6 +41,7 @@ __all__ = [
     "find_column",
     "in_sql",
     "is_streaming",
+    "joined_schema",
     "numbered",
     "output_schema",
     "partition_key",
@@ -139,7 +141,11 @@ def told_apart(frame: DataFrame, letter: str = "c") -> tuple[DataFrame, dict[str
 
 
 def output_schema(
-    left: StructType, right: StructType, suffix: str, how: JoinType = JoinType.INNER
+    left: StructType,
+    right: StructType,
+    suffix: str,
+    how: JoinType = JoinType.INNER,
+    behind: Sequence[str] = (),
 ) -> StructType:
     """Return the schema of the answer: the left columns, then the right ones if there are pairs.
 
@@ -147,7 +153,7 @@ def output_schema(
     ``spark.sql.caseSensitive`` says. Columns that are null where a row comes alone are nullable, as
     Spark's own join has them.
     """
-    names = output_names(left.names, right.names, suffix, how)
+    names = output_names(left.names, right.names, suffix, how, behind)
     fields = [_nullable(field, how, Side.R) for field in left.fields]
     fields += [
         StructField(name, field.dataType, field.nullable or how.nulls(Side.S))
@@ -155,6 +161,19 @@ def output_schema(
         for field, name in zip(right.fields, names[len(fields) :], strict=False)
     ]
     return StructType(fields)
+
+
+def joined_schema(left: StructType, right: StructType, query: Query) -> StructType:
+    """Return the schema of the answer to a join, with the boundaries of windows if it has them."""
+    behind = BOUNDARIES if query.per_window else ()
+    schema = output_schema(left, right, query.suffix, query.how, behind)
+    if not behind:
+        return schema
+    # Raises where the windows do not suit the columns.
+    PairWindows(query, arrow_schema(left, "left"), arrow_schema(right, "right"))
+    kind = left[query.time[0]].dataType
+    boundary = LongType() if isinstance(kind, IntegralType) else kind
+    return StructType([*schema, *(StructField(name, boundary, False) for name in behind)])
 
 
 def _nullable(field: StructField, how: JoinType, side: Side) -> StructField:

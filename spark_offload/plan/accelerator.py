@@ -24,6 +24,7 @@ from host.errors import (
     unusable_uri,
 )
 from host.operators.aggregate import WindowAggregation
+from host.protocol.configuration import lacking, require_abilities
 from host.protocol.manifest import AggregateManifest, JoinAggregateManifest
 from host.protocol.segments import require_capacity, require_pairs
 from host.query.queries import AggregateQuery, Query
@@ -136,6 +137,7 @@ class Choice:
             f"{_cores(manifest)} x {manifest.storage.sub_window:,} tuples = "
             f"{manifest.capacity:,} tuples a side; {speed}; key fields {keys}; "
             f"timestamps of {manifest.timestamp_bits} bits; {manifest.hash[:12]}"
+            + "".join(f"; {lack}" for lack in lacking(manifest))
         )
 
 
@@ -247,6 +249,7 @@ def check_query(
         If the accelerator cannot serve the query, or columns cannot be compared.
     """
     require_pairs(choice.manifest)
+    require_abilities(query, choice.manifest, choice.uri if choice.has_limits else None)
     require_window(query, choice)
     plan = plan_streams(left, right, query, choice.manifest)
     explanations = [

@@ -17,7 +17,7 @@ from spark_offload.partitioning.columns import (
     arrow_schema,
     check_batch_frame,
     equal_columns,
-    output_schema,
+    joined_schema,
     require_columns,
     require_equal_bytes,
     task_columns,
@@ -191,7 +191,7 @@ def make_plan(
     check_batch_frame(right, "right")
     require_columns(left, right, query)
     require_equal_bytes(left.schema, right.schema, equal_columns(query))
-    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
+    schema = joined_schema(left.schema, right.schema, query)
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     session = left.sparkSession
     choice, terms, causes = serving(query, options, session, schemas, check)
@@ -267,6 +267,8 @@ def _window_text(query: Query, *, goes_on: bool) -> str:
     if not query.is_timed:
         return f"the last {query.rows:,} rows of the other side"
     beyond = "; from what the device cannot hold, the task goes on in software" if goes_on else ""
+    if query.advance is not None:
+        return f"rows of the other side in {query.windows_text}{beyond}"
     return (
         f"rows of the other side with |left.{query.time[0]} - right.{query.time[1]}| <= "
         f"{query.width}{beyond}"

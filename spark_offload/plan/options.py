@@ -13,10 +13,16 @@ from host.query.words import RENAMED, Sortedness
 from spark_offload.cluster.devices import Devices
 from spark_offload.partitioning.placement import PartitionBy
 
-__all__ = ["ASKED", "Options"]
+__all__ = ["ASKED", "NOT_ONCE", "Options"]
+
+NOT_ONCE = (
+    "pairs='once' goes by the numbers of rows, which Spark does not keep; compare a column that is "
+    "unique instead: where='l.id < r.id'."
+)
+"""Why Spark does not give every two rows once."""
 
 #: The options that belong to what a join asks.
-ASKED = ("suffix", "sorted", "ordering", "on_failure", "elastic")
+ASKED = ("suffix", "per_window", "sorted", "ordering", "on_failure", "elastic")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +33,9 @@ class Options:
     ----------
     suffix : str
         Appended to the name of a right column that the left input has too.
+    per_window : bool
+        With ``advance``, whether a pair comes once for each window that has both of its rows, with
+        the columns ``window_start`` and ``window_end`` behind those of the rows; else once.
     sorted : bool or "partitions"
         Declares both inputs sorted by their time columns: a row that goes back in time becomes an
         error. ``"partitions"`` declares each partition of an input sorted by itself: partitions are
@@ -76,6 +85,7 @@ class Options:
     """
 
     suffix: str = "_right"
+    per_window: bool = False
     sorted: Sortedness = False
     ordering: Ordering | None = None
     on_failure: str | OnFailure = OnFailure.RAISE
@@ -110,6 +120,8 @@ class Options:
         for word in given:
             if word in taken:
                 continue
+            if word == "pairs":
+                raise UsageError(NOT_ONCE)
             if word in RENAMED:
                 raise UsageError(RENAMED[word].message(word))
             close = get_close_matches(word, taken, 1)

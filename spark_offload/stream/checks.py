@@ -181,6 +181,8 @@ def window_text(query: Query, *, goes_on: bool) -> str:
     """Say which rows a row meets; ``goes_on``: whether software joins what the device cannot."""
     left, right = query.time
     beyond = "; what the device cannot hold, software joins" if goes_on else ""
+    if query.advance is not None:
+        return f"pairs of rows in {query.windows_text}{beyond}"
     return f"pairs of rows with |left.{left} - right.{right}| <= {query.width}{beyond}"
 
 

@@ -16,6 +16,7 @@ from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_package
 from spark_offload.partitioning.columns import (
     arrow_schema,
     equal_columns,
+    joined_schema,
     output_schema,
     require_columns,
     require_equal_bytes,
@@ -125,7 +126,7 @@ def make_stream_plan(
     require_columns(left, right, query)
     equal = equal_columns(query)
     require_equal_bytes(left.schema, right.schema, equal)
-    schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
+    schema = without_watermarks(joined_schema(left.schema, right.schema, query))
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     choice, terms, causes = serving(query, options, left.sparkSession, schemas)
     goes_on = not options.strict and choice.has_limits and software_serves(query, choice, *schemas)

@@ -116,7 +116,8 @@ def question_of(query: Query, left: str, right: str) -> dict[str, str]:
         "how": query.how.value,
         "terms": " and ".join(sorted(map(str, asked))) or "none",
         "order": ", ".join(query.time),
-        "within": str(query.window if query.within is None else query.width),
+        "within": str(query.window if query.within is None else query.width)
+        + (" per window" if query.per_window else ""),
         "left": left,
         "right": right,
     }

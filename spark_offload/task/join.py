@@ -118,4 +118,6 @@ class JoinTask(TaggedTask):
     ) -> Join:
         # Spark has sorted; what the user declared is checked against the rows' numbers.
         query = replace(self.query, sorted=True)
+        if device.is_software_engine:
+            query = query.in_software
         return Join.of_tagged(rows, layout, query, device, buffer_rows=BUFFER_ROWS, **options)

@@ -21,6 +21,7 @@ from pyspark.sql.types import (
     DayTimeIntervalType,
     DecimalType,
     IntegerType,
+    LongType,
     ShortType,
     StructType,
     TimestampNTZType,
@@ -33,9 +34,12 @@ from host.columns.fields import TermTypes
 from host.columns.kinds import Kind, column_type
 from host.columns.scale import bound_in_ticks, common_tick
 from host.errors import AcceleratorLimitError
+from host.query.quantities import Duration
 from host.query.queries import Query, Term
+from host.query.words import Span
 from host.reference.types import JoinType
-from spark_offload.partitioning.columns import arrow_schema, output_schema
+from spark_offload.partitioning.columns import arrow_schema, joined_schema
+from spark_offload.partitioning.tagged import order_number
 
 __all__ = [
     "Cells",
@@ -219,7 +223,9 @@ _COMPARED: dict[str, Callable[[Column, Column], Column]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge,
 }  # fmt: skip
-_COMPUTED = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+_COMPUTED: dict[str, Callable[[Column, Column], Column]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "%": F.pmod,
+}  # fmt: skip
 
 
 def condition_of(
@@ -505,8 +511,47 @@ def own_join(left: DataFrame, right: DataFrame, query: Query) -> DataFrame:
     else:
         joined = grid.joined(query.how)
     columns = [name for side in grid.sides for name in side.columns if name in joined.columns]
-    names = output_schema(left.schema, right.schema, query.suffix, query.how).names
-    return joined.select(*columns).toDF(*names)
+    schema = joined_schema(left.schema, right.schema, query)
+    if not query.per_window:
+        return joined.select(*columns).toDF(*schema.names)
+    times = [
+        order_number(F.col(f"{letter}{own.columns.index(name)}"), own.schema[name].dataType)
+        for letter, own, name in zip("lr", (left, right), query.time, strict=True)
+    ]
+    windows = F.explode(_window_starts(times, query, left.schema[query.time[0]].dataType))
+    rows = joined.select(*columns, windows.alias("window"))
+    starts = (F.col("window"), F.col("window") + _units(query.width, schema[-1].dataType))
+    kind = schema[-1].dataType
+    return rows.select(*columns, *(_as_time(one, kind) for one in starts)).toDF(*schema.names)
+
+
+def _units(span: Span, kind: DataType) -> int:
+    """Return a length in the units of order numbers."""
+    if not isinstance(span, Duration):
+        return span
+    return span.nanoseconds // (86_400_000_000_000 if isinstance(kind, DateType) else 1000)
+
+
+def _window_starts(times: list[Column], query: Query, kind: DataType) -> Column:
+    """Return the beginnings of the windows that have both times, as an array of order numbers."""
+    assert query.advance is not None
+    size, advance = (F.lit(_units(span, kind)) for span in (query.width, query.advance))
+    last, beyond = F.least(*times), F.greatest(*times) - size
+    first = beyond - F.pmod(beyond, advance) + advance
+    return F.sequence(first, last - F.pmod(last, advance), advance)
+
+
+def _as_time(number: Column, kind: DataType) -> Column:
+    """Return an order number as a value of its type."""
+    if isinstance(kind, DateType):
+        return F.date_from_unix_date(number.cast("int"))
+    if isinstance(kind, LongType):
+        return number
+    if isinstance(kind, TimestampNTZType):
+        seconds = (number.cast("decimal(20,0)") / 1_000_000).cast("decimal(18,6)")
+        since = F.make_dt_interval(secs=seconds)
+        return F.expr("timestamp_ntz'1970-01-01'") + since
+    return F.timestamp_micros(number)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins of tables: accelerators as manifests, and an oracle that goes row by row."""
 
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 import json
@@ -19,6 +19,7 @@ __all__ = [
     "manifest_of",
     "naive_join",
     "naive_results",
+    "shared_windows",
 ]
 
 
@@ -69,10 +70,33 @@ def naive_join(left, right, query):
             both = sides[0][pair[0]], sides[1][pair[1]]
             if query.where is not None and not fulfils(query.where, *both):
                 continue
+            if query.advance is not None and not shared_windows(query, now, then):
+                continue
             if all(_holds(term, *both) for term in asked_terms(query)):
                 results.append(pair)
         seen[side].append((now, index))
     return results
+
+
+def shared_windows(query, one, other):
+    """Return the boundaries of the windows that have both times in them, looked at one by one."""
+    size, advance = (
+        timedelta(microseconds=span.nanoseconds / 1000) if isinstance(span, Duration) else span
+        for span in (query.width, query.advance)
+    )
+    zero = advance * 0
+    if isinstance(one, date):
+        zero = (
+            datetime(1970, 1, 1, tzinfo=one.tzinfo) if hasattr(one, "tzinfo") else date(1970, 1, 1)
+        )
+    at = min(one, other)
+    first = (at - zero) // advance - size // advance - 1
+    starts = (zero + advance * number for number in range(first, first + size // advance + 3))
+    return [
+        (start, start + size)
+        for start in starts
+        if all(start <= time < start + size for time in (one, other))
+    ]
 
 
 def naive_results(left, right, query):

@@ -13,13 +13,15 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from host import UsageError, open_device
 from host.__main__ import main
+from host.columns.windows import joined_schema
 from host.operators.asof import AsofJoin
 from host.operators.verification import reference_pairs
+from host.query.queries import Query
 from host.query.tables import as_table, output_schema
 from host.session.join import Join
 from tests.host.simulated_bundle import simulated_bundle
 from tests.host.small_bundles import write_manifest
-from tests.host.tables import naive_join
+from tests.host.tables import naive_join, shared_windows
 from tests.paths.arguments import asof_options, command_options
 from tests.paths.asof_cases import ASOF_CASES, ASOF_REFUSED, random_asof_case
 from tests.paths.asof_oracle import compare_asof
@@ -45,12 +47,31 @@ def simulated(tmp_path_factory):
 def by_reference(case):
     """Take the rows that the reference join names."""
     left, right = as_table(case.left), as_table(case.right)
-    schema = output_schema(left.schema, right.schema, case.query.suffix, case.query.how)
+    query = case.query
+    per_window = isinstance(query, Query) and query.per_window
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
+    if per_window:
+        schema = joined_schema(left.schema, right.schema, query)
     columns = []
     pairs = reference_pairs(case.left, case.right, case.query)
     for table, numbers in zip((left, right), pairs, strict=True):
         taken = table.take(pa.array([None if n < 0 else n for n in numbers.tolist()], pa.int64()))
         columns += taken.columns
+    if per_window:
+        # The reference names a pair once for each of its windows, one after the other.
+        windows, times = (
+            [],
+            [
+                table.column(name).to_pylist()
+                for table, name in zip((left, right), case.query.time, strict=True)
+            ],
+        )
+        while len(windows) < len(pairs[0]):
+            at = len(windows)
+            own = (column[numbers[at]] for column, numbers in zip(times, pairs, strict=True))
+            windows += shared_windows(case.query, *own)
+        ends = zip(*windows, strict=True) if windows else ([], [])
+        columns += [pa.array(end, schema.types[-1]) for end in ends]
     return pa.Table.from_arrays(columns[: len(schema)], schema=schema)
 
 

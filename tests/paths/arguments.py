@@ -37,7 +37,9 @@ def command_options(case: Case, folder, *, device: str) -> list[str]:
         options += ["--rows", str(query.window.size)]
     else:
         options += ["--within", _length(_width(query))]
-    return options + ["--sorted"] * query.sorted
+    if query.advance is not None:
+        options += ["--advance", _length(query.advance)]
+    return options + ["--sorted"] * query.sorted + ["--per-window"] * query.per_window
 
 
 def asof_options(case: AsofCase, folder) -> list[str]:
@@ -95,6 +97,8 @@ def spark_arguments(query: Query) -> dict[str, object]:
         "time": query.time,
         "rows": query.window.size if counted else None,
         "within": None if counted else _width(query),
+        "advance": query.advance,
+        **({"per_window": True} if query.per_window else {}),
         "how": query.how.value,
         "sorted": query.sorted,
         "suffix": query.suffix,

@@ -50,6 +50,9 @@ class _Value:
     def __rmul__(self, other):
         return self * other
 
+    def __mod__(self, other):
+        return self._with(other, _remainder)
+
     def __neg__(self):
         return self * -1
 
@@ -83,6 +86,13 @@ class _Value:
     __hash__ = None
 
 
+def _remainder(value, modulus):
+    """Return what is left of a value, of a time since 1970."""
+    if isinstance(value, datetime):
+        return (value - datetime(1970, 1, 1, tzinfo=value.tzinfo)) % modulus
+    return (value - date(1970, 1, 1)) % modulus if isinstance(value, date) else value % modulus
+
+
 def _joined(one, other, deciding):
     if deciding in (one, other):
         return deciding
@@ -94,7 +104,10 @@ def _read(value, other):
     if isinstance(value, str) and isinstance(other, timedelta):
         return timedelta(microseconds=parse_duration(value).nanoseconds / 1000)
     if isinstance(value, str) and isinstance(other, (datetime, date)):
-        return type(other).fromisoformat(value)
+        try:
+            return type(other).fromisoformat(value)
+        except ValueError:
+            return _read(value, timedelta())
     return value
 
 
@@ -184,6 +197,8 @@ def _comparison(rng, columns):
     if family.startswith(("time", "date")):
         length = rng.choice(["'2d'", "'-1d'", "'0s'"] if family == "date" else ["'3s'", "'1500ms'"])
         difference = f"{one} - {other}"
+        if rng.random() < 0.2:
+            return f"{one} % {'3d' if family == 'date' else '2s'!r} {sign} {other} % '1d'"
         return f"{rng.choice([f'abs({difference})', difference])} {sign} {length}"
     constant = rng.choice(["0", "3", "-2", "2.5"])
     return rng.choice(
@@ -193,6 +208,7 @@ def _comparison(rng, columns):
             f"{one} - {other} {sign} {constant}",
             f"{one} + {constant} {sign} {other} * 2",
             f"{one} * {other} {sign} {constant}",
+            *([] if family == "float" else [f"{one} % 3 {sign} {other} % 2.5"]),
             f"min({one}, {other}) {sign} {constant}",
             f"{constant} {sign} max({one}, -{other})",
         ]

@@ -3,7 +3,8 @@
 
 from collections import Counter
 
-from tests.host.tables import naive_results
+from host.query.queries import Query
+from tests.host.tables import naive_results, shared_windows
 from tests.paths.cases import Case
 
 __all__ = ["compare", "difference", "expected_names", "expected_rows", "row_of"]
@@ -26,7 +27,17 @@ def expected_rows(case: Case) -> list[str]:
             none if number is None else own[number]
             for number, own, none in zip(numbers, sides, alone, strict=True)
         )
-        rows.append(row_of((*left, *right) if case.query.how.has_pairs else left))
+        row = (*left, *right) if case.query.how.has_pairs else left
+        windows = [()]
+        if case.query.per_window:
+            times = (
+                table.column(name)[number].as_py()
+                for table, name, number in zip(
+                    (case.left, case.right), case.query.time, numbers, strict=True
+                )
+            )
+            windows = shared_windows(case.query, *times)
+        rows += [row_of((*row, *window)) for window in windows]
     return rows
 
 
@@ -35,7 +46,8 @@ def expected_names(case: Case) -> list[str]:
     names, taken = list(case.left.column_names), {n.lower() for n in case.left.column_names}
     if case.query.how.has_pairs:
         names += [n + case.query.suffix * (n.lower() in taken) for n in case.right.column_names]
-    return names
+    per_window = isinstance(case.query, Query) and case.query.per_window
+    return names + ["window_start", "window_end"] * per_window
 
 
 def compare(case: Case, names: list[str], rows: list[str], *, ordered: bool) -> str:

@@ -88,7 +88,7 @@ BANDS = {
 
 
 def random_case(seed: int, *, streams: bool = False, where: bool = True) -> Case:
-    """Return a random join, every third with a condition of its own.
+    """Return a random join, every third with a condition, every fourth with windows in common.
 
     Parameters
     ----------
@@ -146,6 +146,18 @@ def random_case(seed: int, *, streams: bool = False, where: bool = True) -> Case
     if where and seed % 3 == 0:
         drawn = random.Random(f"condition {seed}")
         query = replace(query, where=random_condition(drawn, tables))
+    if seed % 4 == 1 and query.is_timed:
+        query = replace(query, **_windows(random.Random(f"windows {seed}"), order, query.how))
     if query.sorted:
         tables = [table.sort_by(name) for table, name in zip(tables, query.time, strict=True)]
     return Case(f"random {seed}", tables[0], tables[1], query)
+
+
+def _windows(rng: random.Random, order: str, how: JoinType) -> dict[str, object]:
+    """Return the words of random windows in common, over times of this kind."""
+    size, advance = rng.choice([(5, 5), (5, 2), (7, 3), (6, 1), (3, 2)])
+    words: dict[str, object] = {"within": size, "advance": advance}
+    if order in ("date", "stamp", "zoned"):
+        unit = 86_400 if order == "date" else 1
+        words = {name: Duration(number * unit * 10**9) for name, number in words.items()}
+    return words | {"per_window": how is JoinType.INNER and rng.random() < 0.6}
