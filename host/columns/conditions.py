@@ -254,7 +254,8 @@ class _Typing:
         elif not {kind, right.kind} <= set(_NUMBERS) and not kind is right.kind is Kind.DURATION:
             raise self._refuse(
                 node,
-                f"{_shown(left)} has no remainder by {_shown(right)}",
+                f"{ast.unparse(_sides(node)[0])} is {_shown(left)}, which has no remainder by "
+                f"{_shown(right)}",
                 "take it of whole numbers or decimals by a number, or of times by a duration",
             )
         if right.value < 1:

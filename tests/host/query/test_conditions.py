@@ -117,6 +117,11 @@ def test_a_function_of_two_rows_is_its_text(function, text):
         ("l.city < r.city", [(1, 3)]),
         ("min(l.t, r.t, 2) == 2 and l.t <= r.t", [(2, 2), (2, 3), (3, 3)]),
         ("-l.t == -3 and -(l.t - r.t) == 0", [(3, 3)]),
+        ("l.t % 2 == 1 and (r.t - 4) % 3 == 1", [(1, 2), (3, 2)]),
+        ("l.d % 1 == 0.5 and r.d % 0.75 == 0.25", [(1, 2)]),
+        ("l.at % '2s' == '1s' and r.day % '2d' == '1d'", [(2, 2)]),
+        ("(l.at - r.at) % '3s' == '2s'", [(1, 2)]),
+        ("l.big % 10 == 5 and r.x % 10 == 7 and l.t == 1", [(1, 3)]),  # beyond 64 bits
     ],
 )
 def test_pairs_are_those_of_which_the_condition_is_true(text, pairs):
@@ -154,6 +159,11 @@ def test_rows_that_come_alone_are_those_without_a_pair():
         ("l.x <", "it is no Python expression", None),
         ("0.12345678901234567890123 < l.f", "more digits than a number here", None),
         ("abs(l.at - r.at) <= '5 parsecs'", "is not a duration", "'5 parsecs'"),
+        ("l.x % r.x == 1", "% needs a positive number or a duration on its right", "l.x % r.x"),
+        ("l.x % 0 == 1", "% needs a positive number", "l.x % 0"),
+        ("l.f % 2 == 1", "l.f is of type double, which has no remainder by an integer", "l.f % 2"),
+        ("l.at % 3 == 1", "which has no remainder by an integer; take it of whole numbers", "l.at % 3"),
+        ("l.at % '0s' == '1s'", "a remainder is by a duration above 0", "l.at % '0s'"),
         ("~" * 300 + "(l.x < 1)" , "more than 120 of its parts lie in one another", None),
     ],
 )  # fmt: skip
