@@ -38,7 +38,7 @@ def test_an_unknown_option_is_named_with_one_like_it(name):
         UsageError, match="^stream_join has no argument partition; write partitions"
     ):
         function(None, None, time="t", rows=1, partition=3)
-    with pytest.raises(UsageError, match="has no argument colour; its options are suffix, sorted"):
+    with pytest.raises(UsageError, match="no argument colour; its options are suffix, per_window"):
         function(None, None, time="t", rows=1, colour=3)
 
 
