@@ -324,9 +324,9 @@ def suitable_engine(query: Query) -> tuple[str, str]:
 
     Returns the engine, and the reason for an explanation.
 
-    What only a scan of several cores can do takes that one, ``"gated"`` if it needs gates or rounds.
-    Without such a term, all tuples of the window are in one bucket. An index reads them one by one;
-    a scan reads many at a time.
+    What only a scan of several cores can do takes that one: ``"gated"`` if it needs gates or
+    rounds. Without such a term, all tuples of the window are in one bucket. An index reads them one
+    by one; a scan reads many at a time.
     """
     if query.on_failure is not OnFailure.RAISE or query.ordering.in_hardware:
         return "gated", "the default with gates of cores and with rounds"
