@@ -170,14 +170,15 @@ def test_sizes_are_written_with_what_is_known():
 def test_the_page_about_the_explanation_shows_what_is_printed(spark, no_bundle, capsys):
     """The Python of the page, in this session; times and addresses may differ."""
     text = (ROOT / "docs" / "spark-explanation.md").read_text()
-    # What follows is of an action that fails, on frames of the reader's.
-    text = text.partition("## When an action fails")[0]
     blocks = re.findall(r"^```(\w+)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     code = "\n".join(body for language, body in blocks if language == "python")
     code = code.replace('spark = open_session("explanation", master="local[2]")\n', "")
     exec(compile(code, "docs/spark-explanation.md", "exec"), {"spark": spark})
     printed = capsys.readouterr().out
-    explained, measured = (body for language, body in blocks if language == "text")
+    explained, measured, failed = (body for language, body in blocks if language == "text")
     assert explained in printed
     # All but the times of the last row.
-    assert measured.split()[:-3] == printed[printed.index("partition  left") :].split()[:-3]
+    told, _, error = printed.partition("NullOrderError(")
+    assert measured.split()[:-3] == told[told.index("partition  left") :].split()[:-3]
+    message = " ".join(failed.split("\nhost.errors.")[0].split()).partition(": ")[2]
+    assert message in error
