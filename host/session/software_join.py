@@ -21,8 +21,9 @@ __all__ = [
 
 #: Arrivals of the first block, so that a reader that wants a few results need not wait for many.
 FIRST_BLOCK = 1 << 13
-#: Arrivals of later blocks, unless the windows hold more: a block costs as much as they do.
-BLOCK = 1 << 17
+#: Most arrivals of later blocks, and of two buffers, unless the windows hold more: a block costs as
+#: much as they do.
+BLOCK = 1 << 18
 
 _SIGN = np.uint64(1 << 63)
 
@@ -47,7 +48,8 @@ class SoftwareRun(Run):
         self._names = [field.name for field in fields]
         signed = {key.name: key.signed for key in params.device.manifest.keys}
         self._signed = [signed[name] for name in self._names]
-        self._intake.most_rows = BLOCK // 2
+        self._most_block = min(BLOCK, 2 * params.options.buffer_rows)
+        self._intake.most_rows = max(1, self._most_block // 2)
         self._engine = SoftwareEngine([field.bounds for field in fields], params.plan.window)
         self._waiting: dict[Side, list[Tuples]] = {side: [] for side in Side}
         self._gathered = 0  # arrivals that wait for their block
@@ -85,7 +87,7 @@ class SoftwareRun(Run):
         sides = {side: Tuples.joined([*parts, self._none]) for side, parts in self._waiting.items()}
         for parts in self._waiting.values():
             parts.clear()
-        self._gathered, self._block = 0, min(4 * self._block, BLOCK)
+        self._gathered, self._block = 0, min(4 * self._block, self._most_block)
         self._answers = self._engine.push(sides)
         self._count({"tuples_r": len(sides[Side.R]), "tuples_s": len(sides[Side.S])})
         return 1
