@@ -159,6 +159,7 @@ bench-spark: need-compiler need-java $(STAMP) ## Measure joins and aggregates of
 	$(PY) -m bench.spark bands
 	$(PY) -m bench.spark bands --deviation 100 --tuples 50000 --window 5000 --turns 3 --without-own --output build/bench/spark-clustered.json
 	$(PY) -m bench.spark matches
+	$(PY) -m bench.spark cases
 	$(PY) -m bench.spark streams
 
 .PHONY: bench-peers

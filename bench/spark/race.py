@@ -236,12 +236,18 @@ class Cells:
 
 
 def grid_join(
-    left: DataFrame, right: DataFrame, cells: Sequence[Cells], condition: Column
+    left: DataFrame,
+    right: DataFrame,
+    cells: Sequence[Cells],
+    condition: Column,
+    *,
+    on: str | None = None,
+    broadcast: bool = True,
 ) -> DataFrame:
     """Return the pairs of rows that meet in a cell and fulfil a condition, in no order.
 
-    Left rows are broadcast; right rows are repeated for the cells that they reach, and their
-    columns end in ``_right``.
+    Left rows are broadcast unless they are too many; right rows are repeated for the cells that
+    they reach, and their columns end in ``_right``. Rows also meet by the column ``on``, if given.
     """
     own, other = left, renamed(right)
     number, reached_number = F.lit(0).cast("bigint"), F.lit(0).cast("bigint")
@@ -253,9 +259,13 @@ def grid_join(
         reached_number = reached_number * each.count + F.col(f"cell_{each.name}")
     own = own.withColumn("cell", number)
     other = other.withColumn("cell", reached_number)
+    meets = ["cell"]
+    if on is not None:
+        own, other = own.withColumn("met", F.col(on)), other.withColumn("met", F.col(f"{on}_right"))
+        meets.append("met")
     return (
-        F.broadcast(own)
-        .join(other, "cell")
+        (F.broadcast(own) if broadcast else own.hint("shuffle_hash"))
+        .join(other, meets)
         .where(condition)
         .select(*left.columns, *(f"{name}_right" for name in right.columns))
     )

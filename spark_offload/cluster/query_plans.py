@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Spark's own plan of a frame tells before a row is read; Spark Connect shows no plans."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+import re
 from typing import Any
 
 from py4j.java_gateway import JavaClass
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from spark_offload.cluster.machines import is_connect
 
@@ -17,8 +18,10 @@ __all__ = [
     "estimated_bytes",
     "estimated_rows",
     "has_python_function",
+    "is_filtered_read",
     "is_plain_read",
     "kind_of",
+    "partition_settings",
 ]
 
 # Trees of Spark's query compiler in the JVM: plans of frames, and expressions.
@@ -110,8 +113,24 @@ def is_plain_read(frame: DataFrame) -> bool:
     return _is_plain(_optimized(frame.alias("now")))
 
 
-def _is_plain(node: Any) -> bool:
-    while kind_of(node) in PASSING:
+def is_filtered_read(frame: DataFrame) -> bool:
+    """Whether a frame is a source, columns computed from those of each row, and filters."""
+    if is_connect(frame):
+        return False
+    plan = analysed(frame)
+    return not has_python_function(plan) and _is_plain(plan, {*PASSING, "Filter"})
+
+
+def partition_settings(session: SparkSession) -> tuple[int, int]:
+    """Return the bytes that Spark wants in a partition, and how many partitions at most."""
+    size = session.conf.get("spark.sql.adaptive.advisoryPartitionSizeInBytes", "64m")
+    found = re.fullmatch(r"(\d+)([kmgtp]?)b?", str(size).lower())
+    bytes_ = int(found[1]) << 10 * " kmgtp".index(found[2] or " ") if found else 1 << 26
+    return max(1, bytes_), int(str(session.conf.get("spark.sql.shuffle.partitions", "200")))
+
+
+def _is_plain(node: Any, passing: Collection[str] = PASSING) -> bool:
+    while kind_of(node) in passing:
         node = node.child()
     return kind_of(node) in SOURCES
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from host import UsageError
@@ -15,6 +16,7 @@ __all__ = [
     "Facts",
     "PartitionBy",
     "Placement",
+    "by_equal_columns",
     "check_placement",
     "choose_placement",
     "require_partitions",
@@ -25,6 +27,9 @@ PartitionBy: TypeAlias = Literal["key", "range"] | None
 
 SMALL_BYTES = 1 << 16
 """An input of fewer bytes, by Spark's estimate, is not worth a look."""
+
+FULL_ROWS = 1 << 20
+"""Rows of both inputs in a partition, at most, as far as Spark knows how many there are."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class Placement:
     @property
     def follows_time(self) -> bool:
         """Whether the partitions, one after another, are in the order of arrival."""
-        return self.rule is not None or self.starts is not None or self.partitions == 1
+        by_time = self.rule is not None and not self.rule.keyed
+        return by_time or self.starts is not None or self.partitions == 1
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,13 @@ class Facts:
     plain : callable
         Tells whether both inputs are plain reads
         (:func:`~spark_offload.cluster.query_plans.is_plain_read`).
+    filtered : callable
+        Tells whether they are that behind a filter.
+    settings : callable
+        Tells the bytes that Spark wants in a partition (``advisoryPartitionSizeInBytes``), and the
+        most partitions that it wants (``spark.sql.shuffle.partitions``).
+    fills : bool
+        Whether a task's window must hold few rows, as that of a device must.
     """
 
     cores: int
@@ -95,6 +108,23 @@ class Facts:
     profile: Callable[[int], OrderProfile]
     rows: Callable[[], int | None] = lambda: None
     plain: Callable[[], bool] = lambda: False
+    filtered: Callable[[], bool] = lambda: False
+    settings: Callable[[], tuple[int, int]] = lambda: (1 << 26, 200)
+    fills: bool = False
+
+    @cached_property
+    def wanted(self) -> tuple[int, str]:
+        """How many partitions there are to be, by cores, sizes and settings, and why."""
+        least = "one for each core that Spark has"
+        size = sum(self.sizes())
+        rows = self.rows()
+        if rows is None or size >= NO_ESTIMATE:
+            return self.cores, least
+        advisory, most = self.settings()
+        full = max(-(-rows // FULL_ROWS), -(-size // advisory))
+        if full <= self.cores:
+            return self.cores, least
+        return max(self.cores, min(full, most)), "as many as Spark's estimate of the sizes asks for"
 
 
 def choose_placement(
@@ -109,10 +139,9 @@ def choose_placement(
     """
     check_placement(query, facts, partitions=partitions, partition_by=partition_by)
     placement = _placement(query, facts, partitions, partition_by)
-    if placement.partitions > 1 or not facts.plain():
+    if placement.partitions > 1 or placement.direct or not facts.plain():
         return placement
-    reason = f"{placement.reason}; its task reads the inputs itself"
-    return replace(placement, reason=reason, direct=True)
+    return _direct(placement)
 
 
 def _placement(
@@ -125,13 +154,74 @@ def _placement(
         by = f"by the equal columns {', '.join(lefts)}"
         if partitions is not None:
             return Placement(partitions, f"{by}; the number as asked for", keys)
-        return Placement(facts.cores, f"{by}; one for each core that Spark has", keys)
+        if partition_by is not None:
+            return by_equal_columns(facts, by, keys)
+        return _by_keys(facts, query, by, keys)
     why = _why_no_keys(query, partition_by)
     if partitions == 1:
         return Placement(1, f"{why}; as asked for")
     if partitions is not None:
         return _ranges(query, facts, partitions, why, asked=True)
     return _unasked(query, facts, why)
+
+
+def by_equal_columns(
+    facts: Facts, by: str, keys: tuple[tuple[str, ...], tuple[str, ...]]
+) -> Placement:
+    """Return as many partitions by equal columns as the sizes of the inputs ask for.
+
+    Parameters
+    ----------
+    facts : Facts
+        What is known of the inputs.
+    by : str
+        The equal columns, in words.
+    keys : (tuple of str, tuple of str)
+        These columns, left and right.
+    """
+    few = _too_few(facts)
+    if few is None:
+        count, number = facts.wanted
+        return Placement(count, f"{by}; {number}", keys)
+    placement = Placement(1, f"{by}; one, as {few} for more", keys)
+    return placement if not facts.plain() else _direct(placement)
+
+
+def _direct(placement: Placement) -> Placement:
+    reason = f"{placement.reason}; its task reads the inputs itself"
+    return replace(placement, reason=reason, direct=True)
+
+
+def _by_keys(
+    facts: Facts, query: Query, by: str, keys: tuple[tuple[str, ...], tuple[str, ...]]
+) -> Placement:
+    """Return what equal columns make of the rows, or ranges of time.
+
+    To know where rows lie, and whether a key has too many of them, Spark reads the columns of time
+    and of the keys once more. That pays where the inputs are large and quickly read. By equal
+    columns alone, windows hold the fewest rows, which counts where a device must hold them.
+    """
+    plain = by_equal_columns(facts, by, keys)
+    is_cut = facts.width is not None and min(facts.sizes()) < NO_ESTIMATE
+    if plain.partitions < 2 or facts.fills or not is_cut or not facts.filtered():
+        return plain
+    count, number = facts.wanted
+    reason = (
+        f"by ranges of the order columns where their halos are small, else {by} and, where a key "
+        f"has too many rows, by time; {number}; cut when an action runs"
+    )
+    return Placement(count, reason, keys, RangeRule(query, facts.width, count, False, keyed=True))
+
+
+def _too_few(facts: Facts) -> str | None:
+    """Return why one partition will do for the rows, by what Spark estimates; None if not."""
+    smaller = min(facts.sizes())
+    if smaller < SMALL_BYTES:
+        return f"an input of {smaller:,} bytes is too small"
+    rows = facts.rows()
+    if rows is not None and rows < 2 * PAYING_ROWS:
+        return f"about {rows:,} rows, by Spark's estimate, are too few"
+    return None
 
 
 def require_partitions(partitions: object) -> None:
@@ -182,7 +272,7 @@ def _ranges(query: Query, facts: Facts, count: int, why: str, *, asked: bool) ->
     """
     rule = RangeRule(query, facts.width, count, asked)
     if facts.width is not None:
-        number = "the number as asked for" if asked else "at most one for each core that Spark has"
+        number = "the number as asked for" if asked else f"at most {facts.wanted[1]}"
         reason = f"by ranges of the order columns, as {why}; {number}; cut when an action runs"
         return Placement(count, reason, rule=rule)
     profile = facts.profile(count)
@@ -200,14 +290,9 @@ def _unasked(query: Query, facts: Facts, why: str) -> Placement:
         return Placement(1, f"{why}; {because}")
     if facts.cores < 2:
         return Placement(1, f"{why}; Spark has one core")
-    smaller = min(facts.sizes())
-    if smaller < SMALL_BYTES:
-        because = f"an input of {smaller:,} bytes is too small for ranges of time to pay"
-        return Placement(1, f"{why}; {because}")
-    if smaller == NO_ESTIMATE:
+    few = _too_few(facts)
+    if few is not None:
+        return Placement(1, f"{why}; {few} for ranges of time to pay")
+    if min(facts.sizes()) == NO_ESTIMATE:
         why += "; Spark tells no sizes here"
-    rows = facts.rows()
-    if rows is not None and rows < 2 * PAYING_ROWS:
-        because = f"about {rows:,} rows, by Spark's estimate, are too few for ranges of time to pay"
-        return Placement(1, f"{why}; {because}")
-    return _ranges(query, facts, facts.cores, why, asked=False)
+    return _ranges(query, facts, facts.wanted[0], why, asked=False)

@@ -3,8 +3,10 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -15,22 +17,20 @@ from pyspark.sql import functions as F
 
 from host.query.queries import Query
 from host.reference.arrivals import Side
-from host.reference.types import JoinType
 from host.reference.window import CountWindow
 from spark_offload.cluster.machines import cluster_of, ship_packages
 from spark_offload.partitioning.halos import Halos, time_halos
-from spark_offload.partitioning.tagged import literals
+from spark_offload.partitioning.tagged import SLOTS, literals
 
 __all__ = [
     "CUTS",
     "Cut",
+    "Cuts",
     "OrderProfile",
     "OrderSummary",
     "PAYING_ROWS",
     "RangeRule",
     "SUMMARY",
-    "cuts_literal",
-    "cuts_row",
     "lazy_cuts",
     "order_profile",
     "profile_order",
@@ -41,11 +41,12 @@ __all__ = [
 #
 # Of each batch as many times are kept as tell its quantiles closely. They stand for equal shares
 # of the batch, so that those of all batches, each with its weight, tell the quantiles of all
-# rows.
+# rows. With each time its row's slot is kept, a group of values of the keys.
 
 Int64s = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
-SUMMARY = "left_rows bigint, right_rows bigint, least bigint, times binary"
+SUMMARY = "left_rows bigint, right_rows bigint, least bigint, times binary, slots binary"
 """Columns of a summary, for Spark; a row tells of a batch."""
 
 _TIMES = 512
@@ -59,6 +60,8 @@ class OrderSummary:
     ----------
     batches : iterable of RecordBatch
         Rows of :func:`splitjoin_order_summary`.
+    weight : float
+        Rows that each row stands for which the batches tell of.
 
     Attributes
     ----------
@@ -68,9 +71,10 @@ class OrderSummary:
         Of all times; zero without rows.
     """
 
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+    def __init__(self, batches: Iterable[pa.RecordBatch], weight: float = 1.0) -> None:
         times: list[Int64s] = [np.zeros(0, np.int64)]
-        weights: list[npt.NDArray[np.float64]] = [np.zeros(0)]
+        slots: list[npt.NDArray[np.int16]] = [np.zeros(0, np.int16)]
+        weights: list[Floats] = [np.zeros(0)]
         rows = [0, 0]
         least: list[int] = []
         for row in (row for batch in batches for row in batch.to_pylist()):
@@ -79,42 +83,80 @@ class OrderSummary:
             rows = [total + count for total, count in zip(rows, counts, strict=True)]
             least.append(row["least"])
             times.append(kept)
-            weights.append(np.full(len(kept), sum(counts) / len(kept)))
+            slots.append(np.frombuffer(row["slots"], np.int16))
+            weights.append(np.full(len(kept), weight * sum(counts) / len(kept)))
         at = np.concatenate(times)
         order = np.argsort(at, kind="stable")
-        self._times = at[order]
-        self._reached = np.cumsum(np.concatenate(weights)[order])
-        self.rows = rows[0], rows[1]
-        self.least = min(least, default=0)
-        self.greatest = int(self._times[-1]) if len(self._times) else 0
+        left, right = (round(weight * count) for count in rows)
+        self._fill(
+            at[order],
+            np.concatenate(weights)[order],
+            np.concatenate(slots)[order],
+            (left, right),
+            min(least, default=0),
+        )
+
+    def _fill(
+        self,
+        times: Int64s,
+        weights: Floats,
+        slots: npt.NDArray[np.int16],
+        rows: tuple[int, int],
+        least: int,
+    ) -> None:
+        self._times, self._weights, self._slots = times, weights, slots
+        self._reached = np.cumsum(weights)
+        self.rows, self.least = rows, least
+        self.greatest = int(times[-1]) if len(times) else 0
 
     def quantiles(self, shares: int) -> tuple[int, ...]:
         """Return the times up to and with which 1, 2, … of so many equal shares of the rows lie."""
         if not len(self._times):
             return (0,) * (shares - 1)
         # A weight that is no whole number must not push the sum beyond a share that it reaches.
-        wanted = sum(self.rows) * (np.arange(1, shares) / shares) * (1 - 1e-12)
+        wanted = self._reached[-1] * (np.arange(1, shares) / shares) * (1 - 1e-12)
         found = np.searchsorted(self._reached, wanted)
         return tuple(self._times[np.minimum(found, len(self._times) - 1)].tolist())
 
+    def by_slot(self) -> Floats:
+        """Return about how many rows each slot has."""
+        return np.bincount(self._slots, self._weights, SLOTS).astype(np.float64)
+
+    def of_slots(self, chosen: npt.NDArray[np.bool_]) -> "OrderSummary":
+        """Return the summary of the rows in chosen slots, as far as their times were kept."""
+        found = OrderSummary(())
+        mine = chosen[self._slots]
+        share = self._weights[mine].sum() / max(1.0, self._weights.sum())
+        left, right = (round(share * count) for count in self.rows)
+        times = self._times[mine]
+        least = int(times[0]) if len(times) else 0
+        found._fill(times, self._weights[mine], self._slots[mine], (left, right), least)
+        return found
+
 
 def splitjoin_order_summary(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Summarize the columns ``side`` and ``time``; for ``mapInArrow``, which shows the name."""
+    """Summarize ``side``, ``time``, and ``slot`` if there is one; for ``mapInArrow``, which shows
+    the name."""
     for batch in batches:
         known = batch.filter(batch.column("time").is_valid())
         count = known.num_rows
         if not count:
             continue
-        times = np.sort(known.column("time").to_numpy())
+        times = known.column("time").to_numpy()
+        order = np.argsort(times, kind="stable")
         left = pc.equal(known.column("side"), 0).true_count
         kept = min(count, _TIMES)
-        ends = -(-count * np.arange(1, kept + 1) // kept) - 1
+        ends = order[-(-count * np.arange(1, kept + 1) // kept) - 1]
+        slots = np.zeros(count, np.int16)
+        if "slot" in batch.schema.names:
+            slots = known.column("slot").to_numpy()
         yield pa.record_batch(
             {
                 "left_rows": pa.array([left], pa.int64()),
                 "right_rows": pa.array([count - left], pa.int64()),
-                "least": pa.array([int(times[0])], pa.int64()),
+                "least": pa.array([int(times[order[0]])], pa.int64()),
                 "times": pa.array([times[ends].tobytes()], pa.binary()),
+                "slots": pa.array([slots[ends].tobytes()], pa.binary()),
             }
         )
 
@@ -123,25 +165,63 @@ def splitjoin_order_summary(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
 
 _FIELDS = ("starts", "left", "right", "departures")
 
-CUTS = f"cuts struct<{', '.join(f'{name}: array<bigint>' for name in _FIELDS)}>"
-"""First order numbers of the ranges, of their halos by side, and of the rows that leave a window
-in them; without those of the first range."""
+CUTS = (
+    "cuts struct<slots: array<int>, groups: array<struct<first: int, "
+    f"{', '.join(f'{name}: array<bigint>' for name in _FIELDS)}>>>"
+)
+"""The group of each slot of the keys, of which there are none if all rows are one group; and for
+each group the number of its first partition, and the first order numbers of its ranges, of their
+halos by side, and of the rows that leave a window in them, without those of the first range."""
 
 
-def cuts_row(halos: Halos) -> pa.RecordBatch:
-    """Return the cuts as the only row of a task."""
-    kind = pa.struct([(name, pa.list_(pa.int64())) for name in _FIELDS])
-    row = {name: list(steps) for name, steps in zip(_FIELDS, _steps(halos), strict=True)}
-    return pa.record_batch({"cuts": pa.array([row], kind)})
+@dataclass(frozen=True)
+class Cuts:
+    """How rows are cut: into groups of slots of the keys, and these into ranges of time.
+
+    Parameters
+    ----------
+    groups : tuple of Halos
+        The ranges of each group.
+    slots : tuple of int
+        The group of each slot; empty if there is one group.
+    """
+
+    groups: tuple[Halos, ...]
+    slots: tuple[int, ...] = ()
+
+    def row(self) -> pa.RecordBatch:
+        """Return the cuts as the only row of a task."""
+        steps = [(name, pa.list_(pa.int64())) for name in _FIELDS]
+        group = pa.struct([("first", pa.int32()), *steps])
+        kind = pa.struct([("slots", pa.list_(pa.int32())), ("groups", pa.list_(group))])
+        groups = [
+            {"first": first, **dict(zip(_FIELDS, map(list, _steps(halos)), strict=True))}
+            for first, halos in zip(self._firsts(), self.groups, strict=True)
+        ]
+        return pa.record_batch(
+            {"cuts": pa.array([{"slots": list(self.slots), "groups": groups}], kind)}
+        )
+
+    def literal(self) -> Column:
+        """Return cuts that are known already."""
+        groups = (
+            f"named_struct('first', {first}, {_arrays(halos)})"
+            for first, halos in zip(self._firsts(), self.groups, strict=True)
+        )
+        slots = f"cast(array({', '.join(map(str, self.slots))}) as array<int>)"
+        sql = f"named_struct('slots', {slots}, 'groups', array({', '.join(groups)}))"
+        return F.expr(sql).alias("cuts")
+
+    def _firsts(self) -> list[int]:
+        sizes = (len(halos.starts) + 1 for halos in self.groups[:-1])
+        return list(accumulate(sizes, initial=0))
 
 
-def cuts_literal(halos: Halos) -> Column:
-    """Return cuts that are known already."""
-    fields = (
+def _arrays(halos: Halos) -> str:
+    return ", ".join(
         f"'{name}', cast(array({', '.join(literals(steps))}) as array<bigint>)"
         for name, steps in zip(_FIELDS, _steps(halos), strict=True)
     )
-    return F.expr(f"named_struct({', '.join(fields)})")
 
 
 def _steps(halos: Halos) -> tuple[Sequence[int], ...]:
@@ -257,6 +337,15 @@ PAYING_ROWS = 250_000
 MOST_HALO = 0.5
 """Most rows in the halo of a range, for each row of its own, if it is cut unasked."""
 
+SMALL_HALO = 0.1
+"""The same, of ranges that stand in for equal columns, by which no row is sent twice."""
+
+HOT_HALO = 1.0
+"""The same, of the ranges of keys that have too many rows for a partition."""
+
+HOT_ROWS = 1.25
+"""A slot with more rows than so many partitions should have is cut by time."""
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -288,12 +377,18 @@ class RangeRule:
         How many ranges there are to be; unasked, at most.
     asked : bool
         Whether the user asked for that number.
+    keyed : bool
+        Whether rows may be grouped by equal columns instead, where halos would be large.
+    paying : int
+        Rows for which a partition pays.
     """
 
     query: Query
     width: int | None
     ranges: int
     asked: bool
+    keyed: bool = False
+    paying: int = PAYING_ROWS
 
     def cut(self, profile: OrderProfile) -> Cut:
         """Cut the rows into ranges; unasked, into as many as pay."""
@@ -307,13 +402,13 @@ class RangeRule:
             note += f"; {empty} of them empty, since rows of one time stay together"
         return Cut(starts, note)
 
-    def _unasked(self, profile: OrderProfile) -> Cut:
-        count = min(self.ranges, profile.total // PAYING_ROWS)
+    def _unasked(self, profile: OrderProfile, most: float = MOST_HALO) -> Cut:
+        wanted = count = min(self.ranges, profile.total // self.paying)
         if count < 2:
             return Cut((), f"{profile.total:,} rows are too few for ranges of time to pay")
         starts = profile.starts(count)
         share = self._halo_share(profile, starts)
-        while starts and share * (len(starts) + 1) / len(starts) > MOST_HALO:
+        while starts and share * (len(starts) + 1) / len(starts) > most:
             count = max(2, count // 2) if count > 2 else 1
             starts = profile.starts(count)
             share = self._halo_share(profile, starts) if starts else share
@@ -322,11 +417,65 @@ class RangeRule:
                 return Cut((), "all rows have one time")
             note = f"halos would dominate: two ranges of time would add {share:.0%} of the rows"
             return Cut((), note)
-        number = "one for each core that Spark has" if count == self.ranges else "as many as pay"
+        number = "as many as pay" if count < wanted or wanted < self.ranges else f"{count} in all"
         note = f"{number}; {self._halo_text(profile, starts)}"
         if len(starts) + 1 < count:
             note += f"; {len(starts) + 1} instead of {count}, since rows of one time stay together"
         return Cut(starts, note)
+
+    def grouped(self, summary: OrderSummary) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        """Cut the rows into groups by their slots, and these into ranges of time.
+
+        Ranges of time alone are balanced whatever the keys, and are taken where halos are small.
+        Otherwise slots are put together to groups of about equally many rows, and a slot that has
+        too many by itself is a group that is cut by time.
+
+        Returns
+        -------
+        (tuple of int, list of tuple of int)
+            The group of each slot, none if there is one group; and the starts of each group.
+        """
+        profile = order_profile(summary, self.ranges)
+        if not self.keyed:
+            return (), [self.cut(profile).starts]
+        count = min(self.ranges, profile.total // self.paying)
+        if count < 2:
+            return (), [()]
+        starts = profile.starts(count)
+        share = self._halo_share(profile, starts)
+        if len(starts) == count - 1 and share * count / len(starts) <= SMALL_HALO:
+            return (), [starts]
+        return self._by_slots(summary, profile, count)
+
+    def _by_slots(
+        self, summary: OrderSummary, profile: OrderProfile, count: int
+    ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        rows = summary.by_slot()
+        target = rows.sum() / count
+        hot = np.flatnonzero(rows > HOT_ROWS * target)
+        if len(hot) and rows[hot].sum() > (count - 1) * target:
+            return (), [self._hot(profile)]  # the others do not fill a partition
+        groups: list[tuple[int, ...]] = []
+        slots = np.zeros(SLOTS, np.int64)
+        for slot in hot:
+            chosen = np.zeros(SLOTS, np.bool_)
+            chosen[slot] = True
+            own = order_profile(summary.of_slots(chosen), self.ranges)
+            # One partition is left for each hot slot that comes, and for all others.
+            left = self.ranges - sum(len(starts) + 1 for starts in groups)
+            most = min(math.ceil(rows[slot] / target), left - len(hot) + len(groups))
+            slots[slot] = len(groups)
+            groups.append(replace(self, ranges=most)._hot(own))
+        bins = np.zeros(max(1, count - sum(len(starts) + 1 for starts in groups)))
+        for slot in np.argsort(-rows, kind="stable"):
+            if slot not in hot:
+                place = int(np.argmin(bins))
+                bins[place] += rows[slot]
+                slots[slot] = len(groups) + place
+        return tuple(slots.tolist()), [*groups, *([()] * len(bins))]
+
+    def _hot(self, profile: OrderProfile) -> tuple[int, ...]:
+        return self._unasked(profile, HOT_HALO).starts if self.ranges > 1 else ()
 
     def _halo_text(self, profile: OrderProfile, starts: tuple[int, ...]) -> str:
         return f"halos add about {self._halo_share(profile, starts):.1%} of the rows"
@@ -356,29 +505,39 @@ class RangeRule:
 # task cuts them by the summaries. So a join is as lazy as Spark's own one.
 
 
-def lazy_cuts(times: DataFrame, rule: RangeRule, width: int) -> Column:
+LOOKED_AT = 200_000
+"""Rows of both inputs that are looked at, about, where Spark knows how many there are."""
+
+
+def lazy_cuts(times: DataFrame, rule: RangeRule, width: int, rows: int | None) -> Column:
     """Return the cuts for a time-based window (:data:`CUTS`).
 
     Parameters
     ----------
     times : DataFrame
-        Columns ``side`` and ``time`` of the rows of both inputs.
+        Columns ``side``, ``time``, and ``slot`` if the rule has keys, of the rows of both inputs.
     rule : RangeRule
         By which they are cut.
     width : int
         Of the window in order numbers.
+    rows : int or None
+        About how many rows there are, if Spark knows: then a sample tells enough.
     """
+    weight = max(1.0, (rows or 0) / LOOKED_AT)
+    if weight > 1:
+        times = times.sample(fraction=1 / weight, seed=1)
     summaries = times.mapInArrow(splitjoin_order_summary, SUMMARY).repartition(1)
-    return summaries.mapInArrow(_cutting(rule, width, rule.query.how), CUTS).scalar()
+    return summaries.mapInArrow(_cutting(rule, width, weight), CUTS).scalar().alias("cuts")
 
 
 def _cutting(
-    rule: RangeRule, width: int, how: JoinType
+    rule: RangeRule, width: int, weight: float
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function for ``mapInArrow``."""
 
     def splitjoin_cuts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        profile = order_profile(OrderSummary(batches), rule.ranges)
-        yield cuts_row(time_halos(rule.cut(profile).starts, width, how))
+        slots, groups = rule.grouped(OrderSummary(batches, weight))
+        halos = tuple(time_halos(starts, width, rule.query.how) for starts in groups)
+        yield Cuts(halos, slots).row()
 
     return splitjoin_cuts

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both inputs as one frame in the order of arrival, which is what a task reads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+import math
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -28,10 +29,10 @@ __all__ = [
     "PAYLOAD",
     "RIGHT",
     "SHARED",
+    "SLOTS",
     "TAG_COLUMNS",
     "TaggedInput",
     "can_be_cut",
-    "elements",
     "gauge_width",
     "literals",
     "order_frame",
@@ -72,9 +73,49 @@ def literals(steps: Sequence[int]) -> list[str]:
     return [f"cast('{step}' as bigint)" for step in steps]
 
 
-def elements(array: str, count: int) -> list[str]:
-    """Return the first elements of an array as SQL has them; null where it has fewer."""
-    return [f"get({array}, {place})" for place in range(count)]
+_MOST_STEPS = 32
+"""Steps of a search that Java still compiles well with all that surrounds it."""
+
+
+def _with_steps_reached(
+    rows: DataFrame, name: str, arrays: Mapping[str, str], count: int
+) -> DataFrame:
+    """Return rows with columns that say how many elements of arrays are at most a number.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        The rows.
+    name : str
+        Their column of 64-bit integers; nulls reach nothing.
+    arrays : mapping of str to str
+        Expressions of rising arrays, by the names of the new columns.
+    count : int
+        Elements of an array, at most; those that it lacks are not reached.
+    """
+    block = count + 1 if count <= _MOST_STEPS else math.isqrt(count) + 1
+    if block > count:
+        found = {
+            column: steps_reached(name, [f"get({array}, {place})" for place in range(count)])
+            for column, array in arrays.items()
+        }
+        return rows.selectExpr("*", *(f"{sql} AS {column}" for column, sql in found.items()))
+    # First the block of steps that the number lies in, then the place in the block.
+    ends = range(block - 1, count, block)
+    blocks = {
+        column: steps_reached(name, [f"get({array}, {end})" for end in ends])
+        for column, array in arrays.items()
+    }
+    rows = rows.selectExpr("*", *(f"{block} * {sql} AS in_{at}" for at, sql in blocks.items()))
+    found = {
+        column: steps_reached(
+            name, [f"get({array}, in_{column} + {place})" for place in range(block - 1)]
+        )
+        for column, array in arrays.items()
+    }
+    return rows.selectExpr(
+        "*", *(f"in_{column} + {sql} AS {column}" for column, sql in found.items())
+    )
 
 
 # The order columns as whole numbers, which ranges of time are cut by.
@@ -141,6 +182,9 @@ def window_width(query: Query, kind: DataType) -> int:
 # and whether it is there for the partition's own rows to meet only. If rows can come alone and
 # the window is time-based, ``alone`` follows: whether the row leaves the window in the
 # partition's range. Names are made up, so no name of the user's can clash or need quoting.
+
+SLOTS = 1 << 10
+"""Groups that the values of equal columns are counted in, to know those with too many rows."""
 
 LEFT = 0
 """Value of ``side`` in the rows of the left input; it sorts before :data:`RIGHT` on a tie."""
@@ -233,6 +277,7 @@ def tagged_ranges(
     right: TaggedInput,
     *,
     order_type: DataType,
+    key_types: Sequence[DataType],
     cuts: Column,
     ranges: int,
     partitions: int,
@@ -240,16 +285,19 @@ def tagged_ranges(
 ) -> DataFrame:
     """Return the union of both sides, cut into ranges of time, each partition in arrival order.
 
-    The partitions follow one another in time. A row goes to the partition of its range, and as a
-    halo row to the following ones whose halos reach back to it. A row without a time goes to the
-    first one, to be complained of.
+    Without keys the partitions follow one another in time. A row goes to the partition of its
+    range, and as a halo row to the following ones whose halos reach back to it. Rows with different
+    keys may be cut at different times. A row without a time goes to the first range, to be
+    complained of.
 
     Parameters
     ----------
     left, right : TaggedInput
-        The inputs; their keys do not matter.
+        The inputs.
     order_type : DataType
         Common type of the order columns.
+    key_types : sequence of DataType
+        Common types of the key columns, as for :func:`tagged_frame`.
     cuts : Column
         Where the ranges and their halos begin (:data:`~spark_offload.partitioning.ranges.CUTS`).
     ranges : int
@@ -262,44 +310,55 @@ def tagged_ranges(
     letters = _letters(left, right)
     rows = _united(
         *(
-            _one_side(own, letters[side], side, order_type, ())
+            _one_side(own, letters[side], side, order_type, key_types)
             for side, own in enumerate((left, right))
         )
     )
-    payload = [name for name in rows.columns if name not in TAG_COLUMNS]
-    rows = rows.select("*", order_number(F.col("order"), order_type).alias("time"))
-    own, first_left, first_right, departures = (
-        steps_reached("time", elements(f"cuts.{name}", ranges - 1))
-        for name in ("starts", "left", "right", "departures")
-    )
-    last = f"if(side = {LEFT}, {first_left}, {first_right})"
-    leaves = [f"{departures} AS leaves"] if alone else []
+    keys = [f"k{index}" for index in range(len(key_types))]
+    passed = [name for name in rows.columns if name not in keys]
+    slot = f"get(cuts.slots, {_slot(keys)})" if keys else "0"
+    rows = rows.select("*", order_number(F.col("order"), order_type).alias("time"), cuts)
     # Behind a projection of its own, so that Spark asks for the cuts once and not for every step.
-    rows = rows.withColumn("cuts", cuts).selectExpr(
-        *TAG_COLUMNS, *payload, f"{own} AS own", f"{last} AS last", *leaves
+    rows = rows.selectExpr(
+        *passed, "time", f"element_at(cuts.groups, 1 + coalesce({slot}, 0)) AS cut"
     )
-    rows = rows.select("*", F.expr("explode(sequence(own, last)) AS part"))
+    steps = {"own": "cut.starts", "last_left": "cut.left", "last_right": "cut.right"}
+    steps |= {"leaves": "cut.departures"} if alone else {}
+    rows = _with_steps_reached(rows, "time", steps, ranges - 1)
+    last = f"if(side = {LEFT}, last_left, last_right)"
+    rows = rows.selectExpr("*", f"explode(sequence(own, {last})) AS place")
     behind = [
-        "part",
-        "part > own AS halo",
-        *([f"part = leaves AS {ALONE_COLUMN}"] if alone else []),
+        "cut.first + place AS part",
+        "place > own AS halo",
+        *([f"place = leaves AS {ALONE_COLUMN}"] if alone else []),
     ]
-    placed = rows.selectExpr(*TAG_COLUMNS, *payload, *behind)
+    placed = rows.selectExpr(*passed, *behind)
     return _by_arrival(placed.repartitionById(partitions, F.col("part")))
 
 
-def order_frame(left: TaggedInput, right: TaggedInput, order_type: DataType) -> DataFrame:
-    """Return the columns ``side`` and ``time``, the order number, of the rows of both inputs."""
+def order_frame(
+    left: TaggedInput,
+    right: TaggedInput,
+    order_type: DataType,
+    key_types: Sequence[DataType] = (),
+) -> DataFrame:
+    """Return the columns ``side`` and ``time``, the order number, of the rows of both inputs.
+
+    With keys there is ``slot`` too, one of :data:`SLOTS` groups of their values.
+    """
+    keys = [f"k{index}" for index in range(len(key_types))]
+    slot = [F.expr(f"CAST({_slot(keys)} AS SMALLINT) AS slot")] if keys else []
     sides = [
-        own.frame.toDF(*(f"c{index}" for index in range(len(own.frame.columns)))).select(
-            F.lit(side).alias("side"),
-            order_number(
-                F.col(f"c{own.frame.columns.index(own.order)}").cast(order_type), order_type
-            ).alias("time"),
+        _one_side(own, f"p{side}", side, order_type, key_types).select(
+            "side", order_number(F.col("order"), order_type).alias("time"), *slot
         )
         for side, own in enumerate((left, right))
     ]
     return sides[LEFT].unionAll(sides[RIGHT])
+
+
+def _slot(keys: Sequence[str]) -> str:
+    return f"pmod(xxhash64({', '.join(keys)}), {SLOTS})"
 
 
 def _by_arrival(placed: DataFrame) -> DataFrame:

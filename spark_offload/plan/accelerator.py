@@ -19,7 +19,6 @@ from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import (
     AcceleratorLimitError,
     BuildError,
-    CapacityError,
     MissingToolError,
     unusable_uri,
 )
@@ -221,8 +220,7 @@ def serving(
     try:
         return (*tried(options.device), ())
     except _LIMITS as error:
-        # Rows that are counted are counted beforehand, so their window is a mistake to correct.
-        if options.strict or isinstance(error, CapacityError):
+        if options.strict:
             raise
         try:
             choice, terms = tried(SOFTWARE)
@@ -275,7 +273,7 @@ def require_window(query: Query, choice: Choice) -> None:
 
     Raises
     ------
-    CapacityError
+    host.errors.CapacityError
         If not.
     """
     if isinstance(query.window, CountWindow) and choice.has_limits:

@@ -11,8 +11,7 @@ from host import JoinError, UsageError
 from host.columns.kinds import Kind, column_type
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.asof import AsofStream
-from host.query.queries import AsofQuery
-from spark_offload.cluster.machines import cluster_of
+from host.query.queries import AsofQuery, Query
 from spark_offload.cluster.query_plans import is_plain_read
 from spark_offload.explanation.explanations import Explanation, TermExplanation
 from spark_offload.partitioning.columns import (
@@ -23,7 +22,11 @@ from spark_offload.partitioning.columns import (
     require_equal_bytes,
     task_columns,
 )
-from spark_offload.partitioning.placement import Placement, require_partitions
+from spark_offload.partitioning.placement import (
+    Placement,
+    by_equal_columns,
+    require_partitions,
+)
 from spark_offload.plan.inputs import JoinInputs, checked_by_rules, checked_for_disorder
 from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan, by_spark_itself
@@ -142,8 +145,9 @@ def _placement(
         by = f"by the equal columns {', '.join(lefts)}"
         if partitions is not None:
             return Placement(partitions, f"{by}; the number as asked for", (lefts, rights))
-        cores = cluster_of(left.sparkSession).cores
-        return Placement(cores, f"{by}; one for each core that Spark has", (lefts, rights))
+        # A distance in time plays no part, and has not been checked yet.
+        facts = JoinInputs(left, right, Query(time=query.time, on=query.on, rows=1)).facts()
+        return by_equal_columns(facts, by, (lefts, rights))
     if partitions not in (None, 1):
         raise UsageError(
             f"partitions={partitions} needs an equal column in on: without one, any right row can "

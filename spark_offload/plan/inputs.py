@@ -22,13 +22,15 @@ from spark_offload.cluster.query_plans import (
     NO_ESTIMATE,
     estimated_bytes,
     estimated_rows,
+    is_filtered_read,
     is_plain_read,
+    partition_settings,
 )
 from spark_offload.errors import raised
 from spark_offload.partitioning.columns import arrow_schema, common_type, told_apart
 from spark_offload.partitioning.halos import HaloCounts, count_halos
 from spark_offload.partitioning.placement import Facts, Placement
-from spark_offload.partitioning.ranges import OrderProfile, cuts_literal, lazy_cuts, profile_order
+from spark_offload.partitioning.ranges import Cuts, OrderProfile, lazy_cuts, profile_order
 from spark_offload.partitioning.tagged import (
     TaggedInput,
     can_be_cut,
@@ -92,8 +94,14 @@ class JoinInputs:
         left, right = self.query.time
         return common_type(self.left.schema[left].dataType, self.right.schema[right].dataType)
 
-    def facts(self) -> Facts:
-        """Return what the placement of the rows is chosen by."""
+    def facts(self, *, fills: bool = False) -> Facts:
+        """Return what the placement of the rows is chosen by.
+
+        Parameters
+        ----------
+        fills : bool
+            Whether a task's window must hold few rows.
+        """
         order_type = self.order_type
         cut = can_be_cut(order_type)
         left, right = self._tagged_inputs()
@@ -105,6 +113,9 @@ class JoinInputs:
             order_type=None if cut else order_type.simpleString(),
             profile=lambda ranges: profile_order(order_frame(left, right, order_type), ranges),
             rows=self._estimated_rows,
+            filtered=lambda: is_filtered_read(self.left) and is_filtered_read(self.right),
+            settings=lambda: partition_settings(self.left.sparkSession),
+            fills=fills,
         )
 
     def profile(self, ranges: int = 1) -> OrderProfile | None:
@@ -130,16 +141,12 @@ class JoinInputs:
         if placement.rule is not None or placement.starts is not None:
             return self._cut(placement)
         left, right = self._tagged_inputs(placement.keys)
-        key_types = [
-            common_type(self.left.schema[own].dataType, self.right.schema[other].dataType)
-            for own, other in zip(*placement.keys, strict=True)
-        ]
         return Tagged(
             tagged_frame(
                 left,
                 right,
                 order_type=self.order_type,
-                key_types=key_types,
+                key_types=self._key_types(placement),
                 partitions=placement.partitions,
                 direct=placement.direct,
             )
@@ -147,28 +154,37 @@ class JoinInputs:
 
     def _cut(self, placement: Placement) -> Tagged:
         """Return the tagged frame in ranges of time."""
-        left, right = self._tagged_inputs()
+        left, right = self._tagged_inputs(placement.keys)
         order_type, query = self.order_type, self.query
-        times = order_frame(left, right, order_type)
+        key_types = self._key_types(placement)
+        times = order_frame(left, right, order_type, key_types)
         counts = None
         if placement.rule is not None:
-            cuts = lazy_cuts(times, placement.rule, window_width(query, order_type))
+            width = window_width(query, order_type)
+            cuts = lazy_cuts(times, placement.rule, width, self._estimated_rows())
             ranges = placement.rule.ranges
         else:
             assert placement.starts is not None
             assert isinstance(query.window, CountWindow)  # others are cut when an action runs
             halos = count_halos(times, placement.starts, query.window.size, query.how)
-            cuts, ranges, counts = cuts_literal(halos), len(halos.starts) + 1, halos.counts
+            cuts, ranges, counts = Cuts((halos,)).literal(), len(halos.starts) + 1, halos.counts
         frame = tagged_ranges(
             left,
             right,
             order_type=order_type,
+            key_types=key_types,
             cuts=cuts,
             ranges=ranges,
             partitions=placement.partitions,
             alone=query.is_timed and query.how is not JoinType.INNER,
         )
         return Tagged(frame, counts)
+
+    def _key_types(self, placement: Placement) -> list[DataType]:
+        return [
+            common_type(self.left.schema[own].dataType, self.right.schema[other].dataType)
+            for own, other in zip(*placement.keys, strict=True)
+        ]
 
     def _estimated_rows(self) -> int | None:
         left, right = (estimated_rows(frame) for frame in (self.left, self.right))

@@ -196,7 +196,7 @@ def make_plan(
     session = left.sparkSession
     choice, terms, causes = serving(query, options, session, schemas, check)
     inputs = JoinInputs(left, right, query)
-    facts = inputs.facts()
+    facts = inputs.facts(fills=choice.has_limits)
     placement = choose_placement(
         query, facts, partitions=options.partitions, partition_by=options.partition_by
     )

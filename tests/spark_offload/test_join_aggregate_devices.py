@@ -213,8 +213,9 @@ def test_what_it_cannot_do_is_done_from_pairs_and_says_why(frames, device, chang
 
 
 def test_mistakes_stay_mistakes(frames, device):
+    asked = {**ASKED, "within": None, "rows": 64}
     with pytest.raises(CapacityError, match="64"):
-        join_aggregate(*frames, **{**ASKED, "within": None, "rows": 64}, device=device)
+        join_aggregate(*frames, **asked, device=device, strict=True)
     with pytest.raises(UsageError, match="trace has no meaning for a join aggregate"):
         plan_join_aggregate(*frames, **ASKED, device=device, trace=True)
     with pytest.raises(UsageError, match="use a bundle that was generated without --value-bits"):

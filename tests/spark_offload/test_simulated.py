@@ -143,9 +143,20 @@ def test_the_explanation_tells_cores_and_capacity(spark, simulated_bundle):
     assert explanation.terms[0].field == "key field 'f0'"
 
 
-def test_a_window_that_is_too_large_names_the_command_that_builds_one(spark, simulated_bundle):
+def test_a_window_of_too_many_rows_is_joined_in_software_which_the_plan_says(
+    spark, simulated_bundle
+):
+    inputs = frames(spark, LEFT, RIGHT)
+    asked = {"on": "k", "time": "t", "rows": 193, "device": simulated_bundle}
+    joined = stream_join(*inputs, **asked)
+    said = explain(joined)
+    assert said.device == "software:"
+    assert "193" in str(said.causes[0])
+    assert collected(joined) == join_rows(
+        LEFT, RIGHT, lambda l, r: l["k"] == r["k"], time="t", rows=193
+    )
     with pytest.raises(CapacityError, match="193.*192.*python -m sim build"):
-        stream_join(*frames(spark, LEFT, RIGHT), time="t", rows=193, device=simulated_bundle)
+        stream_join(*inputs, **asked, strict=True)
 
 
 def test_metrics_and_cost_tell_what_the_cycles_take_in_hardware(spark, simulated_bundle, tmp_path):

@@ -120,7 +120,7 @@ def test_a_suffix_that_clashes_again_is_refused(spark, rows):
 
 def test_a_count_window_beyond_the_capacity_is_refused(rows, software_bundle):
     with pytest.raises(CapacityError, match="100000.*python -m sim build"):
-        stream_join(rows, rows, time="t", rows=100_000, device=software_bundle)
+        stream_join(rows, rows, time="t", rows=100_000, device=software_bundle, strict=True)
 
 
 def test_a_frame_of_other_origin_cannot_be_explained(rows):

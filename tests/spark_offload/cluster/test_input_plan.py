@@ -6,7 +6,12 @@ import pytest
 
 from host.errors import DisorderError
 from spark_offload import explain, stream_join
-from spark_offload.cluster.query_plans import estimated_bytes, is_plain_read
+from spark_offload.cluster.query_plans import (
+    estimated_bytes,
+    is_filtered_read,
+    is_plain_read,
+    partition_settings,
+)
 from tests.spark_offload.oracle import join_rows
 from tests.spark_offload.test_join import collected, random_rows
 
@@ -45,6 +50,8 @@ def test_what_computes_is_none(spark, tmp_path):
         spark.createDataFrame(stored.rdd, stored.schema),
     ):
         assert not is_plain_read(frame)
+    assert is_filtered_read(stored.where("x > 3").select("t"))
+    assert not is_filtered_read(stored.where(slow("x") > 3))
     cached = stored.cache()
     assert not is_plain_read(cached)
     assert not is_plain_read(cached.select("t"))
@@ -99,3 +106,17 @@ def test_rows_that_go_back_in_time_are_named_where_they_stand(spark, tmp_path):
     with pytest.raises(Exception, match=DisorderError.__name__) as caught:
         joined.count()
     assert "left.t" in str(caught.value)
+
+
+def test_the_settings_of_spark_say_how_large_partitions_are_and_how_many(spark):
+    sizes = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+    count = "spark.sql.shuffle.partitions"
+    before = {name: spark.conf.get(name) for name in (sizes, count)}
+    try:
+        spark.conf.set(count, 17)
+        for text, size in (("64MB", 1 << 26), ("3g", 3 << 30), ("1000", 1000), ("5k", 5 << 10)):
+            spark.conf.set(sizes, text)
+            assert partition_settings(spark) == (size, 17)
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)

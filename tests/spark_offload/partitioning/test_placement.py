@@ -43,6 +43,10 @@ def placed(
     plain=False,
     how="inner",
     rows=None,
+    filtered=False,
+    fills=False,
+    advisory=1 << 26,
+    most=200,
 ):
     window = TimeWindow(10) if window is None else window
     query = Query(band=terms, time="t", **over(window), how=how)
@@ -60,6 +64,9 @@ def placed(
         profile=read,
         rows=lambda: rows,
         plain=lambda: plain,
+        filtered=lambda: filtered,
+        settings=lambda: (advisory, most),
+        fills=fills,
     )
     return choose_placement(query, facts, partitions=partitions, partition_by=by)
 
@@ -76,7 +83,7 @@ def test_large_inputs_get_a_range_for_each_core():
     assert "at most one for each core" in placement.reason
     found = placement.rule.cut(profile(10_000_000, 10_000))
     assert len(found.starts) == 7
-    assert "one for each core" in found.note
+    assert "8 in all" in found.note
     assert "halos add about 0.7% of the rows" in found.note
 
 
@@ -124,6 +131,38 @@ def test_the_only_task_reads_what_is_a_plain_read():
     assert placed(terms=EQUAL, cores=1, plain=True).direct
     assert not placed(terms=EQUAL, plain=True).direct
     assert not placed(terms=EQUAL, cores=2, plain=True).direct
+
+
+SIZED = {"terms": EQUAL, "rows": 50_000_000, "filtered": True}
+
+
+def test_the_sizes_of_the_inputs_and_the_settings_of_spark_say_how_many_partitions():
+    few = {**SIZED, "sizes": (1 << 20, 1 << 20)}
+    assert placed(**few).partitions == 48
+    assert placed(**few, most=20).partitions == 20
+    assert placed(**few, most=2).partitions == 8, "no core is left out"
+    assert placed(**{**few, "rows": 2_000_000}).partitions == 8
+    assert placed(**{**few, "rows": 2_000_000}, advisory=1 << 17).partitions == 16
+    assert placed(terms=BAND, rows=50_000_000).partitions == 200
+
+
+def test_large_inputs_with_equal_columns_are_cut_by_time_if_that_serves():
+    placement = placed(**SIZED)
+    assert placement.rule.keyed
+    assert placement.keys == (("k",), ("k",))
+    assert not placement.follows_time, "it may turn out that the keys divide the rows"
+    for change in ({"filtered": False}, {"fills": True}, {"by": "key"}, {"cut": False}):
+        alone = placed(**{**SIZED, **change})
+        assert alone.rule is None
+        assert alone.keys == (("k",), ("k",))
+        assert alone.partitions == 200
+
+
+def test_few_rows_with_equal_columns_are_one_partition():
+    for change in ({"rows": 9_000}, {"sizes": (1 << 40, 1_000)}):
+        placement = placed(**{**SIZED, **change}, plain=True)
+        assert placement.partitions == 1
+        assert placement.direct
 
 
 def test_fewer_ranges_are_taken_where_halos_would_dominate():
@@ -210,7 +249,19 @@ TOGETHER = "since rows of one time stay together"
                 "are too few for ranges of time to pay"
             ),
         ),
-        (None, {"rows": 500_000}, f"{RANGES}; {MOST}; cut when an action runs"),
+        (
+            None,
+            {"sizes": (1 << 20, 1 << 20), "rows": 500_000},
+            f"{RANGES}; {MOST}; cut when an action runs",
+        ),
+        (
+            None,
+            {"rows": 500_000},
+            (
+                f"{RANGES}; at most as many as Spark's estimate of the sizes asks for; "
+                "cut when an action runs"
+            ),
+        ),
         (
             None,
             {"sizes": (NO_ESTIMATE, NO_ESTIMATE), "cores": 2},
@@ -251,7 +302,7 @@ def test_the_reason_is_told_whole(found, changes, reason):
         (
             LARGE,
             {},
-            "one for each core that Spark has; halos add about 0.7% of the rows",
+            "8 in all; halos add about 0.7% of the rows",
         ),
         (
             profile(500_000, 10_000),
@@ -274,10 +325,7 @@ def test_the_reason_is_told_whole(found, changes, reason):
         (
             profile(10_000_000, 3),
             {"window": TimeWindow(0)},
-            (
-                "one for each core that Spark has; "
-                f"halos add about 0.0% of the rows; 4 instead of 8, {TOGETHER}"
-            ),
+            (f"8 in all; halos add about 0.0% of the rows; 4 instead of 8, {TOGETHER}"),
         ),
     ],
 )
