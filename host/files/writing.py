@@ -462,7 +462,7 @@ def _write_parquet(batches: Batches, schema: pa.Schema, place: Path) -> int:
     # Each batch becomes a row group, with dictionaries of its own. Those of the numbers of a join
     # took more than half of the time of writing, and made the file no smaller.
     repeated = [field.name for field in schema if not pa.types.is_primitive(field.type)]
-    nothing = pa.RecordBatch.from_arrays(_empty(schema, "Parquet"), schema.names)
+    nothing = pa.RecordBatch.from_arrays(_empty(schema, "Parquet"), schema=schema)
     if _refusal(nothing) is not None:
         for at in range(len(schema)):
             _try_parquet(nothing.select([at]))

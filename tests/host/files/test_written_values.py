@@ -375,3 +375,11 @@ def test_narrow_numbers_are_packed_in_parquet_and_later_wide_ones_are_still_righ
     back = pq.ParquetFile(path).read()
     assert back.num_columns == 5
     assert all(one.equals(other) for one, other in zip(back.columns, table.columns, strict=True))
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".json"])
+def test_no_rows_of_columns_without_nulls_are_written(tmp_path, ending):
+    schema = pa.schema([pa.field("t", pa.int64(), nullable=False), pa.field("x", pa.string())])
+    assert write_table(iter([]), schema, tmp_path / f"out{ending}") == 0
+    if ending == ".parquet":
+        assert pq.read_schema(tmp_path / "out.parquet").equals(schema)
