@@ -26,7 +26,7 @@ def test_benchmark_agrees_with_sparks_own_join(spark, simulated_bundle, tmp_path
         "Cycle efficiency",
         "Latency, median",
         "software engine",
-        "By the cost model, ecp5-band ",
+        "By the cost model, ECP5-85F, scan ",
     ):
         assert name in printed.out
     assert report.read_text().count("<svg") == 4
