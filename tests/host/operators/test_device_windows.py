@@ -135,7 +135,7 @@ def test_outputs_and_having_of_an_operator_are_refused(changes, said):
     asked = query(4, 4, aggregates={"total": "sum:price", "n": "count"})
     told = refused(model(reductions=REDUCTIONS, **changes), asked, batch({"price": 1}))
     assert said in told
-    assert "generate an accelerator for the operator without them" in told
+    assert "generate an accelerator for it without them" in told
 
 
 def test_outputs_that_are_the_reductions_are_taken():
