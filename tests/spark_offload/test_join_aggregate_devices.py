@@ -159,7 +159,7 @@ def test_what_the_accelerator_cannot_take_is_answered_for_in_software(spark, dev
 
 
 def test_explain_tells_of_the_accelerator_and_the_order(frames, device):
-    said = explain(join_aggregate(*frames, **ASKED, device=device))
+    said = explain(join_aggregate(*frames, **ASKED, partitions=2, device=device))
     assert said.offloaded
     assert said.device == device
     assert "one word for each left row" in said.accelerator
