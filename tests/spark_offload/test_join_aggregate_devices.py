@@ -190,7 +190,6 @@ def test_a_declared_order_is_checked(frames, device):
         ({"aggregates": {"s": "sum:g"}}, "Column 'g' holds floats, but the accelerator adds up"),
         ({"aggregates": {"s": "max:name"}}, "Values of type string in column 'name' are not"),
         ({"aggregates": {"s": "sum:d"}}, r"Values of type decimal128\(9, 2\) in column 'd' are"),
-        ({"elastic": True}, "No controller chooses the cores of a join aggregate"),
         (
             {"band": {("x", "a"): (-1, 1), ("p", "price"): (-1, 1)}},
             "needs 3 key fields, but the accelerator",
@@ -210,6 +209,11 @@ def test_what_it_cannot_do_is_done_from_pairs_and_says_why(frames, device, chang
     assert said.device == "software:"
     with pytest.raises(AcceleratorLimitError, match=reason):
         join_aggregate(left, right, **asked, strict=True)
+
+
+def test_what_would_be_without_effect_is_an_error(frames, device):
+    with pytest.raises(AcceleratorLimitError, match="No controller chooses the cores of a join ag"):
+        join_aggregate(*frames, **ASKED, elastic=True, device=device)
 
 
 def test_mistakes_stay_mistakes(frames, device):
