@@ -255,7 +255,8 @@ def ordered_inputs(
         ("left", "right"), (options.left, options.right), time, strict=True
     ):
         if found and path == options.left and time[0] == time[1]:
-            return found[0], found[0]  # a file that is joined with itself
+            found.append(found[0])  # a file that is joined with itself
+            break
         with status.stage(f"reading {path}"):
             files = Dataset(path, told)
             with naming_cells([(side, files)]):

@@ -25,6 +25,7 @@ from host.files.writing import inputs_of
 from host.installation import CommandParser, command
 from host.query.queries import Query
 from host.query.words import PARTITIONS
+from host.reference.types import JoinType
 from spark_offload.api.joins import plan_query
 from spark_offload.cli.files import Source, Target, add_file_arguments, csv_options_from
 from spark_offload.cluster.session import open_session, running_stages, show_progress
@@ -246,8 +247,10 @@ def _arranged(plan: Plan, query: Query, *, by_time: bool, single: bool) -> Itera
     answer = plan.dataframe()
     places = [f"c{index}" for index in range(len(answer.columns))]  # no name can clash
     rows, names = answer.toDF(*places), answer.columns
-    sorted_by = [] if not by_time or plan.follows_time else _times(plan, query, places)
-    if single and plan.explanation.partitions == 1:
+    # Results come by the arrival of their later row, and rows alone when they leave the window.
+    sorts = by_time and not (plan.follows_time and query.how is JoinType.INNER)
+    sorted_by = _times(plan, query, places) if sorts else []
+    if single and plan.explanation.partitions == 1 and not sorts:
         yield answer.coalesce(1)
     elif single:
         # Not coalesce(), which would make one task of the join as well.

@@ -118,6 +118,7 @@ def generated(request, tmp_path_factory):
     return name, description, f"sim:{folder}"
 
 
+@pytest.mark.few(1)
 def test_operators_of_the_appendix_run_on_a_device(generated, tmp_path, capsys):
     name, description, device = generated
     operator = load_description(description)

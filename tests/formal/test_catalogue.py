@@ -21,6 +21,7 @@ QUICK = [
 ]  # fmt: skip
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.long] * (at % 2)) for at, name in enumerate(QUICK)],

@@ -299,6 +299,7 @@ def test_overflow_names_the_side_from_the_next_star_of_its_probes_until_clear():
     ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pairs_mean_something_again_once_the_window_that_overflowed_is_emptied(engine):
     """Every word that empties it will do, though stars tell of the overflow until CLEAR."""
@@ -452,12 +453,14 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
         assert star_latency(cells, rows) == whole + 10 + rows
 
 
+@pytest.mark.long
 def test_more_cores_than_reset_reaches_before_a_word_are_refused():
     parameters = JoinParameters(cores=1025, sub_window=8, keys=(KeyField(name="x", bits=8),))
     with pytest.raises(ValueError, match=r"Reset takes 7 cycles to 1025 cores, and a word"):
         Accelerator(parameters)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("worked", "options"),
     [
@@ -532,6 +535,7 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     assert_right(path, scenario, rows, expected=expected)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cores", "engine", "options", "stalls"),
     [

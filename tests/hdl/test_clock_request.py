@@ -126,6 +126,7 @@ class Twins:
 QUICK = ("timed index",)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "shape", [pytest.param(one, marks=[pytest.mark.long] * (one not in QUICK)) for one in SHAPES]
 )
@@ -147,6 +148,7 @@ def test_a_clock_is_not_missed_in_any_of_many_streams(shape, seed):
     Twins(parameters).run(stream(parameters, random.Random(seed), 400), seed)
 
 
+@pytest.mark.long
 def test_a_clock_that_stops_too_early_is_missed():
     class Hasty(Stopped):
         def elaborate_clock(self, m):

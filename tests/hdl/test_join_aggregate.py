@@ -49,6 +49,7 @@ def check(parameters, seed, folder, *, stalls=0.0, **options):
     assert_right(path, scenario, words, expected=expected)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("cores", "probes", "lanes", "stalls"),
     [

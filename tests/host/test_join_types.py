@@ -68,6 +68,7 @@ def test_the_reference_join_is_what_a_loop_over_rows_says(data):
     assert found == naive_results(left, right, query)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("how", OTHERS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_answers_as_a_loop_over_rows_does(bundles, shape, how):

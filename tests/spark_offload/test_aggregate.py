@@ -172,6 +172,7 @@ def test_spark_itself_answers_what_the_host_cannot(spark, caplog):
         plan_aggregate(frame, **given, strict=True)
 
 
+@pytest.mark.long
 def test_a_mean_is_a_double_of_the_exact_sum_however_large_it_is(spark):
     """Whoever computes it, as Spark's avg of integers is one; an error names the aggregate."""
     most = (1 << 63) - 1

@@ -127,6 +127,7 @@ def name_of(frame):
     return explain(frame).metrics.split("'")[1]
 
 
+@pytest.mark.long
 def test_killed_and_started_again_no_result_is_lost_or_comes_twice(folders, tmp_path):
     rng = random.Random(6)
     flag = tmp_path / "failed"

@@ -111,6 +111,7 @@ def test_aggregates_of_matches_and_overlaps(spark, device):
     assert "in software" in str(metrics(overlaps))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("on", [pytest.param("s", marks=pytest.mark.long), "k"])
 def test_streams(spark, device, tmp_path, on):
     frame = spark.sql(YEARS).selectExpr("t", "k div 2 * 1000000007 as k", "s")

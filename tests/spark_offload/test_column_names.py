@@ -79,7 +79,7 @@ STREAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", BATCH)
 def test_batch_frames_have_the_answer_of_spark_and_the_names(spark, name):
     answer = BATCH[name](batch(spark))

@@ -35,6 +35,7 @@ def twins(spark):
     return spark.createDataFrame(ROWS, NAMES)
 
 
+@pytest.mark.long
 def test_names_that_differ_in_case_only_are_names_of_different_columns(twins):
     near = {"on": "k", "device": "software:", "partitions": 2}
     told = {"n": "count", "s": "sum:v", "S": "sum:V", "m": "mean:V"}

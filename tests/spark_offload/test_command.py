@@ -167,6 +167,7 @@ def test_times_finer_than_spark_has_are_refused(spark, files, tmp_path, capsys):
                 assert (row["t"].tzinfo is None) == (zone is None)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1900)
 @pytest.mark.parametrize(
     ("rows", "most"), [(50_000, "100k"), pytest.param(5_000_000, "16m", marks=pytest.mark.long)]

@@ -56,6 +56,7 @@ def has_keys(case):
     return case.query.is_timed and any(term.is_equality for term in case.query.terms)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "cases", [(*CASES[::4], *ODD, *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
 )
@@ -105,6 +106,7 @@ def test_the_software_engine_answers_where_no_device_serves(spark, unfit, cases)
     assert wrong_answers(cases, answers, ordered=False) == []
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(
     ("case", "path"),
     [

@@ -59,6 +59,7 @@ def run_notebook(root, device):
     return names
 
 
+@pytest.mark.long
 def test_the_cells_of_the_notebook_run(spark, root, capsys):
     names = run_notebook(root, DEVICE)
     printed = capsys.readouterr().out

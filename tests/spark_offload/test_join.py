@@ -312,6 +312,7 @@ def test_a_band_on_times_works_with_a_field_that_is_too_narrow_for_them(
     assert sorted((row.t, row.t_right) for row in joined.collect()) == sorted(expected)
 
 
+@pytest.mark.long
 def test_floating_point_bands_are_what_spark_finds(spark):
     nan, inf = float("nan"), float("inf")
     values = [0.1, 0.3, -0.0, nan, inf, -inf, 1e300, 0.30000000000000004, None, 2.5]

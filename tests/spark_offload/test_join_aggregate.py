@@ -64,6 +64,7 @@ def by_hand(left, right):
     return grouped.drop("id")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("partition_by", ["key", "range"])
 def test_each_left_row_has_the_aggregates_of_its_matches(frames, partition_by):
     answer = join_aggregate(*frames, **ASKED, partition_by=partition_by, partitions=2)

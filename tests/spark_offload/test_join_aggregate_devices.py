@@ -72,6 +72,7 @@ def on_pairs(frames, asked):
     return rows_of(join_aggregate(*frames, **{**asked, "device": "software:"}))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "placed",
     [

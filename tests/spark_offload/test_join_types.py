@@ -79,6 +79,7 @@ def is_same(spark, left, right, how, terms, partitions, **query):
     assert measured.total("results") == len(wanted)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("how", "partitions", "window"),
     [

@@ -40,7 +40,7 @@ def answered(frame):
     return rows_of(row.asDict() for row in frame.collect())
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @names
 def test_operators_of_the_appendix_give_their_answer(spark, name):
     operator = described(name)
@@ -116,7 +116,7 @@ def stream_agrees(spark, name, tmp_path, **options):
     return answer, query
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @names
 def test_streams_give_what_the_reference_gives(spark, tmp_path, name):
     answer, query = stream_agrees(spark, name, tmp_path)

@@ -247,6 +247,7 @@ def test_a_null_time_is_still_an_error(spark, window, side):
     assert f"'{side}.t' is null in the row with t=null; " in str(error)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "window", [{"rows": 1}, pytest.param({"within": 1}, marks=pytest.mark.long)]
 )

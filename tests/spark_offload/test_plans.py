@@ -100,6 +100,7 @@ def test_frames_are_transformed(spark):
     assert rows.transform(asof_join, rows, **earlier).count() == 19
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [60, pytest.param(3000, marks=pytest.mark.long)])
 def test_the_driver_keeps_next_to_nothing_of_joins_that_are_over(spark, count):
     def run(times):

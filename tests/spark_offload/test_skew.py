@@ -51,6 +51,7 @@ def stored(spark, tmp_path, monkeypatch):
     spark.conf.set("spark.sql.shuffle.partitions", before)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("within", "how"),
     [
@@ -77,6 +78,7 @@ def test_the_answer_is_that_of_the_oracle(stored, within, how):
         assert max(used) < 0.4 * 480, "the key with 40 % of the rows is divided"
 
 
+@pytest.mark.long
 def test_many_ranges_are_searched_in_two_steps(stored, monkeypatch):
     left, right = skewed(3, 900, 9_000), skewed(4, 900, 9_000)
     joined = stream_join(*stored(left, right), on="k", time="t", within=9, device="software:")

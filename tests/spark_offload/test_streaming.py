@@ -55,6 +55,7 @@ def test_micro_batches_together_are_the_batch_answer(folders):
     assert all(batch.seconds > 0 for batch in measured if batch.rows)
 
 
+@pytest.mark.long
 def test_rows_without_a_match_come_when_the_watermark_has_passed(folders):
     rng = random.Random(8)
     for number in range(2):
@@ -279,6 +280,7 @@ def test_planning_changes_no_option_of_the_session(spark, folders):
     assert options() == before
 
 
+@pytest.mark.long
 def test_a_query_goes_on_elsewhere_with_its_groups_and_its_names(spark, folders):
     rng = random.Random(10)
     asked = {"on": "k", "band": {"x": (-1, 2)}, "time": "t", "within": "5s"}

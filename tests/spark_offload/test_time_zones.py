@@ -79,7 +79,7 @@ def test_a_join_has_its_rows_in_every_zone_that_spark_knows(spark, zone, name):
     assert answer.schema["t_right"].dataType == frame.schema["t"].dataType
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("path", PATHS)
 def test_every_path_has_the_rows_that_it_has_in_utc(spark, zone, path):
     found = []

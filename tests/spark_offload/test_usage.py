@@ -179,6 +179,7 @@ def test_going_back_in_time_is_an_error_if_declared_sorted(spark, rows):
     assert stream_join(left.orderBy("t").coalesce(1), rows, sorted=True, **GOOD).count() == 4
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", [{"partitions": 3}, {"on": "t", "partitions": 2}])
 def test_partitions_may_be_sources_that_are_sorted_by_themselves(spark, how):
     def frame(*times):

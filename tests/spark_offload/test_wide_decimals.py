@@ -22,7 +22,7 @@ def rows(spark, kind):
     return frame.selectExpr("t", f"try_cast(p as {kind}) as p", "id")
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["decimal(38,18)", "decimal(38,1)", "decimal(30,2)"])
 @pytest.mark.parametrize("how", ["inner", "full"])
 def test_decimals_of_two_scales_are_joined(spark, kind, how):
@@ -44,7 +44,7 @@ def test_a_value_that_the_other_type_does_not_have_meets_nothing_and_is_kept(spa
         assert answer.count() == count
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "path",
     [

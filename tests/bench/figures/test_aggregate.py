@@ -50,6 +50,7 @@ def test_a_pane_with_a_tuple_per_key_hides_its_window():
     assert short["cycles_per_tuple"] > 5
 
 
+@pytest.mark.long
 def test_a_described_operator_takes_the_cycles_of_the_built_in_aggregate(tmp_path):
     own, beside = compared_cycles(1 << 12, tmp_path, report=lambda text: None)
     assert own <= 1.05 * beside

@@ -86,6 +86,7 @@ def test_a_machine_that_never_becomes_steady_decides_nothing():
     assert len(done) == 2 * TRIES
 
 
+@pytest.mark.long
 def test_the_kernel_is_compiled_and_always_does_the_same():
     assert kernel_speed(1000) > 0
     assert kernel_speed(1000, wall=True) > 0

@@ -19,6 +19,7 @@ def test_what_was_recorded_is_within_five_percent_of_the_model():
     assert worst(rows, crowded=True) <= 0.35
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "shape",
     [*SHAPES, pytest.param(MORE[0], marks=pytest.mark.long)],

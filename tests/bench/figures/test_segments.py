@@ -52,6 +52,7 @@ def test_the_next_segment_begins_with_the_next_core():
     assert [load.cores(number) for number in range(3)] == [[0, 1], [1, 0], [0, 1]]
 
 
+@pytest.mark.long
 def test_a_change_of_a_small_scan_costs_nothing_but_the_closing(few):
     found = {kind: cycles_more({"tiny": few}, kind, str)["tiny"] for kind in ("closing", "nothing")}
     assert found["closing"] == 0

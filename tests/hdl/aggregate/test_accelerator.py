@@ -37,7 +37,7 @@ def run_accelerator(parameters, program, *, stalls=0.0, seed=0, stamps=(None, No
     return received
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("described", "cores", "fan_in", "stalls"),
     [

@@ -27,6 +27,7 @@ def manifest_of(parameters):
     return AggregateManifest.from_dict(json.loads(json.dumps(values)))
 
 
+@pytest.mark.long
 def test_a_bundle_is_an_accelerator_whose_manifest_the_host_reads(tmp_path, capsys):
     reference = f"{__name__}:TRADES"
     place = str(tmp_path / "bundle")

@@ -47,6 +47,7 @@ def check(parameters, program, **options):
     assert pairs_by_mark(program.manifest, results) == (program.expected, [])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("architecture", "cores", "timestamp_bits"),
     [

@@ -122,7 +122,7 @@ CASES = [
 ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("shape", "fault"), CASES)
 def test_every_group_of_a_failed_core_is_told_until_the_core_is_masked(tmp_path, shape, fault):
     seed = list(SHAPES).index(shape) * 10 + fault.value

@@ -124,6 +124,7 @@ def block_rams(parameters):
     return rams
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("digest_bits", "timestamp_bits", "parity"),
     [(12, 24, False), pytest.param(None, 24, True, marks=pytest.mark.long)],

@@ -27,6 +27,7 @@ def verilog():
     return to_verilog(RoutingShell(SMALLEST), name=SHELL)
 
 
+@pytest.mark.long
 def test_the_shell_has_few_pads_and_the_whole_accelerator(verilog):
     ports = verilog.partition(f"module {SHELL}(")[2].partition(")")[0].split(", ")
     assert ports == ["clk", "rst", "capture", "data_in", "data_out"]
@@ -42,6 +43,7 @@ def test_every_port_of_the_accelerator_meets_a_register(verilog):
     assert f"reg [{len(outputs) - 1}:0] taken" in shell
 
 
+@pytest.mark.long
 def test_inputs_that_are_merged_stand_in_the_place_of_the_accelerators():
     parameters = SMALLEST.with_(timestamp_bits=2)
     verilog = to_verilog(RoutingShell(parameters, inputs=2), name=SHELL)

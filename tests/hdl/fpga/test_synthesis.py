@@ -15,6 +15,7 @@ from hdl.verilog.conversion import to_verilog
 MODULE = re.compile(r"^module (\w+)\(.*?^endmodule", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changes",
     [

@@ -156,6 +156,7 @@ def test_groups_without_a_star_between_them(probes, groups, part, probe_side, st
     check(model, stalls=stalls)
 
 
+@pytest.mark.long
 def test_a_long_walk_keeps_no_other_group_back_up_to_the_star():
     """One probe of every group has a chain of 120 entries; the other one has none."""
     parameters = index_parameters(
@@ -213,6 +214,7 @@ def test_chains_of_all_kinds(keys):
     check(model)
 
 
+@pytest.mark.long
 def test_long_chains_are_read_at_an_entry_per_cycle():
     parameters = index_parameters(cores=1, sub_window=200, probes=8, bucket_bits=1)
     model = Model(parameters, 0, 0, 200, parts=(Part(),))

@@ -38,6 +38,7 @@ def modules(text):
     return re.findall(r"^module (\w+)", text, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_every_module_has_the_prefix(package):
     names = modules((package / "trades.v").read_text())
     assert len(set(names)) == len(names) > 20
@@ -46,6 +47,7 @@ def test_every_module_has_the_prefix(package):
     assert "trades_region" in names
 
 
+@pytest.mark.long
 def test_the_bare_accelerator_is_the_one_module_without_anything_behind_the_prefix(bare):
     names = modules((bare / "splitjoin.v").read_text())
     assert "splitjoin" in names
@@ -135,6 +137,7 @@ def test_windows_in_external_memory_have_ports_on_the_page_and_no_bench():
     assert "| `m_axi_1_rdata` | in | 64 | AXI4, for the windows of region 1 |" in page
 
 
+@pytest.mark.long
 def test_the_command_writes_a_package_under_any_prefix(tmp_path, capsys):
     folder = tmp_path / "deep" / "package"
     assert main([*COMMAND.split(), str(folder), "--module-prefix", "my_2_", "--no-bench"]) == 0
@@ -179,6 +182,7 @@ def test_the_command_writes_a_package_of_a_shell_that_looks_otherwise(tmp_path):
 AGGREGATE = "package --preset tiny-aggregate --output"
 
 
+@pytest.mark.long
 def test_an_aggregate_has_a_package_without_a_bench(tmp_path, capsys):
     command = [*AGGREGATE.split(), str(tmp_path / "sums"), "--module-prefix", "sums_"]
     shell = ["--shell", "axi", "--axi-inputs", "2"]

@@ -199,6 +199,7 @@ def resumed(sources, number, *, waits, stalls=0.0, seed=0):
     return found, sorted(sent)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("sources", "stalls"), half([2, 3, 5], [0.0, 0.5]))
 def test_a_source_that_says_a_watermark_and_waits_brings_no_late_tuple(sources, stalls):
     for number in (0, sources - 1):

@@ -109,6 +109,7 @@ def test_a_window_leaves_when_the_last_source_has_passed_its_boundary():
     assert left[0] - entered[-1] == AggregateAccelerator(SMALL).latency + shell.dut.latency
 
 
+@pytest.mark.long
 def test_what_sources_have_promised_is_answered_before_a_mark_and_before_they_leave():
     inputs = [
         [add(1, 3, 5), word(WATERMARK, 9), word(FLUSH)],

@@ -21,6 +21,7 @@ PARAMETERS = JoinParameters(
 TWO = AxiOptions(inputs=2)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options", [TWO, pytest.param(AxiOptions(inputs=3, r_inputs=2), id="three")]
 )

@@ -16,7 +16,7 @@ from tests.host.small_bundles import write_manifest
 SMALL = match_parameters(cores=2, probes=2, sub_window=4, timestamp_bits=9)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("inputs", [1, pytest.param(2, marks=pytest.mark.long), 3])
 def test_values_are_those_of_the_model(inputs, tmp_path):
     path = write_manifest(SMALL, tmp_path)

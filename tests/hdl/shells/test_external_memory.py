@@ -22,6 +22,7 @@ def test_a_uart_shell_has_no_ports_for_external_memory():
         UartShell(EXTERNAL, digest="0" * 64, divisor=4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wait", [47, *(pytest.param(wait, marks=pytest.mark.long) for wait in (1, 40, 61))]
 )

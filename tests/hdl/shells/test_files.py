@@ -120,6 +120,7 @@ def test_the_shell_is_clean_around_any_accelerator(tmp_path, shape):
     assert ("m_axis_tdata" in masters) == (SHAPES[shape].result_streams == 1)
 
 
+@pytest.mark.long
 def test_a_shell_with_several_inputs_is_clean_and_stays_one(bundle, tmp_path):
     folder = tmp_path / "bundle"
     arguments = ["generate", "--cores", "1", "--sub-window", "4", "--key", "x:8"]

@@ -113,6 +113,7 @@ def test_generated_verilog_is_clean(tiny, tmp_path):
     assert lint(path) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["index", pytest.param("scan", marks=pytest.mark.long)])
 def test_verilog_with_parity_is_clean(tmp_path, engine):
     parameters = FLIP_SHAPES["equality index"]  # which the tests of flipped bits generate, too

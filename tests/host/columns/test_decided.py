@@ -111,6 +111,7 @@ def test_pairs_are_those_of_the_query(bundles, bundle, place, how, streamed):
     assert asked.plan.decided is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bundle", ["points", pytest.param("near", marks=pytest.mark.long)])
 def test_the_circuit_has_the_answer_in_order(bundle, tmp_path):
     """Of the pipeline with multipliers, three lanes and two probes are compared at once."""

@@ -91,6 +91,7 @@ def test_the_model_answers_by_definition(timed, tuples, period, width):
     assert not found.disorder.any()
 
 
+@pytest.mark.long
 def test_a_bundle_of_it_is_read_as_what_it_is_and_its_verilog_is_clean(tmp_path):
     place = tmp_path / "bundle"
     write_bundle(TINY, place)

@@ -102,6 +102,7 @@ THREE = (
 )
 
 
+@pytest.mark.long
 def test_a_device_has_the_same_results(tmp_path):
     keys = tuple(KeyField(name=f"f{at}", bits=32) for at in range(4))
     parameters = JoinParameters(

@@ -60,7 +60,7 @@ def simulator(request, tmp_path_factory):
     )
 
 
-@pytest.mark.few(16)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "window", [CountWindow(1), CountWindow(17), CountWindow(60), TimeWindow(0), TimeWindow(9)]
 )
@@ -148,6 +148,7 @@ def test_the_simulated_accelerator_answers_any_type_as_a_loop_does(simulator, wi
             assert found == naive_results(left, right, query)
 
 
+@pytest.mark.few(1)
 def test_a_cut_join_leaves_the_device_usable(simulator):
     rng = np.random.default_rng(12)
     left, right = random_table(rng, 400), random_table(rng, 400)
@@ -252,6 +253,7 @@ def check_few_keys_and_a_band(uri, rows, window, values, most):
     assert result.cycles < most * (left.num_rows + right.num_rows)
 
 
+@pytest.mark.long
 def test_few_keys_and_a_band_take_hardly_more_cycles_than_tuples(tmp_path):
     """The chain of a key, an eighth of the window, would be read from end to end."""
     uri = simulated_bundle(WORDS["index"], tmp_path / "bundle")

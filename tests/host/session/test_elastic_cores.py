@@ -174,6 +174,7 @@ def test_decisions_can_be_replayed_as_epochs(bundles):
         assert again.measured.epochs == join.measured.epochs
 
 
+@pytest.mark.long
 def test_a_window_that_outgrows_the_cores_in_force_brings_more_of_them(bundles):
     """The device seems idle, so one core is in force; then windows grow to what five cores hold."""
     times = np.concatenate([np.arange(0, 4000, 4), 4000 + np.arange(900) // 2])
@@ -198,6 +199,7 @@ def test_a_window_beyond_all_cores_is_an_overflow_as_ever(bundles):
         Join(left, right, query, device, batch_rows=16, buffer_rows=32).run()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("size", "least"), [(37, 1), (38, 2), (111, 3), (186, 5)])
 def test_a_counted_window_keeps_as_many_cores_as_it_needs(bundles, size, least):
     rng = np.random.default_rng(2)

@@ -71,6 +71,7 @@ def failures(draw):
     return list(zip(places, cores, strict=True))
 
 
+@pytest.mark.long
 @settings(max_examples=10, deadline=None)
 @given(
     seed=st.integers(0, 99),

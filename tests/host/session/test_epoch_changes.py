@@ -219,6 +219,7 @@ class Rotating:
         return Epoch(cores, after=staged + self.distance)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("distance", "rows"), [(1, 140), (7, 650), (64, 650)])
 def test_a_schedule_is_asked_while_the_join_runs(bundles, distance, rows):
     rng = np.random.default_rng(distance)
@@ -255,6 +256,7 @@ def test_a_schedule_that_knows_nothing_yet_is_asked_again(bundles):
     assert 0 < epoch.after < 40_000  # its place had passed, so it began with the next tuple
 
 
+@pytest.mark.long
 def test_a_join_that_is_cut_leaves_no_turns_behind(bundles):
     rng = np.random.default_rng(6)
     left, right = table(rng, 900, 2700), table(rng, 900, 2700)
@@ -309,6 +311,7 @@ def test_a_wrong_epoch_of_a_list_is_told_before_any_row_is_taken(bundles, epoch,
     assert isinstance(caught.value, UsageError)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("epoch", "message", "how"), half(WRONG, ["full", "inner", "left"], of=3))
 def test_what_comes_before_a_refused_epoch_is_handed_on(bundles, epoch, message, how):
     """And no row comes alone that a later one could match."""

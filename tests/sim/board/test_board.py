@@ -24,6 +24,7 @@ def greet(board, *, cycles=500):
     return host
 
 
+@pytest.mark.long
 def test_a_board_says_what_it_is_and_lights_its_led(board, bundle):
     manifest = Manifest.load(bundle)
     assert not board.led

@@ -20,6 +20,7 @@ def test_a_clean_line_carries_words_both_ways(built):
     assert course.counters.repeated == course.counters.timeouts == 0
 
 
+@pytest.mark.long
 def test_damaged_bytes_change_no_word(built):
     course = run_board(print, tuples=120, damage=0.02, seed=3)
     assert course.damaged > 50

@@ -41,6 +41,7 @@ def uri_of(port, bundle, more=""):
     return f"{port.place}?baud={BAUD}&bundle={bundle}{more}"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("count", "damage"), [(40, 0.0), (60, 0.01)])
 def test_a_join_passes_the_pins_of_a_board(board, port, bundle, parameters, count, damage):
     script = script_of(parameters, count, 1)
@@ -85,6 +86,7 @@ def test_a_board_with_another_bitstream_is_refused_by_both_hashes(board, bundle,
         assert f"has the manifest hash {device.manifest.hash}, but" in str(caught.value)
 
 
+@pytest.mark.few(1)
 def test_a_board_passes_the_self_test(board, port, bundle):
     with serving(board, port):
         found = list(self_test(lambda: open_device(uri_of(port, bundle)), tuples=30))

@@ -9,6 +9,7 @@ from sim.failures.injection import VARIABLE, CoreFault, code_of, failing, with_f
 from sim.failures.trials import SHAPES
 
 
+@pytest.mark.long
 def test_every_core_passes_its_own_faults():
     parameters = SHAPES["scan, arity 2"]
     verilog, _ = generate(parameters)

@@ -17,6 +17,7 @@ from sim.soak.bundles import built, faulty
 SEEDS = 10
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "write", [pytest.param(random_scenario, marks=pytest.mark.long), hostile_scenario]

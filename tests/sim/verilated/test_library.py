@@ -108,6 +108,7 @@ def test_the_first_file_of_a_cache_makes_the_cache(tmp_path, monkeypatch):
     assert cached("a-file.so", None, report=print).read_bytes() == b"as if it were a library"
 
 
+@pytest.mark.long
 def test_a_second_build_takes_the_library_from_the_cache(bundle):
     before = time.perf_counter()
     said = []

@@ -21,7 +21,7 @@ def test_values_beyond_the_ends_are_kept_within():
         assert (values.min(), values.max()) == (1, 10_000)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "deviation", [None, 100, *(pytest.param(n, marks=pytest.mark.long) for n in (0, 10_000))]
 )

@@ -17,7 +17,7 @@ def reducing(tmp_path_factory):
     return f"software:{write_manifest(PRESETS['demo-join-aggregate'], folder)}"
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("matches", [0.7, 12])
 def test_all_ways_have_the_same_rows_and_so_many_matches(spark, reducing, matches):
     benchmark = MatchesBenchmark(600, 128, matches, columns=2)

@@ -69,7 +69,7 @@ def test_a_view_and_a_table_of_files_are_plain_reads(spark, tmp_path):
     spark.catalog.dropTempView("plainly_stored")
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("more", "window"),
     [

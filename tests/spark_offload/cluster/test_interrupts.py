@@ -56,6 +56,7 @@ def said(program):
     return done.stdout, done.stderr
 
 
+@pytest.mark.long
 def test_an_interrupt_while_java_works_prints_no_stack_traces():
     assert said(WAITING) == ("interrupted\n", "")
 

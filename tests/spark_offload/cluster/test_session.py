@@ -58,6 +58,7 @@ def test_an_option_that_the_running_session_has_not_got_is_an_error(spark):
     )
 
 
+@pytest.mark.long
 def test_what_java_prints_is_named_by_the_error_and_goes_when_all_went_well(tmp_path, root):
     """One start that fails, then one that does not; other output of the process is its own."""
     done = subprocess.run(

@@ -21,6 +21,7 @@ LONGS = [-(2**63), 1 - 2**63, -43, -42, -1, 0, 1, 41, 42, 2**62, 2**63 - 2, 2**6
 DOUBLES = [-math.inf, -1.7e308, -1e16, -0.1, -0.0, 5e-324, 0.1, 3.7, 1e16, 1.7e308, math.inf]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "values", "bounds"),
     [
