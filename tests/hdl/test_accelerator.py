@@ -299,7 +299,7 @@ def test_overflow_names_the_side_from_the_next_star_of_its_probes_until_clear():
     ]
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pairs_mean_something_again_once_the_window_that_overflowed_is_emptied(engine):
     """Every word that empties it will do, though stars tell of the overflow until CLEAR."""

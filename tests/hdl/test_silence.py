@@ -21,7 +21,7 @@ SHAPES = {
 
 
 #: An index is quicker than its formula says by much the same share.
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize(
     "shape", ["scan", "digests", pytest.param("index", marks=pytest.mark.long)]
 )

@@ -100,7 +100,7 @@ class DeviceContract:
         with open_bundle(self.timed_parameters) as device:
             yield device
 
-    @pytest.mark.few(2)
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("window", ["one", "some", "full", "time"])
     def test_results_are_those_of_the_naive_accelerator(self, device, parameters, window):
         if window == "time" and not parameters.timestamp_bits:

@@ -113,6 +113,7 @@ def test_streams_cut_anyhow_answer_as_a_loop_over_rows_does(bundles, data):
         assert rows_of(result, how) == expected
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("how", OTHERS)
 @pytest.mark.parametrize("ordering", [Ordering.none(), Ordering.relaxed(3)])
 def test_other_orderings_have_the_same_results(bundles, how, ordering):

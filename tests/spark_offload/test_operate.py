@@ -136,6 +136,7 @@ def device(tmp_path_factory):
     return f"sim:{folder}"
 
 
+@pytest.mark.long
 def test_tasks_reduce_their_rows_on_a_device(spark, tmp_path, device):
     operator = described("sessions")
     tables = tables_of("sessions", operator)

@@ -229,6 +229,7 @@ def test_a_task_that_runs_again_gives_the_same_rows(spark):
     assert collected(both) == [tuple(row) for part in parts[0] + parts[1] for row in part]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("side", "window"),
     [

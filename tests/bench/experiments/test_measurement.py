@@ -42,7 +42,7 @@ def manifests(tmp_path_factory):
     return Manifests(tmp_path_factory.mktemp("experiments"))
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize("name", JOINS)
 def test_a_saturated_join_compares_a_window_for_every_tuple(manifests, name, timed):

@@ -61,6 +61,7 @@ def test_a_change_of_a_small_scan_costs_nothing_but_the_closing(few):
     assert counted(few, "closing", str)["marks"] == 4
 
 
+@pytest.mark.long
 def test_a_change_that_is_refused_is_told(few, monkeypatch):
     monkeypatch.setattr(Load, "distance", 2)
     with pytest.raises(DeviceError, match="dropped words"):

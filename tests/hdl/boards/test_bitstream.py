@@ -111,6 +111,7 @@ def test_a_bitstream_comes_with_its_bundle_and_a_report(name, tools, tmp_path):
     assert not any("{" in argument for command in tools.commands for argument in command)
 
 
+@pytest.mark.long
 def test_a_design_that_is_too_slow_for_its_board_is_an_error_with_a_report(tools, tmp_path):
     board = find_board("ulx3s-12f")
     tools.family, tools.mhz = "ecp5", 24.5

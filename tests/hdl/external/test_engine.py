@@ -69,6 +69,7 @@ def test_a_region_answers_like_a_list(
     assert activity["comparisons"] == model.comparisons
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("burst", "lanes"), [(4, 1), pytest.param(8, 3, marks=pytest.mark.long)])
 def test_rows_are_read_from_memory_and_copied_in_one_pass(burst, lanes):
     """Stores go on between groups, so every pass ends among rows that are not written yet."""

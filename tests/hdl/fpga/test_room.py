@@ -23,6 +23,7 @@ def netlist(path, **numbers):
     return path
 
 
+@pytest.mark.long
 def test_a_full_device_has_room(tmp_path):
     full = netlist(tmp_path / "full.json", DP16KD=208, LUT4=83_640, TRELLIS_FF=83_640, VCC=1)
     require_room(full, DEVICE, top=SHELL)

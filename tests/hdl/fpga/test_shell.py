@@ -36,6 +36,7 @@ def test_the_shell_has_few_pads_and_the_whole_accelerator(verilog):
     assert hierarchy.counts()["region"] >= 2
 
 
+@pytest.mark.long
 def test_every_port_of_the_accelerator_meets_a_register(verilog):
     inputs, outputs = ports_of(Accelerator(SMALLEST))
     shell = verilog.partition(f"module {SHELL}(")[2]

@@ -173,6 +173,7 @@ def test_a_long_walk_keeps_no_other_group_back_up_to_the_star():
     assert busy[1] <= 2 / ChainWalker.CIRCLE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("burst", "part"),
     [
@@ -189,6 +190,7 @@ def test_bursts_of_stores_never_overwrite_what_a_probe_still_needs(burst, part):
     check(model, stalls=0.2)
 
 
+@pytest.mark.long
 def test_groups_without_probes_end_while_walks_are_stuck():
     """Their ends take a place among the walks, which wait for results that nobody takes."""
     parameters = index_parameters(cores=1, sub_window=32, probes=4, bucket_bits=6, probe_bits=6)

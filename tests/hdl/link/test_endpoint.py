@@ -54,6 +54,7 @@ def test_words_pass_both_ways(stalls):
     assert (told.receive_slots, told.send_slots, told.hash) == (4, 4, bytes(range(32)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_words_come_once_and_in_order_with_one_byte_in_a_hundred_damaged(seed):
     line = LineBench(settings(), rate=0.01, stalls=0.2, seed=seed)

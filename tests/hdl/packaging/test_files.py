@@ -54,6 +54,7 @@ def test_the_bare_accelerator_is_the_one_module_without_anything_behind_the_pref
     assert all(name.startswith("splitjoin_") for name in names if name != "splitjoin")
 
 
+@pytest.mark.long
 def test_an_accelerator_without_a_shell_has_no_module_for_litex(package, bare):
     assert [path for path in package.iterdir() if "litex" in path.name]
     assert not [path for path in bare.iterdir() if "litex" in path.name]

@@ -127,6 +127,7 @@ def test_nobody_stalls_while_no_tuple_waits(word):
     assert found == [[], []]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sources", [2, 3, 6])
 def test_no_source_stalls_while_its_word_is_on_the_way_to_its_merge(sources):
     random = Random(sources)

@@ -183,6 +183,7 @@ def test_a_reset_by_register_forgets_words_but_not_an_offer_or_registers():
     shell.bench.run(program)
 
 
+@pytest.mark.long
 def test_registers_tell_which_cores_need_their_clock_and_which_are_vacant():
     shell = Shell(SMALL.with_(cores=3, clock_requests=True))
     quiet = 200

@@ -136,6 +136,7 @@ def test_a_shell_with_several_inputs_is_clean_and_stays_one(bundle, tmp_path):
     assert texts(folder) == before
 
 
+@pytest.mark.long
 def test_an_aggregate_has_the_same_shell_with_registers_of_its_own(tmp_path, capsys):
     folder = tmp_path / "bundle"
     arguments = ["generate", "--preset", "tiny-aggregate", "--shell", "axi"]

@@ -73,6 +73,7 @@ def test_contents_of_memories_that_nothing_defines_are_not_in_the_netlist(texts)
     assert set(memories) == {"x"}
 
 
+@pytest.mark.long
 def test_the_text_depends_on_the_parameters_only(texts):
     """The same bytes, whatever else a process did and however it hashes."""
     script = (

@@ -81,7 +81,7 @@ def test_the_model_of_an_index_finds_the_rows_of_the_reference(
     same_as_reference(left, right, modelled, direction, tolerance, exact)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("keys", [1, 9])
 @pytest.mark.parametrize("direction", Direction)
 def test_a_simulated_index_finds_the_rows_of_the_reference(simulated, direction, keys):

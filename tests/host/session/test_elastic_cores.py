@@ -140,6 +140,7 @@ def test_whatever_is_observed_the_answer_is_that_of_the_reference(bundles, data)
                 ]
 
 
+@pytest.mark.long
 def test_changes_do_happen_in_the_test_above(bundles):
     rng = np.random.default_rng(5)
     left, right = table(rng, 1000, 3000), table(rng, 1000, 3000)

@@ -33,6 +33,7 @@ def test_windows_are_full_and_counters_tell_what_was_measured(tmp_path, monkeypa
         assert 100 * (held - parameters.probes) <= counts["comparisons"] <= 100 * held
 
 
+@pytest.mark.long
 def test_what_never_comes_is_an_error_with_the_counters(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with closing(SaturatedRun(shaped(*SHAPES[0]), said, values=100)) as run:

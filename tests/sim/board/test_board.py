@@ -35,6 +35,7 @@ def test_a_board_says_what_it_is_and_lights_its_led(board, bundle):
     assert sizes == [-(-word.bits // 8) for word in (manifest.input_word, manifest.result_word)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cycles", [1, 3, 100, 251])
 def test_a_byte_takes_ten_bits_on_the_line_however_the_cycles_are_cut(board, cycles):
     greet(board, cycles=cycles if cycles > 50 else 500)

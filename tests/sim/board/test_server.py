@@ -53,6 +53,7 @@ def test_a_join_passes_the_pins_of_a_board(board, port, bundle, parameters, coun
     assert server.unplugged == 0
 
 
+@pytest.mark.few(1)
 def test_a_run_continues_exactly_when_the_board_is_plugged_in_again(
     board, port, bundle, parameters
 ):

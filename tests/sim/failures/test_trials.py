@@ -10,6 +10,7 @@ TRIALS = 20
 PORTS = {"two ports": SHAPES["scan, arity 2"].with_(result_streams=2)}
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "shape",

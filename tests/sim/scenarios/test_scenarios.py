@@ -70,6 +70,7 @@ def outgrown(bundle, seed, **options):
     return bool(results.overflow[results.kind != codec.pair].any())
 
 
+@pytest.mark.long
 def test_words_that_no_host_sends_outgrow_no_core_unless_they_may(bundle):
     # While some of the cores took turns, such words made windows of any size, or a CLEAR among them
     # emptied a list of cores. What an accelerator answers then is not determined.

@@ -40,7 +40,7 @@ def run(device, program):
     return np.concatenate(results)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("stalls", [(0, 0), (100, 0), (0, 200)])
 def test_random_programs_answer_like_the_reference(bundle, stalls):
     manifest = Manifest.load(bundle)

@@ -120,6 +120,7 @@ def test_a_second_build_takes_the_library_from_the_cache(bundle):
         assert device.manifest.hash == Manifest.load(bundle).hash
 
 
+@pytest.mark.long
 def test_words_wider_than_64_bits_arrive_whole(built):
     codec = WordCodec(Manifest.load(built))
     assert codec.manifest.input_word.columns == 2
@@ -396,6 +397,7 @@ def test_places_that_cannot_be_written_are_noticed_before_the_build(
         build_library(bundle)
 
 
+@pytest.mark.long
 def test_two_processes_build_once(bundle, cache, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(bundle, copy)

@@ -92,6 +92,7 @@ def bundle(request, tmp_path_factory):
     return folder
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60), (0, 200)])
 def test_in_order_the_results_are_those_of_the_reference(bundle, seed, stall_in, stall_out):

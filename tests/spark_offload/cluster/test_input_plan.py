@@ -96,6 +96,7 @@ def test_a_task_that_reads_its_inputs_itself_joins_the_same(spark, tmp_path, mor
     assert collected(computed) == expected
 
 
+@pytest.mark.long
 def test_rows_that_go_back_in_time_are_named_where_they_stand(spark, tmp_path):
     rows = sorted(random_rows(5, 60), key=lambda row: row["t"])
     rows[41]["t"] = -1

@@ -54,6 +54,7 @@ def value(rng, kind):
     }.get(kind[0], lambda: rng.randrange(8))()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "case",
     [pytest.param(case, marks=[pytest.mark.long] * (at % 2)) for at, case in enumerate(CASES)],
