@@ -77,7 +77,7 @@ TaskReport = Callable[["TaskMetrics"], None]
 
 @dataclass(frozen=True)
 class TaskMetrics:
-    """What one partition's task measured.
+    """Metrics of one partition's task.
 
     Parameters
     ----------

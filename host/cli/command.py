@@ -171,7 +171,7 @@ _OPTION = "--device-wait"
 
 
 def add_wait(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
-    """Add the option to a command."""
+    """Add the option ``--wait`` to a command."""
     parser.add_argument(
         _OPTION, default=WAIT_DEFAULT, metavar="DURATION",
         help="how long to wait for a device that another process uses; default: %(default)s",
@@ -179,7 +179,7 @@ def add_wait(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> Non
 
 
 def wait_of(options: argparse.Namespace) -> Duration:
-    """Return the value of the option.
+    """Return the value of the option ``--wait``.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def tell_verdict(agrees: bool, text: str) -> None:
 
 
 def add_memory(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
-    """Add the option to a command."""
+    """Add the option ``--memory`` to a command."""
     parser.add_argument(
         "--memory", default="1GB", metavar="SIZE",
         help="memory for rows that are not sorted, besides the window: 1GB, 700MB; what does "
@@ -239,7 +239,7 @@ def add_memory(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> N
 
 
 def memory_of(options: argparse.Namespace) -> int:
-    """Return the value of the option, in bytes.
+    """Return the value of the option ``--memory``, in bytes.
 
     Raises
     ------

@@ -163,7 +163,7 @@ def _chunked(array: UInt64s) -> pa.ChunkedArray:
 
 
 class GrowingCodes:
-    """Numbers distinct values from zero, in the order of their first appearance.
+    """Dictionary of distinct values, numbered from zero as they first appear.
 
     Arrow finds the distinct values of each batch; only these are looked up in a Python dictionary.
     """
@@ -217,7 +217,7 @@ def _covering(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
 
 
 class IntegerCodes:
-    """Numbers distinct integers of one column, in the same way.
+    """Dictionary of distinct integers of one column, numbered in the same way.
 
     They are looked up in a table if they lie close together, else by Arrow: neither needs a Python
     object for each distinct value of a batch.

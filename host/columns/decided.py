@@ -39,7 +39,7 @@ Binding = dict[tuple[int, str], str]
 
 @dataclass(frozen=True)
 class Decided:
-    """What an accelerator decides of a query.
+    """Part of a query that an accelerator decides.
 
     Parameters
     ----------

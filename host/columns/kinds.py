@@ -143,7 +143,7 @@ _NARROW_DIGITS = 18
 
 
 class Kind(Enum):
-    """What a column measures. Only columns of the same kind can be compared."""
+    """Kind of measure of a column. Only columns of the same kind can be compared."""
 
     INTEGER = "integer"
     BOOLEAN = "boolean"

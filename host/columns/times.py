@@ -50,7 +50,7 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class TimePlan:
-    """How both order columns become timestamps.
+    """Plan of how both order columns become timestamps.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def require_temporal(column: ColumnType) -> None:
 
 
 class OrderCheck:
-    """Checks that the times of batches are there, and never decrease.
+    """Check that the times of batches are there, and never decrease.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class Stamps:
 
 
 class WordDevice(Protocol):
-    """What every accelerator is driven by, whatever it computes; see :class:`Device`."""
+    """Driver of any accelerator, whatever it computes; see :class:`Device`."""
 
     uri: str
 

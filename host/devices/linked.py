@@ -81,7 +81,7 @@ UART_BITS = 10
 
 @dataclass(frozen=True)
 class LinkAddress:
-    """What a URI says about a device behind a link.
+    """Address of a device behind a link, as its URI says it.
 
     Attributes
     ----------

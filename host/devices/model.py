@@ -160,7 +160,7 @@ def with_stars(words: UInt64s, stars: UInt64s, after: Int64s) -> UInt64s:
 
 
 class Told(NamedTuple):
-    """What stars and marks report besides overflows.
+    """Faults that stars and marks report besides overflows.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ __all__ = [
 
 
 class Outcome(Enum):
-    """How a step has ended."""
+    """Outcome of a step of the self-test."""
 
     #: It found what it should find.
     PASSED = "ok"

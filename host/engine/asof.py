@@ -126,7 +126,7 @@ class SortedRows:
 
 @dataclass(frozen=True)
 class AsofSearch:
-    """What an as-of join looks for; the fast form of :func:`host.reference.asof.reference_asof`.
+    """Search of an as-of join; the fast :func:`host.reference.asof.reference_asof`.
 
     Parameters
     ----------

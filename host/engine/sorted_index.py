@@ -49,7 +49,7 @@ _SAMPLE, _SAMPLED_PROBES = 2048, 256
 
 @dataclass(frozen=True)
 class Box:
-    """What the stored tuples that match each probe lie in; both ends are inclusive.
+    """Range of each field in which the matches of a probe lie; both ends are inclusive.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """What is known of CSV files before they are read.
+    """Format of CSV files, as far as it is known before they are read.
 
     Parameters
     ----------

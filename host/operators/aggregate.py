@@ -166,7 +166,7 @@ class HostWindows(OpenWindows):
 
 
 class Lanes:
-    """What stands in the words of an accelerator of an operator: the fields, and its reductions.
+    """Fields of the words of an operator's accelerator, and its reductions.
 
     Parameters
     ----------

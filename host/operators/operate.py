@@ -393,7 +393,7 @@ def _state_column(name: str) -> str:
 
 
 class OperatorColumns:
-    """How columns become tuples of an operator, and its parts and results become columns.
+    """Columns of an operator: how they become its tuples, and its results columns.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ __all__ = [
 
 
 class KeyNumbers:
-    """Numbers distinct keys from zero, in the order of their first appearance.
+    """Dictionary of distinct keys, numbered from zero as they first appear.
 
     A null is a value like any other here: rows with nulls in the same columns can have one key.
     Floats are grouped as Spark does: all NaNs are one value, and 0.0 and -0.0 are.
@@ -225,7 +225,7 @@ class _Column:
 
 
 class AggregateStates:
-    """What is kept for each key and pane, and how rows become it.
+    """States kept for each key and pane, and how rows become them.
 
     Parameters
     ----------

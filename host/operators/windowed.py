@@ -171,7 +171,7 @@ _TRIED = (-7, -2, -1, 0, 1, 2, 3, 5, 8, 100)
 
 @dataclass(frozen=True)
 class Reduction:
-    """A part of the state of a window instance, and how tuples change it (the seed's f_U).
+    """Reduction of a window instance: a part of its state, and its update (the seed's f_U).
 
     The first tuple's value is the state, and each further value is combined with it. A window
     instance has at least one tuple, so no neutral element is needed.

@@ -44,7 +44,7 @@ _LEAST_RUN = 4 << 20
 
 
 class Order(Enum):
-    """How the rows of files lie in them, and what puts them into the order of time."""
+    """Order of the rows of files, and what puts them into the order of time."""
 
     PROMISED = "declared to be sorted"
     FOUND = "found to be sorted"

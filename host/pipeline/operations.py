@@ -131,7 +131,7 @@ class Number(ConduitExecStream[NumberParams, pa.RecordBatch, pa.RecordBatch]):
 
 
 class Unordered(Operation):
-    """Give up the order of encounter, which may save work before and after this operation."""
+    """Operation that gives up the order of encounter, which may save work around it."""
 
     def effect(self, traits: Traits) -> Effect:
         return Effect(clear=Flag.ORDERED | Flag.SORTED)
@@ -148,7 +148,7 @@ class Unordered(Operation):
 
 @dataclass(frozen=True)
 class Limited(Chained):
-    """Keep the first rows; SHORT_CIRCUIT.
+    """Operation that keeps the first rows; SHORT_CIRCUIT.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class Sorted(Chained):
 
 @dataclass(frozen=True)
 class Distinct(Chained):
-    """Keep the first of the rows that agree in all of some columns.
+    """Operation that keeps the first of the rows that agree in some columns.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def _unused(schema: pa.Schema) -> str:
 
 @dataclass(frozen=True)
 class Aggregated(Stateful):
-    """Aggregate rows over windows of time.
+    """Operation that aggregates rows over windows of time.
 
     Parameters
     ----------

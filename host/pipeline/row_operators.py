@@ -476,7 +476,7 @@ class Project(Stateless):
 
 
 class Update(Stateless):
-    """Change a column in place.
+    """Operation that changes a column in place.
 
     Parameters
     ----------
@@ -542,7 +542,7 @@ class MapBatches(_Replacing):
 
 
 class FlatMap(_Replacing):
-    """Replace each batch by any number of others.
+    """Operation that replaces each batch by any number of others.
 
     Parameters
     ----------

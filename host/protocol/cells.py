@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Cell:
-    """What a part of the digests is made of: see ``CELL`` in docs/architecture.md.
+    """Cell of a part of the digests: see ``CELL`` in docs/architecture.md.
 
     Parameters
     ----------

@@ -191,7 +191,7 @@ class Digests:
 
 @dataclass(frozen=True)
 class Chain:
-    """What an accelerator whose cores are a chain answers differently from SplitJoin.
+    """Properties of an accelerator whose cores are a chain.
 
     Parameters
     ----------

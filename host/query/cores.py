@@ -64,7 +64,7 @@ class Epoch:
 
 
 class EpochSchedule(Protocol):
-    """What decides the epochs of a join, while it runs, such as a controller."""
+    """Schedule of the epochs of a join while it runs, such as a controller."""
 
     def next(self, staged: int) -> Epoch | None:
         """Return the epoch that comes next, or None if nothing is decided yet.
@@ -117,7 +117,7 @@ REGIONS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """What happened in an interval in which one setting was in force; whole numbers, but one.
+    """Measurements of an interval in which one setting was in force.
 
     The first group is counted by the hardware for every control. The second is for the choice of
     the period of the stars, the third for that of the cores.
@@ -213,7 +213,7 @@ class Observation:
 
 
 class Control(Protocol):
-    """What chooses a setting of the accelerator while it joins, such as its cores or its period.
+    """Controller of a setting of the accelerator, such as its cores or its period.
 
     :class:`CoreControl` and :class:`~host.query.ordering.PeriodControl` are controls; each keeps
     the patience and the bounds around a law without state, which the query names.

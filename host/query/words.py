@@ -182,7 +182,7 @@ def _no_length(given: object, word: str, least: int) -> UsageError:
 
 
 class Renamed(NamedTuple):
-    """What a word that the kit does not have is called here.
+    """Word that the kit does not have, with what it is called here.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class StuckGraphError(FailureError):
 
 
 class Passing(Enum):
-    """How a batch gets from an output port to one of its consumers."""
+    """Way of a batch from an output port to one of its consumers."""
 
     #: The batch itself, which the consumer may write into.
     REFERENCE = "reference"

@@ -96,7 +96,7 @@ class Requirements:
 
 
 class StreamResult(Enum):
-    """Why :meth:`ExecStream.execute` returned."""
+    """Reason why :meth:`ExecStream.execute` returned."""
 
     #: The stream lets others go first, and can continue at once.
     YIELD = "YIELD"

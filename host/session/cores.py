@@ -240,7 +240,7 @@ def note_new(device: Device, told: Iterable[int]) -> list[int]:
 
 
 class NewTurns(NamedTuple):
-    """Which cores take turns after a failure.
+    """Turns of the cores after a failure.
 
     Attributes
     ----------

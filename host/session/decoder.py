@@ -204,7 +204,7 @@ class Faults:
 
 @dataclass
 class ToldFailures:
-    """What stars and marks have told of failed cores.
+    """Failures of cores that stars and marks have told.
 
     Parameters
     ----------

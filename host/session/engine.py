@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class JoinState:
-    """What a join needs to go on behind rows that have been answered; it can be pickled.
+    """State of a join behind rows that have been answered; it can be pickled.
 
     Parameters
     ----------

@@ -397,7 +397,7 @@ class StagingCounters:
 
 
 class Trace:
-    """Collects the time stamps of one execution.
+    """Time stamps of one execution, as they are collected.
 
     Parameters
     ----------
@@ -467,7 +467,7 @@ class Latency:
 
 @dataclass
 class Measured(Work):
-    """What is measured of one execution while it runs.
+    """Measurements of one execution while it runs.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ _OPERATOR = re.compile(r"\b(\w+Join|CartesianProduct)\b")
 
 @dataclass(frozen=True)
 class InputSize:
-    """How large the inputs are.
+    """Size of the inputs.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class InputSize:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a join costs on the accelerator, and in Spark alone.
+    """Cost of a join on the accelerator, and in Spark alone.
 
     Parameters
     ----------

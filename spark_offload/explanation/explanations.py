@@ -56,7 +56,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class TermExplanation:
-    """How one term of the query is evaluated.
+    """Explanation of how one term of the query is evaluated.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ FULL_ROWS = 1 << 20
 
 @dataclass(frozen=True)
 class Placement:
-    """Where rows go.
+    """Placement of rows in partitions.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a placement is chosen by, besides the query.
+    """Facts by which a placement is chosen, besides the query.
 
     Parameters
     ----------

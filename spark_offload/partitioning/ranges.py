@@ -176,7 +176,7 @@ halos by side, and of the rows that leave a window in them, without those of the
 
 @dataclass(frozen=True)
 class Cuts:
-    """How rows are cut: into groups of slots of the keys, and these into ranges of time.
+    """Cuts of rows: into groups of slots of the keys, and these into ranges of time.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class RangeRule:
-    """How the rows of a join are cut into ranges, once it is known how they lie in time.
+    """Rule by which the rows of a join are cut into ranges of time.
 
     Parameters
     ----------

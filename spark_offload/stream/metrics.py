@@ -111,7 +111,7 @@ METRICS = "splitjoin"
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """What one streaming join did in one micro-batch.
+    """Metrics of one streaming join in one micro-batch.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ RESULTS = "results"
 
 @dataclass(frozen=True)
 class AggregateMicroBatch:
-    """What one aggregation of a stream did in one micro-batch.
+    """Metrics of one aggregation of a stream in one micro-batch.
 
     Parameters
     ----------

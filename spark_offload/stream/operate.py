@@ -50,7 +50,7 @@ _GROUPS = "spark_offload.stream.operate:OperatorGroups"
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorStreamTask(GroupedTask):
-    """What the tasks of the second phase need to know.
+    """Description of the tasks of the second phase of an operator on streams.
 
     Parameters
     ----------

@@ -299,7 +299,7 @@ class GroupJoin(Groups[StreamTask]):
 
 @dataclass(frozen=True)
 class Step:
-    """What becomes of a group when rows or a watermark come.
+    """Change of a group when rows or a watermark come.
 
     Parameters
     ----------

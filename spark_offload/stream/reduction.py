@@ -86,7 +86,7 @@ class _Field:
 
 
 class Reduction:
-    """Tells which rows of one side can have a partner among rows of the other one.
+    """Filter of the rows of one side that can have a partner among those of the other.
 
     Terms that compare text, floating-point numbers, or with an open bound are left to the device.
 

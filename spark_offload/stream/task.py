@@ -56,7 +56,7 @@ Values = tuple[object, ...]
 
 
 class ValueStore(Protocol):
-    """What is used of :class:`pyspark.sql.streaming.stateful_processor.ValueState`."""
+    """Part of Spark's ``ValueState`` that is used."""
 
     def get(self) -> Values | None: ...
     def update(self, newValue: Values) -> None: ...
@@ -64,7 +64,7 @@ class ValueStore(Protocol):
 
 
 class MapStore(Protocol):
-    """What is used of :class:`pyspark.sql.streaming.stateful_processor.MapState`."""
+    """Part of Spark's ``MapState`` that is used."""
 
     def getValue(self, key: Values) -> Values | None: ...
     def updateValue(self, key: Values, value: Values) -> None: ...
@@ -72,7 +72,7 @@ class MapStore(Protocol):
 
 
 class Timers(Protocol):
-    """What is used of the handle of a processor."""
+    """Part of the handle of a processor that is used."""
 
     def registerTimer(self, expiryTimestampMs: int) -> None: ...
     def deleteTimer(self, expiryTimestampMs: int) -> None: ...
@@ -263,7 +263,7 @@ def partitions_of_query(planned: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupedTask(ABC):
-    """What the tasks of any join of two streams need to know; shipped with the functions.
+    """Description of the tasks of any join of two streams; shipped with the functions.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ class GroupedTask(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class StreamTask(GroupedTask):
-    """What the tasks of a join over a window need to know.
+    """Description of the tasks of a streaming join over a window.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ class StreamTask(GroupedTask):
 
 @dataclass(frozen=True, kw_only=True)
 class AsofStreamTask(GroupedTask):
-    """What the tasks of an as-of join need to know.
+    """Description of the tasks of a streaming as-of join.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class JoinTask(TaggedTask):
-    """All that a task needs to know; shipped with the function.
+    """Description of the tasks of a join; shipped with the function.
 
     Parameters
     ----------

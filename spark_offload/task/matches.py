@@ -63,7 +63,7 @@ class MatchPiece:
 
 
 class MatchPieces:
-    """Cuts the rows of a partition.
+    """Pieces of the rows of a partition, cut for a join aggregate.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class MatchPieces:
 
 @dataclass(frozen=True, kw_only=True)
 class MatchTask(TaggedTask):
-    """All that a task needs to know; shipped with the function.
+    """Description of the tasks of a join aggregate; shipped with the function.
 
     Parameters
     ----------

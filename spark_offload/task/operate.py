@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorTask(Task):
-    """All that a task of one phase needs to know; shipped with the function.
+    """Description of the tasks of one phase of an operator; shipped with the function.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ STACK_BYTES = 1 << 25
 
 @dataclass(frozen=True, kw_only=True)
 class AsofTask(TaggedTask):
-    """All that a task needs to know; shipped with the function.
+    """Description of the tasks of an as-of join; shipped with the function.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def _table(batch: pa.RecordBatch) -> pa.Table:
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateTask(Task):
-    """All that a task of one phase needs to know; shipped with the function.
+    """Description of the tasks of one phase of an aggregation; shipped with the function.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ _SIDES = ("left", "right")
 
 
 class RangeRows:
-    """Passes on the own rows of a range, and the last halo rows, as many as the window holds.
+    """Filter of the own rows of a range, and of as many halo rows as the window holds.
 
     A task knows from the rows which range they were sent to; its own number can be another one, as
     in a union with other frames.
@@ -208,7 +208,7 @@ _ROW_BITS = 33
 
 
 class SideCheck:
-    """Checks the rows of one side of a partition as they pass.
+    """Check of the rows of one side of a partition as they pass.
 
     Row numbers must rise with the times where an input was declared sorted. A range of time begins
     with the last rows before it, as halo rows, so a row that goes back in time is found in some
@@ -422,7 +422,7 @@ class PartitionRows:
 
 @dataclass(frozen=True, kw_only=True)
 class TaggedTask(Task):
-    """What the tasks that read tagged rows need to know.
+    """Description of the tasks that read tagged rows.
 
     Parameters
     ----------

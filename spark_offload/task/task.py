@@ -66,7 +66,7 @@ BUFFER_ROWS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """All that the tasks of a step of a plan need to know; shipped with their function.
+    """Description of the tasks of a step of a plan; shipped with their function.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ _PARTS = 1 << 20
 
 @dataclass(frozen=True)
 class Verification:
-    """What a comparison has found.
+    """Result of a comparison with Spark's own query.
 
     Parameters
     ----------

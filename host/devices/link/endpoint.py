@@ -356,7 +356,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class LinkCounters:
-    """What a link has done and suffered.
+    """Counters of what a link has done and suffered.
 
     Attributes
     ----------
@@ -389,7 +389,7 @@ class LinkCounters:
 
 
 class Endpoint(ABC):
-    """What both ends of a link have in common.
+    """Endpoint of a link: what both ends have in common.
 
     Nothing here waits or reads a clock. A caller feeds bytes to :meth:`receive`, sends what
     :meth:`transmit` returns, and calls again at :attr:`deadline` at the latest.
@@ -579,7 +579,7 @@ class Answer(NamedTuple):
 
 
 class HostEndpoint(Endpoint):
-    """The host's end of a link.
+    """Endpoint of a link on the host.
 
     Parameters
     ----------

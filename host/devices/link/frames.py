@@ -62,7 +62,7 @@ _KINDS = frozenset(Kind)
 
 
 class Frame(NamedTuple):
-    """What a frame says, without stuffing and CRC."""
+    """Frame of a link, without stuffing and CRC."""
 
     kind: Kind
     sequence: int
