@@ -5,7 +5,7 @@ A component in which registers of one clock read those of another one has an att
 ``crossings``, a tuple of :class:`Crossing`. :func:`inspect_crossings` looks at every register of a
 netlist and at everything that it reads: a path between clocks that no component declares is a
 fault, and so is a declared one that is not built as its kind asks for. The constraints of a package
-(:mod:`hdl.packaging.constraints`) are written from what it returns.
+(:mod:`hdl.packaging.integrations`) are written from what it returns.
 """
 
 from dataclasses import dataclass, field

@@ -50,7 +50,7 @@ def build(options):
 
 def bench(options):
     """Run the cocotb benches."""
-    from .benches.runner import run_benches
+    from .benches.runner import run_aggregate_bench, run_benches
     from .benches.shapes import SHAPES
 
     described = parameters_from(options)
@@ -59,7 +59,6 @@ def bench(options):
     if shapes is SHAPES:
         from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 
-        from .benches.aggregate_runner import run_aggregate_bench
         from .benches.axi_runner import run_axi_benches
 
         run_axi_benches(waves=options.waves)

@@ -16,9 +16,8 @@ from hdl.verilog.lint import WAIVERS
 
 from .bench import bench_text, check_bench
 from .checks import checks_text
-from .constraints import constraint_texts
 from .headers import PackageNames, sv_package, with_orders, words_header
-from .integrations import core_file, litex_module, package_page, vivado_script
+from .integrations import constraint_texts, core_file, litex_module, package_page, vivado_script
 from .litex_soc import litex_soc
 from .one_file import one_file
 

@@ -2,7 +2,7 @@
 """What commands share: their status line, their turn at a device, and how an error ends them."""
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 import os
 import shutil
@@ -25,6 +25,7 @@ __all__ = [
     "Status",
     "add_memory",
     "add_wait",
+    "aligned",
     "ending",
     "memory_of",
     "memory_taken",
@@ -270,6 +271,21 @@ def memory_taken() -> str:
 
 #: Exit code after an interrupt from the keyboard, as in shells.
 INTERRUPTED = 130
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows of cells as lines, with the cells of a column below one another.
+
+    The last cell of a row that has fewer than others is as long as it is.
+    """
+    most = max(map(len, rows))
+    widths = [
+        max(len(row[at]) for row in rows if at < len(row) - (len(row) < most)) for at in range(most)
+    ]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
+        for row in rows
+    )
 
 
 class OutputFile:

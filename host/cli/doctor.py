@@ -19,6 +19,7 @@ import re
 import shutil
 import subprocess
 
+from host.cli.command import aligned
 from host.cli.tools import TOOLS, Tool, tools_of_installed_kit
 from host.installation import CommandParser, find_checkout
 
@@ -156,11 +157,7 @@ def table(findings: Sequence[Finding]) -> str:
         )
         for each in findings
     ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    return aligned(rows)
 
 
 def add_parser(subparsers: argparse._SubParsersAction[CommandParser]) -> None:

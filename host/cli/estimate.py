@@ -18,7 +18,7 @@ from host.cli.arguments import (
     positive_integer,
     query_from,
 )
-from host.cli.command import Status
+from host.cli.command import Status, aligned
 from host.cli.join import windows_of_join
 from host.columns import encode
 from host.devices import open_device
@@ -26,11 +26,12 @@ from host.devices.bundles import SOFTWARE
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import UsageError
 from host.installation import CommandParser
-from host.pipeline.inputs import OrderedInput
+from host.pipeline import Pipeline
 from host.protocol.cost_model import JoinSize
 from host.protocol.input_words import InputCodec
 from host.protocol.manifest import Manifest
 from host.protocol.modelled import ModelledDevice, modelled_devices
+from host.protocol.segments import time_text
 from host.query.queries import Query
 from host.reference.arrivals import Side
 from host.session.join import Join
@@ -73,7 +74,10 @@ def main(options: argparse.Namespace) -> int:
     with Status("estimate") as status:
         inputs = ordered_inputs(options, query.time, status)
         with status.stage("reading the first rows"):
-            left, right = (_first_rows(each, first) for each in inputs)
+            left, right = (
+                Pipeline.of_batches(each.batches, each.schema).limit(first).collect()
+                for each in inputs
+            )
         windows = windows_of_join(left, right, query)
         size = JoinSize((left.num_rows, right.num_rows), (windows[0][0], windows[1][0]))
         most = max(largest for _, largest in windows)
@@ -85,22 +89,11 @@ def main(options: argparse.Namespace) -> int:
     if not rows:
         raise UsageError(f"{options.left} and {options.right} have no rows to estimate from.")
     print(_about(left, right, size, results, software, host))
-    print("\n".join(_table([HEADS, *_lines(size, most, results, software, host)])))
+    print(aligned([HEADS, *_lines(size, most, results, software, host)]))
     for one in modelled_devices():
         clock, link = f"{one.mhz:.1f} MHz, {one.clock}", f"{one.link.name}, {one.link.known}"
         print(f"{one.name}: {one.preset} at {clock}; {link}")
     return 0
-
-
-def _first_rows(rows: OrderedInput, count: int) -> pa.Table:
-    batches: list[pa.RecordBatch] = []
-    with rows.reader() as reader:
-        for batch in reader:
-            batches.append(batch.slice(0, count))
-            count -= batches[-1].num_rows
-            if not count:
-                break
-    return pa.Table.from_batches(batches, rows.schema)
 
 
 def _timed(work: Callable[[], Measured]) -> tuple[Measured, float]:
@@ -137,8 +130,8 @@ def _about(
     return (
         f"{left.num_rows:,} + {right.num_rows:,} rows, {windows} of them in the windows on "
         f"average, {results:,} results ({results / rows:.3g} a row)\n"
-        f"software engine, measured here: {_seconds(software)}, {1e6 * software / rows:.3f} us a "
-        f"row; the host's part for a device: {_seconds(host)}, {1e6 * host / rows:.3f} us a row"
+        f"software engine, measured here: {time_text(software)}, {1e6 * software / rows:.3f} us a "
+        f"row; the host's part for a device: {time_text(host)}, {1e6 * host / rows:.3f} us a row"
     )
 
 
@@ -149,7 +142,7 @@ def _lines(
     return [
         (device.name, *_estimated(device, size, results, software, host))
         if most <= device.capacity
-        else (device.name, f"holds {device.capacity:,} rows a side, too few", *[""] * 5)
+        else (device.name, f"holds {device.capacity:,} rows a side, too few")
         for device in modelled_devices()
     ]
 
@@ -163,28 +156,9 @@ def _estimated(
     least = found.pays_from(rows, software)
     return (
         f"{found.cycles:.3g}",
-        _seconds(found.device),
-        _seconds(found.link),
-        f"{_seconds(found.seconds)} ({found.slowest})",
+        time_text(found.device),
+        time_text(found.link),
+        f"{time_text(found.seconds)} ({found.slowest})",
         f"{found.seconds / software:.2f}" if software else "",
         "never" if math.isinf(least) else f"{math.ceil(least):,} rows",
     )
-
-
-def _seconds(seconds: float) -> str:
-    """Return a time as text, in a unit in which it is readable."""
-    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{1e6 * seconds:.3g} us"
-
-
-def _table(lines: list[tuple[str, ...]]) -> list[str]:
-    """Return lines whose cells stand below one another."""
-    # A line that says why there is nothing to say is as long as it is.
-    widths = [max(len(line[at]) for line in lines if line[-1]) for at in range(len(lines[0]))]
-    widths[0] = max(len(line[0]) for line in lines)
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]

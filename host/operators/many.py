@@ -23,8 +23,7 @@ from host.devices import Device
 from host.errors import ExpressionError, UsageError
 from host.expressions import parsed, place_in
 from host.query.conditions import Condition
-from host.query.quantities import Duration
-from host.query.queries import Query
+from host.query.queries import Query, window_in_common
 from host.query.tables import require_column, without_views
 from host.query.words import Length, Span, as_span
 from host.session.join import Join
@@ -141,13 +140,9 @@ class ManyQuery:
         asked = self.where[number]
         if self.advance is None:
             return asked
-        size, advance = (
-            f"'{span.nanoseconds}ns'" if isinstance(span, Duration) else f"{span}"
-            for span in (self.within, self.advance)
-        )
         time = f"r[{self.time[number]!r}]"
         low, high = f"min(l.{EARLIEST}, {time})", f"max(l.{LATEST}, {time})"
-        shared = Condition(f"{high} - {low} + {low} % {advance} < {size}")
+        shared = window_in_common(f"{high} - {low}", low, self.within, self.advance)
         return shared if asked is None else asked & shared
 
     def columns(self, number: int) -> tuple[str, ...]:

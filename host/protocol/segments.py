@@ -27,6 +27,7 @@ __all__ = [
     "round_size",
     "rounds_of",
     "side_label",
+    "time_text",
 ]
 
 # The storage rule over segments: from some tuple on, other cores take turns to store.
@@ -377,7 +378,7 @@ def hardware_time(cycles: int, manifest: Manifest) -> str | None:
     if not cycles or clock is None:
         return None
     text = (
-        f"{cycles:,} cycles: {_with_unit(cycles / (clock.mhz * 1e6))} at {clock.mhz:,.1f} MHz, the "
+        f"{cycles:,} cycles: {time_text(cycles / (clock.mhz * 1e6))} at {clock.mhz:,.1f} MHz, the "
         f"routed clock of {'its twin ' if clock.twin else ''}`{clock.preset}` on an "
         f"{clock.device} of grade {clock.speed}"
     )
@@ -388,7 +389,7 @@ def hardware_time(cycles: int, manifest: Manifest) -> str | None:
     return text
 
 
-def _with_unit(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """Return a time as text, in the largest unit that does not make it less than one."""
     size, unit = next((each for each in _UNITS if seconds >= 0.95 * each[0]), _UNITS[-1])
     return f"{seconds / size:,.1f} {unit}"

@@ -52,6 +52,7 @@ __all__ = [
     "Term",
     "Width",
     "as_terms",
+    "window_in_common",
 ]
 
 # What a join does when a core of its accelerator fails.
@@ -340,11 +341,8 @@ class Query:
         if self.advance is None:
             return None
         left, right = (f"{row}[{name!r}]" for row, name in zip("lr", self.time, strict=True))
-        size, advance = (
-            f"'{span.nanoseconds}ns'" if isinstance(span, Duration) else f"{span}"
-            for span in (self.width, self.advance)
-        )
-        return Condition(f"abs({left} - {right}) + min({left}, {right}) % {advance} < {size}")
+        apart, earlier = f"abs({left} - {right})", f"min({left}, {right})"
+        return window_in_common(apart, earlier, self.width, self.advance)
 
     @property
     def windows_text(self) -> str:
@@ -566,6 +564,23 @@ def _checked_within(within: Any, rows: Any) -> Span | tuple[Span, Span] | None:
             f"{high}; swap them."
         )
     return low, high
+
+
+def window_in_common(apart: str, earliest: str, size: Span, advance: Span) -> Condition:
+    """Return the condition that one of the windows of a size, every ``advance``, has some rows.
+
+    Parameters
+    ----------
+    apart, earliest : str
+        Expressions of how far apart in time the rows are, and of the time of the earliest one.
+    size, advance : int or Duration
+        The length of the windows, and how far apart they are.
+    """
+    length, step = (
+        f"'{span.nanoseconds}ns'" if isinstance(span, Duration) else f"{span}"
+        for span in (size, advance)
+    )
+    return Condition(f"{apart} + {earliest} % {step} < {length}")
 
 
 def _checked_advance(advance: Any, within: Span | tuple[Span, Span] | None) -> Span | None:

@@ -8,7 +8,6 @@ It runs the graph of :class:`~host.session.join.Join`, so every row takes the on
 from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -193,12 +192,7 @@ class JoinEngine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _results(self) -> Generator[pa.RecordBatch, None, None]:

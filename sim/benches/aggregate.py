@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator side of the bench of aggregates; :mod:`sim.benches.aggregate_runner` runs it."""
+"""The simulator side of the bench of aggregates; :mod:`sim.benches.runner` runs it."""
 
 import random
 

@@ -5,6 +5,8 @@ import json
 
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.bundle import VERILOG
+from hdl.families.choice import make_accelerator
+from hdl.packaging.one_file import packaged_ports
 from hdl.presets import PRESETS
 from hdl.shells.axi import AXI_TOP, AxiOptions
 from hdl.verilog.conversion import TOP
@@ -12,7 +14,6 @@ from sim.benches.runner import (
     BenchRunner,
     build_bench,
     run_scenarios,
-    stream_ports,
     write_bench,
     write_checks,
 )
@@ -72,8 +73,8 @@ def run_axi_bench(
     )
     shell = manifest["shells"]["axi"]
     ports = {
-        AXI_TOP: [port["name"] for port in shell["ports"]],
-        TOP: stream_ports(manifest.get("result_ports", ["o"])),
+        AXI_TOP: shell["ports"],
+        TOP: packaged_ports(make_accelerator(parameters), None),
     }
     pins = AxiOptions() if options is None else options
     checks = write_checks(build, AXI_TOP, shell["ports"], manifest, "axi", pins)

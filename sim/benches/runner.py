@@ -12,23 +12,22 @@ from cocotb_tools.runner import Verilator
 
 from hdl.bundle import VERILOG, write_bundle
 from hdl.families.choice import make_accelerator
-from hdl.memory.axi4 import memory_port
 from hdl.packaging.checks import checks_text
 from hdl.packaging.one_file import packaged_ports
 from hdl.verilog.conversion import TOP
 from host.devices.bundles import cache_folder
 from host.errors import BuildError, FailureError
-from host.protocol.manifest import load_join_manifest
 from sim.verilated.toolchain import find_toolchain
 
 __all__ = [
     "BenchRunner",
     "build_bench",
     "chosen",
+    "prepare_bench",
+    "run_aggregate_bench",
     "run_bench",
     "run_benches",
     "run_scenarios",
-    "stream_ports",
     "write_bench",
     "write_checks",
 ]
@@ -87,30 +86,16 @@ def write_bench(parameters, *, name, folder, waves, seed, **options):
     return bundle, build, manifest
 
 
-def stream_ports(results):
-    """Return the ports of an accelerator with these result ports."""
-    parts = [f"{name}_{part}" for name in ["i", *results] for part in ("payload", "valid", "ready")]
-    return ["clk", "rst", "counter_addr", "counter_data", *parts]
-
-
-def memory_ports(parameters, manifest):
-    """Return the names of all signals to the external memories of an accelerator."""
-    if manifest.memory is None:
-        return []
-    members = memory_port(parameters).members
-    return [f"{port}_{name}" for port in manifest.memory.ports for name in members]
-
-
 def public_ports(folder, ports):
     """Write the Verilator configuration that makes ports visible to cocotb.
 
-    ``ports`` are the names of ports by their modules.
+    ``ports`` are those of :func:`hdl.packaging.one_file.packaged_ports`, by their modules.
     """
     path = folder / "ports.vlt"
     rules = [
-        f'public_flat_rw -module "{module}" -var "{port}"'
-        for module, names in ports.items()
-        for port in names
+        f'public_flat_rw -module "{module}" -var "{pin["name"]}"'
+        for module, pins in ports.items()
+        for pin in pins
     ]
     path.write_text("\n".join(["`verilator_config", *rules, ""]))
     return path
@@ -158,15 +143,9 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
             " behind their ports"
         )
     waves, seed = chosen(waves, seed)
-    bundle, build, written = write_bench(
+    runner, bundle, build = prepare_bench(
         parameters, name=name, folder=folder, waves=waves, seed=seed
     )
-    runner = BenchRunner()
-    manifest = load_join_manifest(bundle)
-    ports = {TOP: [*stream_ports(manifest.result_ports), *memory_ports(parameters, manifest)]}
-    pins = packaged_ports(make_accelerator(parameters), None)
-    sources = [bundle / VERILOG, write_checks(build, TOP, pins, written)]
-    build_bench(runner, name, build, waves, sources=sources, ports=ports)
     coverage = build / "coverage.json"
     coverage.unlink(missing_ok=True)
     settings = {
@@ -179,6 +158,23 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
     cases = f"{sum(map(bool, met.values()))} of {len(met)} cases met{missing}"
     print(f"bench {name}: {ran} scenarios passed, {cases} (seed {seed})", flush=True)
     return met
+
+
+def prepare_bench(parameters, *, name, folder, waves, seed):
+    """Write and build the bench of an accelerator without a shell, with assertions for its ports.
+
+    Returns
+    -------
+    (BenchRunner, Path, Path)
+        What runs it, the folder of the bundle, and the folder to run in.
+    """
+    bundle, build, manifest = write_bench(
+        parameters, name=name, folder=folder, waves=waves, seed=seed
+    )
+    runner, pins = BenchRunner(), packaged_ports(make_accelerator(parameters), None)
+    sources = [bundle / VERILOG, write_checks(build, TOP, pins, manifest)]
+    build_bench(runner, name, build, waves, sources=sources, ports={TOP: pins})
+    return runner, bundle, build
 
 
 def write_checks(build, module, ports, manifest, shell=None, axi=None):
@@ -245,6 +241,37 @@ def run_scenarios(
         raise FailureError(
             f"Bench {name!r} failed {failed} of {ran} scenarios (seed {seed}); log file: {log}."
         )
+    return ran
+
+
+def run_aggregate_bench(
+    parameters, *, name, waves=False, seed=None, tuples=300, folder=None, deadline=4000
+):
+    """Build and run the bench of an accelerator of aggregates; return the number of scenarios.
+
+    Parameters
+    ----------
+    parameters : AggregateParameters
+        Parameters of the accelerator, with room for all keys of its operator.
+    name, waves, seed, tuples, folder
+        As of :func:`run_bench`.
+    deadline : int
+        Cycles of a scenario beside those of its words, results and panes.
+
+    Raises
+    ------
+    BuildError
+        If the bench cannot be built.
+    FailureError
+        If a scenario fails.
+    """
+    waves, seed = chosen(waves, seed)
+    runner, bundle, build = prepare_bench(
+        parameters, name=name, folder=folder, waves=waves, seed=seed
+    )
+    settings = {"bundle": str(bundle), "seed": seed, "tuples": tuples, "deadline": deadline}
+    ran = run_scenarios(runner, name, settings, build, waves, module="sim.benches.aggregate")
+    print(f"bench {name}: {ran} scenarios passed (seed {seed})", flush=True)
     return ran
 
 

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from hdl.crossings import inspect_crossings
-from hdl.packaging.constraints import constraint_texts
 from hdl.packaging.headers import PackageNames
+from hdl.packaging.integrations import constraint_texts
 from hdl.shells.bus_crossing import BusCrossing, ResetStretch
 from hdl.verilog.conversion import to_netlist
 

@@ -5,7 +5,7 @@ import pytest
 
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from host.errors import FailureError
-from sim.benches.aggregate_runner import run_aggregate_bench
+from sim.benches.runner import run_aggregate_bench
 
 pytestmark = pytest.mark.long
 
