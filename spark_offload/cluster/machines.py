@@ -20,7 +20,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
-from host.devices.software import SOFTWARE_MANIFEST
 from spark_offload.cluster.by_value import Luggage
 from spark_offload.cluster.session import use_this_python
 from spark_offload.measures import JoinMetrics, TaskMetrics, TaskReport, gather_tasks
@@ -305,9 +304,8 @@ def write_packages(path: Path) -> int:
 def ship_bundle(cluster: Cluster, uri: str) -> str:
     """Send the bundle of a device to the executors; return the address to open there.
 
-    ``software:`` travels as the bundle of the accelerator that it pretends to be, because its own
-    manifest lies inside the archive of the packages there. An address whose bundle is no folder of
-    the driver is returned as it is.
+    An address whose bundle is no folder of the driver is returned as it is, as is ``software:``,
+    which travels with the packages.
 
     Parameters
     ----------
@@ -318,16 +316,13 @@ def ship_bundle(cluster: Cluster, uri: str) -> str:
     """
     scheme, _, place = uri.partition(":")
     folder = Path(place)
-    if uri == "software:":
-        content = {MANIFEST: SOFTWARE_MANIFEST.read_bytes()}
-    elif place and (folder / MANIFEST).is_file():
-        content = {
-            path.relative_to(folder).as_posix(): path.read_bytes()
-            for path in sorted(folder.rglob("*"))
-            if path.is_file()
-        }
-    else:
+    if not place or not (folder / MANIFEST).is_file():
         return uri
+    content = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
     name = f"splitjoin-bundle-{_digest(content)}"
 
     def send(folder: Path) -> None:

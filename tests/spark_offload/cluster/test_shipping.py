@@ -2,10 +2,12 @@
 """Content is sent to a session once: after an error again, from two threads not twice."""
 
 import gc
+import shutil
 from threading import Event, Thread
 
 import pytest
 
+from host.devices.software import SOFTWARE_MANIFEST
 from spark_offload.cluster.machines import Shipments, ship_bundle, ship_packages, shipments_of
 
 
@@ -36,20 +38,29 @@ class Network:
         self._send(self.folders, (path, name))
 
 
-def test_content_is_sent_again_after_an_error_and_then_no_more():
+def test_content_is_sent_again_after_an_error_and_then_no_more(tmp_path):
     network = Network(failures=1)
     with pytest.raises(ConnectionError):
         ship_packages(network)
     assert ship_packages(network) == ship_packages(network)
     assert len(network.packages) == 1
 
+    bundle = f"software:{tmp_path}"
+    shutil.copyfile(SOFTWARE_MANIFEST, tmp_path / "manifest.json")
     network.failures = 1
     with pytest.raises(ConnectionError):
-        ship_bundle(network, "software:")
-    address = ship_bundle(network, "software:")
-    assert ship_bundle(network, "software:") == address
+        ship_bundle(network, bundle)
+    address = ship_bundle(network, bundle)
+    assert ship_bundle(network, bundle) == address
     ((_, name),) = network.folders
     assert address == f"software:spark-files:{name}"
+
+
+def test_a_device_without_a_bundle_needs_nothing_but_the_packages():
+    """Not that ``software:``, the engine, becomes ``software:BUNDLE``, a model of a device."""
+    network = Network()
+    assert ship_bundle(network, "software:") == "software:"
+    assert network.folders == []
 
 
 def test_a_second_thread_waits_until_the_first_has_sent():
