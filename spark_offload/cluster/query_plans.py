@@ -2,8 +2,10 @@
 """What Spark's own plan of a frame tells before a row is read; Spark Connect shows no plans."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 import re
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from py4j.java_gateway import JavaClass
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +14,7 @@ from spark_offload.cluster.machines import is_connect
 
 __all__ = [
     "NO_ESTIMATE",
+    "ParquetRead",
     "analysed",
     "children",
     "delaying_operator",
@@ -21,6 +24,7 @@ __all__ = [
     "is_filtered_read",
     "is_plain_read",
     "kind_of",
+    "parquet_read",
     "partition_settings",
 ]
 
@@ -119,6 +123,69 @@ def is_filtered_read(frame: DataFrame) -> bool:
         return False
     plan = analysed(frame)
     return not has_python_function(plan) and _is_plain(plan, {*PASSING, "Filter"})
+
+
+@dataclass(frozen=True)
+class ParquetRead:
+    """Parquet files on paths that all machines have, and the columns of them that a frame has.
+
+    Parameters
+    ----------
+    files : tuple of str
+        Paths of the files, by name.
+    columns : tuple of str
+        Names in the files of the columns of the frame.
+    """
+
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def parquet_read(frame: DataFrame) -> ParquetRead | str:
+    """Return what a frame reads, if it is nothing but columns of Parquet files, else why not."""
+    if is_connect(frame):
+        return "is a frame of Spark Connect, which shows no plans"
+    if not is_plain_read(frame):
+        return "is more than a read of files"
+    node = analysed(frame)
+    wanted = [_attribute(column) for column in _items(node.output())]
+    while kind_of(node) in PASSING:
+        if kind_of(node) == "Project":
+            below = {}
+            for item in _items(node.projectList()):
+                source = item.child() if kind_of(item) == "Alias" else item
+                if kind_of(source) == "AttributeReference":
+                    below[_attribute(item)] = _attribute(source)
+            if not set(wanted) <= set(below):
+                return "has columns that are computed"
+            wanted = [below[column] for column in wanted]
+        node = node.child()
+    if kind_of(node) != "LogicalRelation" or kind_of(node.relation()) != "HadoopFsRelation":
+        return "is no read of files"
+    relation = node.relation()
+    names = {_attribute(column): str(column.name()) for column in _items(node.output())}
+    options = {str(option) for option in _items(relation.options().keys().toSeq())}
+    session = frame.sparkSession
+    skipping = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+    if kind_of(relation.fileFormat()) != "ParquetFileFormat":
+        return "is no read of Parquet files"
+    if relation.partitionSchema().length() or not relation.bucketSpec().isEmpty():
+        return "is a read of folders with keys, or of buckets"
+    if options - {"path", "paths"} or any(session.conf.get(name) == "true" for name in skipping):
+        return "is read with options that Spark alone knows"
+    addresses = [urlsplit(address) for address in frame.inputFiles()]
+    if any(address.scheme != "file" for address in addresses):
+        return "has files that are not on a path of the machines"
+    files = sorted(unquote(address.path) for address in addresses)
+    return ParquetRead(tuple(files), tuple(names[column] for column in wanted))
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(place) for place in range(sequence.size())]
+
+
+def _attribute(expression: Any) -> int:
+    return int(expression.exprId().id())
 
 
 def partition_settings(session: SparkSession) -> tuple[int, int]:

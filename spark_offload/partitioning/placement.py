@@ -10,7 +10,9 @@ from host import UsageError
 from host.query.queries import Query
 from spark_offload.cluster.query_plans import NO_ESTIMATE
 from spark_offload.partitioning.columns import equal_columns
+from spark_offload.partitioning.halos import Halos, time_halos
 from spark_offload.partitioning.ranges import PAYING_ROWS, OrderProfile, RangeRule
+from spark_offload.partitioning.stored import MOST_READ, StoredInputs, StoredRanges
 
 __all__ = [
     "Facts",
@@ -22,8 +24,9 @@ __all__ = [
     "require_partitions",
 ]
 
-PartitionBy: TypeAlias = Literal["key", "range"] | None
-"""What rows are partitioned by: equal columns, ranges of the order column, or left to the kit."""
+PartitionBy: TypeAlias = Literal["files", "key", "range"] | None
+"""What rows are partitioned by: row groups of Parquet files, equal columns, ranges of the order
+column, or left to the kit."""
 
 SMALL_BYTES = 1 << 16
 """An input of fewer bytes, by Spark's estimate, is not worth a look."""
@@ -53,6 +56,8 @@ class Placement:
         What the order columns hold, if they were read.
     direct : bool
         Whether the task of the only partition reads the inputs itself, without a shuffle.
+    stored : StoredRanges or None
+        Ranges of time of files that tasks read with Arrow.
     """
 
     partitions: int
@@ -62,12 +67,14 @@ class Placement:
     starts: tuple[int, ...] | None = None
     profile: OrderProfile | None = None
     direct: bool = False
+    stored: StoredRanges | None = None
 
     @property
     def follows_time(self) -> bool:
         """Whether the partitions, one after another, are in the order of arrival."""
         by_time = self.rule is not None and not self.rule.keyed
-        return by_time or self.starts is not None or self.partitions == 1
+        in_files = self.stored is not None
+        return by_time or in_files or self.starts is not None or self.partitions == 1
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,8 @@ class Facts:
         most partitions that it wants (``spark.sql.shuffle.partitions``).
     fills : bool
         Whether a task's window must hold few rows, as that of a device must.
+    stored : callable
+        Tells the files that the inputs are, or why tasks cannot read them by themselves.
     """
 
     cores: int
@@ -111,6 +120,7 @@ class Facts:
     filtered: Callable[[], bool] = lambda: False
     settings: Callable[[], tuple[int, int]] = lambda: (1 << 26, 200)
     fills: bool = False
+    stored: Callable[[], StoredInputs | str] = lambda: "nothing is known of the inputs"
 
     @cached_property
     def wanted(self) -> tuple[int, str]:
@@ -148,6 +158,10 @@ def _placement(
     query: Query, facts: Facts, partitions: int | None, partition_by: PartitionBy
 ) -> Placement:
     equal = equal_columns(query) if query.is_timed else []
+    if partition_by in (None, "files"):
+        stored = _stored(query, facts, partitions, asked=partition_by is not None)
+        if stored is not None:
+            return stored
     if equal and partition_by != "range":
         lefts, rights = zip(*equal, strict=True)
         keys = lefts, rights
@@ -163,6 +177,53 @@ def _placement(
     if partitions is not None:
         return _ranges(query, facts, partitions, why, asked=True)
     return _unasked(query, facts, why)
+
+
+def _stored(query: Query, facts: Facts, partitions: int | None, *, asked: bool) -> Placement | None:
+    """Return ranges of time that tasks read from files; None where that is impossible or dearer.
+
+    Raises
+    ------
+    UsageError
+        If it was asked for and is impossible.
+    """
+    why = _why_not_stored(query, facts)
+    found = why if why is not None else facts.stored()
+    if isinstance(found, str):
+        if asked:
+            raise UsageError(f"partition_by='files' is not possible: {found}.")
+        return None
+    assert facts.width is not None
+    full = max(facts.cores, -(-found.rows // FULL_ROWS))
+    rule = RangeRule(query, facts.width, partitions or full, partitions is not None)
+    profile = found.profile(rule.ranges)
+    cut = rule.cut(profile)
+    halos = time_halos(cut.starts, facts.width, query.how)
+    if not asked and not _pays(query, facts, found, halos, full):
+        return None
+    ranges = StoredRanges(found, halos)
+    reason = f"by ranges of the order columns, which tasks read from Parquet files; {cut.note}"
+    return Placement(ranges.partitions, reason, profile=profile, stored=ranges)
+
+
+def _why_not_stored(query: Query, facts: Facts) -> str | None:
+    """Return why no tasks can read ranges of time from files, by what needs no look at these."""
+    if not query.is_timed:
+        return "rows=... counts the rows of a side, and ranges of time do not"
+    if facts.width is None:
+        return f"order columns of type {facts.order_type} cannot be cut into ranges of time"
+    if query.per_partition:
+        return "each partition of the inputs was declared sorted by itself"
+    return None
+
+
+def _pays(query: Query, facts: Facts, found: StoredInputs, halos: Halos, wanted: int) -> bool:
+    """Whether tasks that read files are quicker than a shuffle, by rows that they read again."""
+    if found.read_share(halos) > MOST_READ:
+        return False
+    # By equal columns, windows hold fewer rows, and all cores work whatever the window is.
+    alone = not halos.starts and found.rows >= 2 * PAYING_ROWS and wanted > 1
+    return not (equal_columns(query) and (alone or facts.fills))
 
 
 def by_equal_columns(
@@ -237,8 +298,10 @@ def check_placement(
 ) -> None:
     """Raise unless the query can be partitioned as asked for, by what is known without a row."""
     require_partitions(partitions)
-    if partition_by not in ("key", "range", None):
-        raise UsageError(f"partition_by must be 'key', 'range' or None, not {partition_by!r}.")
+    if partition_by not in ("files", "key", "range", None):
+        raise UsageError(
+            f"partition_by must be 'files', 'key', 'range' or None, not {partition_by!r}."
+        )
     has_keys = query.is_timed and any(term.is_equality for term in query.terms)
     if partition_by == "key" and not has_keys:
         lack = (

@@ -28,6 +28,7 @@ __all__ = [
     "LEFT",
     "PAYLOAD",
     "RIGHT",
+    "ROW_BITS",
     "SHARED",
     "SLOTS",
     "TAG_COLUMNS",
@@ -191,6 +192,9 @@ LEFT = 0
 
 RIGHT = 1
 """Value of ``side`` in the rows of the right input."""
+
+ROW_BITS = 33
+"""Bits of an input row's number that count within its partition or file."""
 
 PAYLOAD = ("l", "r")
 """First letters of the names of left and of right columns."""

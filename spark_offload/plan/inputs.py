@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +32,7 @@ from spark_offload.partitioning.columns import arrow_schema, common_type, told_a
 from spark_offload.partitioning.halos import HaloCounts, count_halos
 from spark_offload.partitioning.placement import Facts, Placement
 from spark_offload.partitioning.ranges import Cuts, OrderProfile, lazy_cuts, profile_order
+from spark_offload.partitioning.stored import StoredRanges, stored_inputs
 from spark_offload.partitioning.tagged import (
     TaggedInput,
     can_be_cut,
@@ -66,10 +68,18 @@ class Tagged:
         The rows; see :mod:`spark_offload.partitioning.tagged`.
     halos : HaloCounts or None
         For a count-based window over ranges of time: how large the halos are.
+    stored : StoredRanges or None
+        What tasks read the rows with, if they do; the frame then holds the number of each range.
     """
 
     frame: DataFrame
     halos: HaloCounts | None = None
+    stored: StoredRanges | None = None
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What tasks must know of the rows, by the parameters of their description."""
+        return {"halos": self.halos, "stored": self.stored}
 
 
 @dataclass(frozen=True)
@@ -94,13 +104,15 @@ class JoinInputs:
         left, right = self.query.time
         return common_type(self.left.schema[left].dataType, self.right.schema[right].dataType)
 
-    def facts(self, *, fills: bool = False) -> Facts:
+    def facts(self, *, fills: bool = False, counted: bool = False) -> Facts:
         """Return what the placement of the rows is chosen by.
 
         Parameters
         ----------
         fills : bool
             Whether a task's window must hold few rows.
+        counted : bool
+            Whether Spark reads the tagged rows before the join, to count windows.
         """
         order_type = self.order_type
         cut = can_be_cut(order_type)
@@ -116,6 +128,11 @@ class JoinInputs:
             filtered=lambda: is_filtered_read(self.left) and is_filtered_read(self.right),
             settings=lambda: partition_settings(self.left.sparkSession),
             fills=fills,
+            stored=lambda: (
+                "the windows are counted before"
+                if counted
+                else stored_inputs(self.left, self.right, self.query)
+            ),
         )
 
     def profile(self, ranges: int = 1) -> OrderProfile | None:
@@ -138,6 +155,8 @@ class JoinInputs:
 
     def tagged(self, placement: Placement) -> Tagged:
         """Return the tagged frame, placed as chosen; ranges of rows are counted out here."""
+        if placement.stored is not None:
+            return Tagged(placement.stored.frame(self.left.sparkSession), stored=placement.stored)
         if placement.rule is not None or placement.starts is not None:
             return self._cut(placement)
         left, right = self._tagged_inputs(placement.keys)

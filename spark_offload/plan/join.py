@@ -99,7 +99,7 @@ class OnDevices:
             **task_columns(left, right, self.schema),
             trace=self.trace,
             progress=self.progress,
-            halos=tagged.halos,
+            **tagged.told,
             width=self.width,
             software=ship_bundle(cluster, SOFTWARE) if self.goes_on else None,
         )
@@ -126,6 +126,8 @@ class OnDevices:
         same partition of the input. A null is seen in any row.
         """
         placement = self.placement
+        if placement.stored is not None:
+            return answer  # whoever reads a row group sees the order of all its rows
         apart = self.query.per_partition and placement.partitions > 1
         in_parts = any(placement.keys) or placement.rule is not None or apart
         if self.query.sorted and in_parts:
@@ -196,7 +198,8 @@ def make_plan(
     session = left.sparkSession
     choice, terms, causes = serving(query, options, session, schemas, check)
     inputs = JoinInputs(left, right, query)
-    facts = inputs.facts(fills=choice.has_limits)
+    counted = choice.is_simulated and options.build and query.is_timed
+    facts = inputs.facts(fills=choice.has_limits, counted=counted)
     placement = choose_placement(
         query, facts, partitions=options.partitions, partition_by=options.partition_by
     )

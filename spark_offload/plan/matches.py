@@ -182,7 +182,7 @@ def _on_devices(
         devices=join.choice.source.shipped(cluster),
         **task_columns(left, right, schema),
         progress=join.progress,
-        halos=tagged.halos,
+        **tagged.told,
         width=inputs.facts().width,
         software=None if strict else ship_bundle(cluster, SOFTWARE),
     )

@@ -63,10 +63,11 @@ class Options:
         core that Spark has, or fewer if more do not pay; :func:`explain` says why. Of streams, the
         number of groups that have a window of their own in the state; left out, one for each
         partition of the state, which a query that is started again keeps.
-    partition_by : "key" or "range", optional
+    partition_by : "files", "key" or "range", optional
         What the rows are partitioned by: the equal columns, which takes a time-based window, or
         ranges of the time columns, with the rows that the window holds at the start of a range
-        sent along. Left out, the equal columns where possible.
+        sent along. ``"files"`` are such ranges, read by the tasks from Parquet files. Left out,
+        these where possible, else the equal columns. See ``docs/spark-batch.md``.
     strict : bool
         Whether it is an error that the accelerator cannot serve. Otherwise the software engine
         joins then, and :func:`explain` and the log say so and why. A window that turns out to

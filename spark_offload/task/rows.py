@@ -17,12 +17,14 @@ from host.reference.types import JoinType
 from host.session.intake import TaggedLayout
 from host.session.rows import joined
 from spark_offload.partitioning.halos import HaloCounts
+from spark_offload.partitioning.stored import StoredRanges
 from spark_offload.partitioning.tagged import (
     ALONE_COLUMN,
     HALO_COLUMNS,
     LEFT,
     PAYLOAD,
     RIGHT,
+    ROW_BITS,
     SHARED,
     TAG_COLUMNS,
 )
@@ -203,9 +205,6 @@ class RangeRows:
 
 Int64s = npt.NDArray[np.int64]
 
-_ROW_BITS = 33
-"""Bits of an input row's number that count within its Spark partition."""
-
 
 class SideCheck:
     """Check of the rows of one side of a partition as they pass.
@@ -271,7 +270,7 @@ class SideCheck:
         if not self._per_partition:
             self._require_rising(0, numbers, order)
             return
-        partitions = numbers >> _ROW_BITS
+        partitions = numbers >> ROW_BITS
         for partition in np.unique(partitions).tolist():
             (own,) = np.nonzero(partitions == partition)
             self._require_rising(partition, numbers[own], order.take(pa.array(own)))
@@ -296,7 +295,7 @@ class SideCheck:
         }
 
     def _raise(self, row: int, earlier: object, later: object) -> None:
-        partition, within = row >> _ROW_BITS, row & ((1 << _ROW_BITS) - 1)
+        partition, within = row >> ROW_BITS, row & ((1 << ROW_BITS) - 1)
         raise DisorderError(
             f"{self._side}.{self._order}",
             within,
@@ -432,14 +431,19 @@ class TaggedTask(Task):
         Columns of the inputs.
     halos : HaloCounts, optional
         For a count-based window over ranges of time: how large the halos are.
+    stored : StoredRanges, optional
+        What reads the rows of a range, if the task does that by itself.
     """
 
     query: Query
     left: pa.Schema
     right: pa.Schema
     halos: HaloCounts | None = None
+    stored: StoredRanges | None = None
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> PartitionRows:
         """Return the rows of a partition as they pass."""
-        large = gathered(batches, BUFFER_ROWS)
+        large = gathered(
+            batches if self.stored is None else self.stored.tagged(batches), BUFFER_ROWS
+        )
         return PartitionRows(large, self.left, self.right, self.query, self.halos)

@@ -9,6 +9,7 @@ from functools import reduce
 import pickle
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 import pytest
@@ -23,6 +24,7 @@ from tests.spark_offload.spark_tables import frame_of_table
 __all__ = [
     "asof_joined",
     "joined",
+    "joined_from_files",
     "overlapped",
     "own_asof_joined",
     "packed",
@@ -52,6 +54,27 @@ def joined(spark, case, **options):
     """Return the answer to a case as a frame."""
     query = case.query
     return stream_join(*frames(spark, case, query.time), **(spark_arguments(query) | options))
+
+
+def stored(spark, case, folder):
+    """Return the inputs of a case as Parquet files of few rows a row group, two for one input."""
+    found = []
+    for side, table, parts in zip(("left", "right"), (case.left, case.right), (1, 2), strict=True):
+        # What Spark makes of the types is what it reads from its own files.
+        rows = frame_of_table(spark, table, f"the {side} input").toArrow()
+        (folder / side).mkdir(parents=True)
+        share = -(-rows.num_rows // parts)
+        for number in range(parts):
+            path = folder / side / f"{number}.parquet"
+            pq.write_table(rows.slice(number * share, share), path, row_group_size=3)
+        found.append(spark.read.parquet(str(folder / side)))
+    return found
+
+
+def joined_from_files(spark, case, folder, **options):
+    """Return the answer to a case whose inputs are files that tasks read, as a frame."""
+    asked = spark_arguments(case.query) | options
+    return stream_join(*stored(spark, case, folder), **asked, partition_by="files")
 
 
 def asof_joined(spark, case, **options):

@@ -249,9 +249,9 @@ def test_a_file_that_spark_cannot_read_is_named_with_the_deepest_cause(
     path.parent.mkdir()
     pq.write_table(pa.table({"t": list(range(99))}), path)
     rows = spark.read.parquet(str(path))
-    asked = {"time": "t", "within": 5, "device": "software:"}
+    asked = {"time": "t", "within": 5, "device": "software:", "partition_by": "range"}
     joined = stream_join(rows, rows, partitions=1, **asked)
-    ranges = stream_join(rows, rows, partitions=2, partition_by="range", **asked)
+    ranges = stream_join(rows, rows, partitions=2, **asked)
     harm(path)
     # Ranges of time are cut by what the file holds.
     actions = {"count": joined.count, "toArrow": joined.toArrow, "ranges": ranges.count}

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The paths through Spark give one answer, or one error: a plain loop's."""
 
+from contextlib import suppress
+
 import pyarrow.parquet as pq
+from pyspark.errors import AnalysisException
 import pytest
 
 from hdl.parameters import JoinParameters
+from host import UsageError
 from host.devices.software import SOFTWARE_MANIFEST
 from host.protocol.manifest import Manifest
 from spark_offload import explain, verify
@@ -21,6 +25,7 @@ from tests.paths.random_cases import random_case
 from tests.paths.spark_answers import (
     asof_joined,
     joined,
+    joined_from_files,
     overlapped,
     own_asof_joined,
     refusal,
@@ -95,6 +100,21 @@ def test_ranges_of_time_have_the_answer_in_order(spark, cases):
         for case in cases
     ]
     assert wrong_answers(cases, answers, ordered=True) == []
+
+
+@pytest.mark.parametrize(
+    "cases", [(*CASES[::6], *FEW), pytest.param(MANY, marks=pytest.mark.long)], ids=SOME
+)
+def test_tasks_that_read_files_have_the_answer_in_order(spark, tmp_path, cases):
+    served, answers = [], []
+    for number, case in enumerate(cases):
+        folder = tmp_path / str(number)
+        # Such as a window of rows, nulls among the times, or names that Spark does not tell apart.
+        with suppress(UsageError, AnalysisException):
+            answers.append(joined_from_files(spark, case, folder, device="software:", partitions=3))
+            served.append(case)
+    assert len(served) > len(cases) / 3
+    assert wrong_answers(served, answers, ordered=True) == []
 
 
 @pytest.mark.parametrize(

@@ -400,7 +400,7 @@ NOT_CUT = (
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"by": "hash"}, "partition_by must be 'key', 'range' or None, not 'hash'."),
+        ({"by": "hash"}, "partition_by must be 'files', 'key', 'range' or None, not 'hash'."),
         (
             {"by": "key"},
             "partition_by='key' is not possible: there is no equal column in on; take 'range'.",

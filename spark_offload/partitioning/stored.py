@@ -1,0 +1,658 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs that are Parquet files: each task reads its own range of time with Arrow.
+
+The least and the greatest time of each row group stand in the footers of the files. So ranges of
+time are cut without reading a row, and no row passes through the JVM, is shuffled, or is sorted if
+the files are: a task reads the row groups that reach into its range and its halo.
+
+The answer is that of the ranges of :mod:`spark_offload.partitioning.tagged`. Rows of one time that
+lie in different files come in the order of the files' names.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from host import FailureError, UsageError
+from host.errors import DisorderError, JoinError
+from host.files.reading import open_parquet
+from host.files.text import reading_file
+from host.query.queries import Query
+from host.query.tables import plain_type
+from host.reference.arrivals import Side
+from spark_offload.cluster.query_plans import ParquetRead, parquet_read
+from spark_offload.partitioning.columns import arrow_schema
+from spark_offload.partitioning.halos import Halos
+from spark_offload.partitioning.ranges import LEAST_QUANTILES, OrderProfile
+from spark_offload.partitioning.tagged import (
+    ALONE_COLUMN,
+    HALO_COLUMNS,
+    LEAST,
+    PAYLOAD,
+    ROW_BITS,
+    SHARED,
+    TAG_COLUMNS,
+)
+
+__all__ = [
+    "MOST_READ",
+    "StoredInput",
+    "StoredInputs",
+    "StoredRanges",
+    "stored_input",
+    "stored_inputs",
+]
+
+Int64s = npt.NDArray[np.int64]
+
+MOST_FILES = 1 << 10
+"""Files of an input whose footers the driver reads, at most."""
+
+MOST_SORTED = 1 << 22
+"""Rows of row groups that overlap in time, at most, which a task holds to sort them."""
+
+MOST_READ = 8.0
+"""How many times as many rows as there are all tasks may read together, at most.
+
+To read a row with Arrow takes about a fiftieth of what it takes to send it through a shuffle.
+"""
+
+UNIT_ROWS = 1 << 20
+"""Rows of row groups in order that are looked at together, at least."""
+
+BATCH_ROWS = 1 << 16
+"""Rows of one side in a batch, at most."""
+
+_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+"""Notes in a footer: days and times are those of another calendar."""
+
+
+class Group(NamedTuple):
+    """A row group of an input: file, place in it, rows, number of the first row, range of times."""
+
+    file: int
+    place: int
+    rows: int
+    first: int
+    least: int
+    greatest: int
+
+
+# An input, as the driver finds it.
+
+
+@dataclass(frozen=True)
+class StoredInput:
+    """An input that is nothing but columns of Parquet files.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``, for messages.
+    files : tuple of str
+        The files, by name, on paths that are the same on all machines.
+    columns : tuple of str
+        Names in the files of the columns of the frame.
+    types : tuple of DataType
+        Their types, which are those that Spark would hand over.
+    time : int
+        Place of the order column among them.
+    groups : tuple of Group
+        The row groups that have rows, in the order of the files.
+    is_sorted : bool
+        Whether the rows were declared sorted by time.
+    """
+
+    side: str
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+    time: int
+    groups: tuple[Group, ...]
+    is_sorted: bool
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files."""
+        return sum(group.rows for group in self.groups)
+
+    def reaching(self, begin: int, end: int) -> list[Group]:
+        """Return the row groups that have times from ``begin`` up to, without, ``end``."""
+        return [group for group in self.groups if group.greatest >= begin and group.least < end]
+
+    def read(self, begin: int, end: int) -> "Iterator[Chunk]":
+        """Yield the rows from ``begin`` up to, without, ``end``, in the order of time.
+
+        Rows of one time come in the order of the files. Row groups that follow one another in time
+        are read one after the other; those that overlap are held and sorted.
+        """
+        for unit in _units(self.reaching(begin, end)):
+            names = sorted({self.files[group.file] for group in unit})
+            with _reading_files(" or ".join(names)):
+                yield from self._read(unit, begin, end)
+
+    def _read(self, unit: Sequence[Group], begin: int, end: int) -> "Iterator[Chunk]":
+        with ExitStack() as stack:
+            runs = []  # files, each with the row groups that follow one another in it
+            for number, groups in groupby(unit, key=lambda group: group.file):
+                file = stack.enter_context(open_parquet(Path(self.files[number])))
+                run = list(groups)
+                self._require_unchanged(file, number, run)
+                runs.append((file, run))
+            times = np.concatenate([self._times(file, run) for file, run in runs])
+            numbers = np.concatenate([_numbers(run) for _, run in runs])
+            falls = np.flatnonzero(times[1:] < times[:-1])
+            if not len(falls):
+                yield from self._passing(runs, times, numbers, begin, end)
+                return
+            if self.is_sorted:
+                self._raise(int(falls[0]), times, numbers, runs)
+            kept = np.flatnonzero((times >= begin) & (times < end))
+            order = kept[np.argsort(times[kept], kind="stable")]
+            tables = [
+                file.read_row_groups([group.place for group in run], columns=list(self.columns))
+                for file, run in runs
+            ]
+            rows = pa.concat_tables(tables).select(list(self.columns))
+            for at in range(0, len(order), BATCH_ROWS):
+                chosen = order[at : at + BATCH_ROWS]
+                batch = rows.take(pa.array(chosen)).combine_chunks().to_batches()[0]
+                yield Chunk(times[chosen], numbers[chosen], batch)
+
+    def _passing(
+        self,
+        runs: "Sequence[tuple[pq.ParquetFile, Sequence[Group]]]",
+        times: Int64s,
+        numbers: Int64s,
+        begin: int,
+        end: int,
+    ) -> "Iterator[Chunk]":
+        """Yield rows that lie in the order of time, batch by batch."""
+        low, high = np.searchsorted(times, [begin, end]).tolist()
+        at = 0
+        for file, run in runs:
+            places = [group.place for group in run]
+            for batch in file.iter_batches(
+                BATCH_ROWS, row_groups=places, columns=list(self.columns)
+            ):
+                first, at = at, at + batch.num_rows
+                here = slice(max(low, first), min(high, at))
+                if here.start < here.stop:
+                    own = batch.slice(here.start - first, here.stop - here.start)
+                    yield Chunk(times[here], numbers[here], own.select(list(self.columns)))
+                if at >= high:
+                    return
+
+    def _times(self, file: pq.ParquetFile, run: Sequence[Group]) -> Int64s:
+        name = self.columns[self.time]
+        column = file.read_row_groups([group.place for group in run], columns=[name]).column(0)
+        return _integers(column.combine_chunks())
+
+    def _require_unchanged(self, file: pq.ParquetFile, number: int, run: Sequence[Group]) -> None:
+        """Raise unless the file is the one that ranges were cut for."""
+        metadata, place = file.metadata, _place(file, self.columns[self.time])
+        for group in run:
+            there = group.place < metadata.num_row_groups
+            told = (group.rows, group.least, group.greatest)
+            if not there or _told(metadata, group.place, place) != told:
+                raise FailureError(
+                    f"File {self.files[number]!r} of the {self.side} input changed after the join "
+                    f"was planned (row group {group.place}); plan the join again, and write new "
+                    f"rows to a new file."
+                )
+
+    def _raise(
+        self,
+        fall: int,
+        times: Int64s,
+        numbers: Int64s,
+        runs: "Sequence[tuple[pq.ParquetFile, Sequence[Group]]]",
+    ) -> None:
+        """Raise for the row behind ``fall``, which goes back in time."""
+        name = self.columns[self.time]
+        column = pa.chunked_array(
+            [
+                chunk
+                for file, run in runs
+                for chunk in file.read_row_groups([g.place for g in run], columns=[name])
+                .column(0)
+                .chunks
+            ]
+        )
+        number = int(numbers[fall + 1])
+        file, row = number >> ROW_BITS, number & ((1 << ROW_BITS) - 1)
+        raise DisorderError(
+            f"{self.side}.{name}",
+            row,
+            column[fall].as_py(),
+            column[fall + 1].as_py(),
+            partition=file or None,
+        )
+
+
+@contextmanager
+def _reading_files(name: str) -> Iterator[None]:
+    """Turn errors of reading a file that the driver could read into failures of a task."""
+    try:
+        with reading_file(Path(name), ".parquet"):
+            yield
+    except DisorderError:
+        raise
+    except UsageError as error:
+        raise FailureError(
+            f"{str(error).rstrip('.')}; the file changed after the join was planned, or is "
+            f"damaged: mend it, and plan the join again."
+        ) from error
+
+
+class Chunk(NamedTuple):
+    """Rows of one side, in the order of time: their order numbers, their numbers, the rows."""
+
+    times: Int64s
+    numbers: Int64s
+    rows: pa.RecordBatch
+
+    def cut(self, at: int) -> "tuple[Chunk, Chunk]":
+        """Return the first ``at`` rows, and the others."""
+        return (
+            Chunk(self.times[:at], self.numbers[:at], self.rows.slice(0, at)),
+            Chunk(self.times[at:], self.numbers[at:], self.rows.slice(at)),
+        )
+
+
+def _integers(column: pa.Array) -> Int64s:
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    found: Int64s = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _numbers(run: Sequence[Group]) -> Int64s:
+    """Return the numbers of the rows of row groups, which rise with file and place."""
+    parts = [np.arange(group.first, group.first + group.rows, dtype=np.int64) for group in run]
+    return np.concatenate(parts) + (run[0].file << ROW_BITS)
+
+
+def _units(groups: Sequence[Group]) -> Iterator[list[Group]]:
+    """Yield row groups, those that overlap in time together; each time is in one unit.
+
+    Small row groups that follow one another are taken together, too.
+    """
+    unit: list[Group] = []
+    rows, greatest = 0, LEAST
+    for group in sorted(groups, key=lambda group: (group.least, group.greatest, group)):
+        follows = group.least > greatest or (
+            group.least == greatest and all(before < group for before in unit)
+        )
+        if unit and follows and rows >= UNIT_ROWS:
+            yield sorted(unit)
+            unit, rows = [], 0
+        unit.append(group)
+        rows += group.rows
+        greatest = max(greatest, group.greatest)
+    if unit:
+        yield sorted(unit)
+
+
+def _most_sorted(groups: Sequence[Group]) -> int:
+    """Return how many rows overlap in time, at most, in row groups that are sorted together."""
+    most = rows = count = 0
+    greatest = LEAST
+    for group in sorted(groups, key=lambda group: (group.least, group.greatest)):
+        if group.least > greatest:
+            rows, count = 0, 0
+        rows, count = rows + group.rows, count + 1
+        greatest = max(greatest, group.greatest)
+        most = max(most, rows if count > 1 else 0)
+    return most
+
+
+# Both inputs, and the ranges of time that tasks read.
+
+
+@dataclass(frozen=True)
+class StoredInputs:
+    """Both inputs of a join, which are nothing but columns of Parquet files.
+
+    Parameters
+    ----------
+    left, right : StoredInput
+        The inputs.
+    """
+
+    left: StoredInput
+    right: StoredInput
+
+    @property
+    def rows(self) -> int:
+        """Rows of both inputs."""
+        return self.left.rows + self.right.rows
+
+    def profile(self, ranges: int) -> OrderProfile:
+        """Return how the rows lie in time, by the footers: evenly in each row group.
+
+        Parameters
+        ----------
+        ranges : int
+            Most ranges that the profile will be asked for.
+        """
+        groups = [*self.left.groups, *self.right.groups]
+        rows = self.left.rows, self.right.rows
+        shares = -(-LEAST_QUANTILES // ranges) * ranges
+        if not groups:
+            return OrderProfile(rows, 0, 0, (0,) * (shares - 1))
+        least = np.array([group.least for group in groups], np.float64)
+        behind = np.array([group.greatest for group in groups], np.float64) + 1
+        counts = np.array([group.rows for group in groups], np.float64)
+        # Rows below each edge: slopes add up from edge to edge, so few numbers are needed at once.
+        edges, where = np.unique(np.concatenate([least, behind]), return_inverse=True)
+        slopes = counts / np.maximum(1, behind - least)
+        change = np.bincount(where, np.concatenate([slopes, -slopes]))
+        below = np.concatenate([[0.0], np.cumsum(np.cumsum(change)[:-1] * np.diff(edges))])
+        wanted = below[-1] * np.arange(1, shares) / shares
+        quantiles = np.maximum.accumulate(np.interp(wanted, below, edges))
+        return OrderProfile(
+            rows,
+            min(group.least for group in groups),
+            max(group.greatest for group in groups),
+            tuple(int(quantile) for quantile in quantiles),
+        )
+
+    def read_share(self, halos: Halos) -> float:
+        """Return how many times as many rows as there are tasks read, all together."""
+        read = sum(
+            group.rows
+            for part in range(len(halos.starts) + 1)
+            for own, side in ((self.left, Side.R), (self.right, Side.S))
+            for group in own.reaching(*_bounds(halos, side, part))
+        )
+        return read / max(1, self.rows)
+
+
+_BEHIND = 1 << 63
+"""Above any order number."""
+
+
+def _bounds(halos: Halos, side: Side, part: int) -> tuple[int, int]:
+    """Return the first order number that a range and its halo hold, and that behind the last."""
+    begin = halos.reaches[side][part - 1] if part else LEAST
+    return begin, halos.starts[part] if part < len(halos.starts) else _BEHIND
+
+
+@dataclass(frozen=True)
+class StoredRanges:
+    """Ranges of time of inputs that lie in Parquet files, which tasks read by themselves.
+
+    Parameters
+    ----------
+    inputs : StoredInputs
+        The inputs.
+    halos : Halos
+        Where the ranges and their halos begin.
+    """
+
+    inputs: StoredInputs
+    halos: Halos
+
+    @property
+    def partitions(self) -> int:
+        """How many ranges there are."""
+        return len(self.halos.starts) + 1
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """Return a frame with a partition for each range, which holds the range's number."""
+        count = self.partitions
+        return session.range(0, count, 1, count)
+
+    def tagged(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a range as a frame of :mod:`.tagged` has them.
+
+        Parameters
+        ----------
+        numbers : iterator of RecordBatch
+            The number of the range, as a partition of :meth:`frame` holds it.
+        """
+        for batch in numbers:
+            for part in batch.column(0).to_pylist():
+                yield from self._tagged(part)
+
+    def _tagged(self, part: int) -> Iterator[pa.RecordBatch]:
+        sides = [
+            own.read(*_bounds(self.halos, side, part))
+            for own, side in ((self.inputs.left, Side.R), (self.inputs.right, Side.S))
+        ]
+        for left, right in _in_turns(*sides):
+            yield self._one(part, left, right)
+
+    def _one(self, part: int, left: Chunk | None, right: Chunk | None) -> pa.RecordBatch:
+        """Return rows of both sides as one batch, in the order of arrival."""
+        chunks = [chunk for chunk in (left, right) if chunk is not None]
+        times = np.concatenate([chunk.times for chunk in chunks])
+        sides = np.concatenate(
+            [
+                np.full(len(chunk.times), side, np.int8)
+                for side, chunk in zip(Side, (left, right), strict=True)
+                if chunk is not None
+            ]
+        )
+        numbers = np.concatenate([chunk.numbers for chunk in chunks])
+        # The left rows are in order, and so are the right ones; on a tie left rows come first.
+        order = np.argsort(times, kind="stable") if len(chunks) > 1 else np.arange(len(times))
+        indices = pa.array(order)
+        times, sides = times[order], sides[order]
+        columns = [
+            pa.array(sides),
+            _order_column(times, self.inputs.left),
+            pa.array(numbers[order]),
+        ]
+        names = list(TAG_COLUMNS)
+        if self.inputs.left.types == self.inputs.right.types:
+            for index, parts in enumerate(zip(*(c.rows.columns for c in chunks), strict=True)):
+                column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts).take(indices)
+                columns.append(column)
+                names.append(f"{SHARED}{index}")
+        else:
+            behind = 0
+            for letter, side, own, chunk in zip(
+                PAYLOAD, Side, (self.inputs.left, self.inputs.right), (left, right), strict=True
+            ):
+                count = 0 if chunk is None else len(chunk.times)
+                at = pa.array(order - behind, mask=sides != side)
+                behind += count
+                for index in range(len(own.columns)):
+                    columns.append(
+                        pa.nulls(len(order), own.types[index])
+                        if chunk is None
+                        else chunk.rows.column(index).take(at)
+                    )
+                    names.append(f"{letter}{index}")
+        columns += [
+            pa.array(np.full(len(order), part, np.int32)),
+            pa.array(times < (self.halos.starts[part - 1] if part else LEAST)),
+        ]
+        names += HALO_COLUMNS
+        if self.halos.departures is not None:
+            columns.append(pa.array(self._leaving(times, part)))
+            names.append(ALONE_COLUMN)
+        return pa.RecordBatch.from_arrays(columns, names=names)
+
+    def _leaving(self, times: Int64s, part: int) -> npt.NDArray[np.bool_]:
+        """Tell which rows leave the window in the range, which answers for them then."""
+        steps = self.halos.departures or ()
+        begin = steps[part - 1] if part else LEAST
+        found: npt.NDArray[np.bool_] = times >= begin
+        return found & (times < steps[part]) if part < len(steps) else found
+
+
+def _order_column(times: Int64s, own: StoredInput) -> pa.Array:
+    """Return order numbers as the common type of the order columns: whole numbers are 64 bits."""
+    kind = own.types[own.time]
+    if pa.types.is_integer(kind):
+        return pa.array(times)
+    if pa.types.is_date32(kind):
+        return pa.array(times.astype(np.int32)).cast(kind)
+    return pa.array(times).cast(kind)
+
+
+def _in_turns(
+    left: Iterator[Chunk], right: Iterator[Chunk]
+) -> Iterator[tuple[Chunk | None, Chunk | None]]:
+    """Yield rows of both sides that come before all that follow, left rows first on a tie."""
+    first, second = next(left, None), next(right, None)
+    while first is not None and second is not None:
+        end, other = int(first.times[-1]), int(second.times[-1])
+        if end <= other:
+            # A later left row may have the same time, and comes before right rows of it.
+            ready, rest = second.cut(int(np.searchsorted(second.times, end)))
+            yield first, (ready if len(ready.times) else None)
+            first = next(left, None)
+            second = rest if len(rest.times) else next(right, None)
+        else:
+            ready, rest = first.cut(int(np.searchsorted(first.times, other, side="right")))
+            yield (ready if len(ready.times) else None), second
+            second = next(right, None)
+            first = rest if len(rest.times) else next(left, None)
+    while first is not None:
+        yield first, None
+        first = next(left, None)
+    while second is not None:
+        yield None, second
+        second = next(right, None)
+
+
+# What the driver finds out, from plans and footers.
+
+
+def stored_inputs(left: DataFrame, right: DataFrame, query: Query) -> StoredInputs | str:
+    """Return the inputs if tasks can read them by themselves, else why they cannot.
+
+    Plans and footers are read for it, and no rows.
+    """
+    found = []
+    for side, frame, order in zip(("left", "right"), (left, right), query.time, strict=True):
+        read = parquet_read(frame)
+        own: StoredInput | str = (
+            read
+            if isinstance(read, str)
+            else (
+                stored_input(
+                    side,
+                    read,
+                    arrow_schema(frame.schema, side),
+                    order,
+                    is_sorted=bool(query.sorted),
+                )
+            )
+        )
+        if isinstance(own, str):
+            return f"the {side} input {own}"
+        found.append(own)
+    kinds = {_order_kind(own.types[own.time]) for own in found}
+    if None in kinds or len(kinds) > 1:
+        return "the order columns are not whole numbers, days, or microseconds, both of one kind"
+    return StoredInputs(*found)
+
+
+def _order_kind(kind: pa.DataType) -> str | None:
+    """Return the kind of an order column whose numbers stand in footers as they are compared."""
+    if pa.types.is_signed_integer(kind):
+        return "integer"
+    is_time = pa.types.is_date32(kind) or (pa.types.is_timestamp(kind) and kind.unit == "us")
+    return str(kind) if is_time else None
+
+
+def stored_input(
+    side: str, read: ParquetRead, schema: pa.Schema, order: str, *, is_sorted: bool
+) -> StoredInput | str:
+    """Return an input if tasks can read it by themselves, else why they cannot.
+
+    Parameters
+    ----------
+    side : str
+        ``"left"`` or ``"right"``, for messages.
+    read : ParquetRead
+        What is read.
+    schema : Schema
+        The columns, as Spark would hand them over.
+    order : str
+        Name of the order column in ``schema``.
+    is_sorted : bool
+        Whether the rows were declared sorted by time.
+    """
+    if len(read.files) > MOST_FILES:
+        return f"has {len(read.files):,} files, more than {MOST_FILES:,}"
+    time = schema.get_field_index(order)
+    groups: list[Group] = []
+    for number, path in enumerate(read.files):
+        try:
+            with open_parquet(Path(path)) as file:
+                why = _unlike(file, read.columns, schema)
+                if why is not None:
+                    return f"has a file, {path!r}, {why}"
+                own = _groups(file.metadata, number, _place(file, read.columns[time]))
+        except (JoinError, OSError, pa.ArrowException) as error:
+            return f"has a file that Arrow does not read here: {error}"
+        if own is None:
+            return (
+                f"has a file, {path!r}, whose footer does not tell the times of each row group, or "
+                f"tells of nulls among them"
+            )
+        groups += own
+    if _most_sorted(groups) > MOST_SORTED:
+        return f"has more than {MOST_SORTED:,} rows in row groups that overlap in time"
+    if is_sorted and any(after.least < before.greatest for before, after in pairwise(groups)):
+        return "is not sorted by time, as was declared"  # to be complained of row by row
+    return StoredInput(
+        side, read.files, read.columns, tuple(schema.types), time, tuple(groups), is_sorted
+    )
+
+
+def _unlike(file: pq.ParquetFile, columns: Sequence[str], schema: pa.Schema) -> str | None:
+    """Return how the columns of a file differ from what Spark reads of it; None if not."""
+    found = file.schema_arrow
+    for name, kind in zip(columns, schema.types, strict=True):
+        at = found.get_field_index(name)
+        if at < 0:
+            return f"without exactly one column {name!r}"
+        own = plain_type(found.field(at).type)
+        if own != kind:
+            return f"whose column {name!r} is {own} to Arrow and {kind} to Spark"
+    if any(note in (file.metadata.metadata or {}) for note in _LEGACY):
+        return "that has days and times of the old calendar"
+    return None
+
+
+def _place(file: pq.ParquetFile, name: str) -> int:
+    """Return the place of a column without parts among all of a file."""
+    return [file.schema.column(at).path for at in range(len(file.schema))].index(name)
+
+
+def _told(metadata: pq.FileMetaData, at: int, place: int) -> tuple[int, int, int] | None:
+    """Return rows, least and greatest time of a row group, if its footer tells them all."""
+    group = metadata.row_group(at)
+    told = group.column(place).statistics
+    if told is None or not told.has_min_max or not told.has_null_count or told.null_count:
+        return None
+    return group.num_rows, int(told.min_raw), int(told.max_raw)
+
+
+def _groups(metadata: pq.FileMetaData, file: int, place: int) -> list[Group] | None:
+    """Return the row groups of a file that have rows, if its footer tells all times."""
+    groups, first = [], 0
+    for at in range(metadata.num_row_groups):
+        if metadata.row_group(at).num_rows:
+            told = _told(metadata, at, place)
+            if told is None:
+                return None
+            groups.append(Group(file, at, told[0], first, *told[1:]))
+            first += told[0]
+    return groups

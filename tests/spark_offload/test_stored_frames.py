@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames that are nothing but Parquet files are read by the tasks; others go through Spark."""
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F
+import pytest
+
+from host import UsageError
+from spark_offload import explain, metrics, stream_join
+
+
+@pytest.fixture
+def rows(spark, tmp_path):
+    path = tmp_path / "a folder" / "rows.parquet"
+    path.parent.mkdir()
+    columns = {"t": list(range(90)), "k": [n % 3 for n in range(90)], "v": ["a"] * 90}
+    pq.write_table(pa.table(columns), path, row_group_size=10)
+    return spark.read.parquet(str(path))
+
+
+def answer(left, right, **options):
+    return stream_join(left, right, on="k", time="t", within=3, device="software:", **options)
+
+
+def test_columns_may_be_chosen_and_renamed(spark, rows):
+    chosen = rows.select(F.col("k").alias("key"), F.col("t").alias("at")).select("at", "key")
+    other = rows.toDF("when", "key", "w").alias("other")
+    asked = {"on": "key", "time": ("at", "when"), "within": 3, "device": "software:"}
+    joined = stream_join(chosen, other, **asked, partitions=4)
+    found = [tuple(row) for row in joined.collect()]
+    assert "which tasks read from Parquet files" in explain(joined).partitioning
+    assert explain(joined).partitions == 4
+    # In the order of arrival of the later row, a left one first.
+    expected = [(t, t % 3, u, t % 3, "a") for t in range(90) for u in (t - 3, t, t + 3)]
+    expected = [row for row in expected if 0 <= row[2] < 90]
+    expected.sort(key=lambda row: (max(row[0], row[2]), row[2] >= row[0], min(row[0], row[2])))
+    assert found == expected
+    measured = metrics(joined)
+    assert measured.total("left_rows") == measured.total("right_rows") == 90
+    assert measured.total("halo_rows") == 3 * 6
+
+
+def test_a_join_of_files_has_no_shuffle_and_reads_nothing_through_the_jvm(rows, capsys):
+    answer(rows, rows).explain()
+    plan = capsys.readouterr().out
+    assert "Exchange" not in plan
+    assert "FileScan" not in plan
+    answer(rows.where("t >= 0"), rows).explain()
+    assert "FileScan" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda spark, rows, folder: rows.where("t > 3"), "more than a read of files"),
+        (lambda spark, rows, folder: rows.withColumn("v", F.upper("v")), "that are computed"),
+        (lambda spark, rows, folder: rows.cache(), "more than a read of files"),
+        (lambda spark, rows, folder: spark.range(9).selectExpr("id t", "id k"), "no read of files"),
+        (lambda spark, rows, folder: spark.read.json(folder), "no read of Parquet files"),
+        (lambda spark, rows, folder: spark.read.parquet(f"{folder}/keyed"), "folders with keys"),
+        (
+            lambda spark, rows, folder: spark.read.option("mergeSchema", True).parquet(folder),
+            "options that Spark alone knows",
+        ),
+    ],
+)
+def test_what_else_a_frame_is_goes_through_spark(spark, rows, tmp_path, change, words):
+    folder = str(tmp_path / "other")
+    if "keys" in words:
+        rows.write.partitionBy("v").parquet(f"{folder}/keyed")
+    elif "options" in words:
+        rows.write.parquet(folder)
+    (tmp_path / "other").mkdir(exist_ok=True)
+    if "of Parquet" in words:
+        (tmp_path / "other" / "rows.json").write_text('{"t": 1, "k": 1}\n')
+    other = change(spark, rows, folder)
+    with pytest.raises(UsageError, match=f"the (left|right) input .*{words}"):
+        answer(rows, other, partition_by="files")
+    joined = answer(rows, other)
+    assert "tasks read" not in explain(joined).partitioning
+    assert joined.count() == answer(other, rows).count()
+    other.unpersist()
+
+
+def test_files_that_spark_may_leave_out_go_through_spark(spark, rows):
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", True)
+    try:
+        assert "tasks read" not in explain(answer(rows, rows)).partitioning
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+
+
+def test_a_window_of_rows_has_no_ranges_of_time(rows):
+    with pytest.raises(UsageError, match="rows=... counts the rows"):
+        stream_join(rows, rows, on="k", time="t", rows=3, partition_by="files")
