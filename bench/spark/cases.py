@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from bench.spark.race import (
@@ -32,7 +32,8 @@ from bench.spark.race import (
 )
 from host import UsageError
 from host.installation import CommandParser
-from spark_offload.api.joins import overlap_join, stream_join
+from spark_offload.api.aggregates import stream_aggregate
+from spark_offload.api.joins import asof_join, overlap_join, stream_join
 from spark_offload.cluster.session import open_session
 
 __all__ = [
@@ -130,6 +131,21 @@ def _quotes(rng: np.random.Generator, rows: int) -> Table:
     return {"k": symbols, "x": rng.integers(0, 10_000, rows, dtype=np.int32)}
 
 
+# As-of joins: an expert unites both inputs and takes the last right row of each symbol.
+
+
+def _asof_expert(left: DataFrame, right: DataFrame) -> DataFrame:
+    rows = left.select("t", "k", "x", F.lit(1).alias("side"), F.lit(None).alias("seen"))
+    others = right.select("t", "k", "x", F.lit(0).alias("side"), F.struct("t", "k", "x"))
+    earlier = Window.partitionBy("k").orderBy("t", "side")
+    last = F.last("seen", ignorenulls=True).over(
+        earlier.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    found = rows.unionAll(others).withColumn("last", last).where("side = 1")
+    partner = [F.col(f"last.{name}").alias(f"{name}_right") for name in right.columns]
+    return found.select("t", "k", "x", *partner)
+
+
 # Intervals that overlap: an expert cuts the time into cells that are longer than the longest one.
 
 _LONGEST = 200
@@ -154,6 +170,36 @@ def _overlap_expert(left: DataFrame, right: DataFrame) -> DataFrame:
     return grid_join(left, right, cells, overlaps, on="k", broadcast=False)
 
 
+# Aggregates over windows of time: an expert groups by Spark's own window.
+
+
+def _windows(keys: int, window: int, advance: int, goal: float, *, every: int = 1_000) -> Case:
+    """Return counts, sums and maxima by key over windows, of rows that come every millisecond."""
+
+    def tables(rng: np.random.Generator, rows: int) -> tuple[Table, Table]:
+        times = pa.array(np.arange(rows, dtype=np.int64) * every, pa.timestamp("us", "UTC"))
+        values = rng.integers(0, 1 << 20, rows)
+        left = {"at": times, "k": rng.integers(0, keys, rows, dtype=np.int32), "v": values}
+        return left, {"unused": np.zeros(1)}
+
+    def ours(left: DataFrame, _: DataFrame) -> DataFrame:
+        return stream_aggregate(
+            left,
+            time="at",
+            window=f"{window}ms",
+            advance=f"{advance}ms",
+            on="k",
+            aggregates={"n": "count", "total": "sum:v", "most": "max:v"},
+        )
+
+    def expert(left: DataFrame, _: DataFrame) -> DataFrame:
+        span = F.window("at", f"{window} milliseconds", f"{advance} milliseconds")
+        grouped = left.groupBy(span, "k").agg(F.count("*"), F.sum("v"), F.max("v"))
+        return grouped.select("window.start", "window.end", "k", *grouped.columns[2:])
+
+    return Case(tables, ours, expert, goal)
+
+
 CASES = {
     "band": _case(
         _uniform(x=10_000, y=10_000),
@@ -162,11 +208,22 @@ CASES = {
         band={"x": (10, 10_000), "y": (10, 10_000)},
         broadcast=True,
     ),
+    "clustered": _case(
+        _clustered, 2, within=399, band={"x": (10, 10_000), "y": (10, 10_000)}, broadcast=True
+    ),
     "equality": _case(_uniform(k=1_000), 1.5, within=500, on="k"),
     "skew": _case(_skewed, 2, within=20, on="k"),
     "quotes": _case(_quotes, 1.5, within=200, on="k"),
     "quotes-band": _case(_quotes, 1.5, within=2_000, on="k", band={"x": (100, 10_000)}),
+    "asof": Case(
+        _case(_quotes, 0, within=0).tables,
+        lambda left, right: asof_join(left, right, time="t", on="k", how="left"),
+        _asof_expert,
+        1.5,
+    ),
     "overlap": Case(_intervals, _overlap, _overlap_expert, 1),
+    "sliding": _windows(2_000, 16_000, 1_000, 1),
+    "tumbling": _windows(1_000, 10_000, 10_000, 1),
 }
 """The questions, by name."""
 
@@ -191,6 +248,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     group.add_argument("--rows", type=int, default=2_000_000, metavar="N", help="of each input")
     group.add_argument("--turns", type=int, default=3, metavar="N", help="default: %(default)s")
     group.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
+    group.add_argument(
+        "--filtered",
+        action="store_true",
+        help="put a filter that passes all rows before both inputs, so that they come through "
+        "Spark to the kit's tasks, which would read the files themselves",
+    )
     group.add_argument("--alone", action="store_true", help="leave out the expert's query")
     group.add_argument(
         "--lose-executor",
@@ -233,6 +296,8 @@ def main(options: argparse.Namespace) -> int:
         drawn = case.tables(np.random.default_rng(25), options.rows)
         tables = [pa.table(dict(columns)) for columns in drawn]
         left, right = stored_frames(spark, tables, options.output.parent, prefix=f"case-{name}")
+        if options.filtered:
+            left, right = (rows.where(f"{rows.columns[0]} is not null") for rows in (left, right))
         ways = {OURS: lambda: case.ours(left, right), EXPERT: lambda: case.expert(left, right)}
         if options.alone:
             del ways[EXPERT]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs that are Parquet files: each task reads its own range of time with Arrow.
+"""Inputs that are Parquet files: each task reads its own rows, or range of time, with Arrow.
 
 The least and the greatest time of each row group stand in the footers of the files. So ranges of
 time are cut without reading a row, and no row passes through the JVM, is shuffled, or is sorted if
@@ -9,10 +9,11 @@ The answer is that of the ranges of :mod:`spark_offload.partitioning.tagged`. Ro
 lie in different files come in the order of the files' names.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,8 +49,10 @@ __all__ = [
     "StoredInput",
     "StoredInputs",
     "StoredRanges",
+    "StoredRows",
     "stored_input",
     "stored_inputs",
+    "stored_rows",
 ]
 
 Int64s = npt.NDArray[np.int64]
@@ -65,6 +68,9 @@ MOST_READ = 8.0
 
 To read a row with Arrow takes about a fiftieth of what it takes to send it through a shuffle.
 """
+
+PART_ROWS = 1 << 21
+"""Rows of a task whose rows come in any order, at most, as far as row groups allow."""
 
 UNIT_ROWS = 1 << 20
 """Rows of row groups in order that are looked at together, at least."""
@@ -204,11 +210,7 @@ class StoredInput:
             there = group.place < metadata.num_row_groups
             told = (group.rows, group.least, group.greatest)
             if not there or _told(metadata, group.place, place) != told:
-                raise FailureError(
-                    f"File {self.files[number]!r} of the {self.side} input changed after the join "
-                    f"was planned (row group {group.place}); plan the join again, and write new "
-                    f"rows to a new file."
-                )
+                raise _changed(self.files[number], group.place)
 
     def _raise(
         self,
@@ -252,6 +254,13 @@ def _reading_files(name: str) -> Iterator[None]:
             f"{str(error).rstrip('.')}; the file changed after the join was planned, or is "
             f"damaged: mend it, and plan the join again."
         ) from error
+
+
+def _changed(path: str, place: int) -> FailureError:
+    return FailureError(
+        f"File {path!r} changed after the join was planned (row group {place}); plan the join "
+        f"again, and write new rows to a new file."
+    )
 
 
 class Chunk(NamedTuple):
@@ -529,6 +538,99 @@ def _in_turns(
         second = next(right, None)
 
 
+# Rows whose order does not matter, in parts of about equally many rows.
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Rows of Parquet files that tasks read by themselves, each some of the row groups.
+
+    Parameters
+    ----------
+    files : tuple of str
+        The files.
+    columns : tuple of str
+        Names in the files of the columns that are read.
+    time : int
+        Place of the one among them without which a row does not count.
+    parts : tuple of tuple of (int, int, int)
+        For each task, number of the file, place and rows of each row group.
+    """
+
+    files: tuple[str, ...]
+    columns: tuple[str, ...]
+    time: int
+    parts: tuple[tuple[tuple[int, int, int], ...], ...]
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """Return a frame with a partition for each part, which holds the part's number."""
+        count = len(self.parts)
+        return session.range(0, count, 1, count)
+
+    def batches(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a part, whose number a partition of :meth:`frame` holds."""
+        for batch in numbers:
+            for part in batch.column(0).to_pylist():
+                for number, groups in groupby(self.parts[part], key=itemgetter(0)):
+                    with _reading_files(self.files[number]):
+                        yield from self._read(number, [group[1:] for group in groups])
+
+    def _read(self, number: int, groups: Sequence[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
+        columns = list(self.columns)
+        with open_parquet(Path(self.files[number])) as file:
+            metadata = file.metadata
+            for place, rows in groups:
+                there = place < metadata.num_row_groups
+                if not there or metadata.row_group(place).num_rows != rows:
+                    raise _changed(self.files[number], place)
+            places = [place for place, _ in groups]
+            for batch in file.iter_batches(BATCH_ROWS, row_groups=places, columns=columns):
+                chosen = batch.select(columns)
+                times = chosen.column(self.time)
+                yield chosen.filter(times.is_valid()) if times.null_count else chosen
+
+
+def stored_rows(
+    frame: DataFrame, columns: Sequence[str], time: str, least: int
+) -> StoredRows | str:
+    """Return rows of a frame if tasks can read them by themselves, else why they cannot.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    columns : sequence of str
+        Which of its columns are read.
+    time : str
+        The one among them without which a row does not count.
+    least : int
+        Tasks that there should be at least.
+    """
+    read = parquet_read(frame)
+    if isinstance(read, str):
+        return read
+    schema = arrow_schema(frame.schema, "given")
+    names = tuple(read.columns[frame.columns.index(name)] for name in columns)
+    chosen = pa.schema([schema.field(name) for name in columns])
+    groups: list[tuple[int, int, int]] = []
+
+    def note(file: pq.ParquetFile, number: int) -> None:
+        for place in range(file.metadata.num_row_groups):
+            groups.append((number, place, file.metadata.row_group(place).num_rows))
+
+    why = _look_at(read.files, names, chosen, note)
+    if why is not None:
+        return why
+    total = sum(rows for *_, rows in groups)
+    share = max(1, -(-total // max(least, -(-total // PART_ROWS))))
+    parts: list[list[tuple[int, int, int]]] = [[]]
+    for group, before in zip(groups, accumulate((g[2] for g in groups), initial=0), strict=False):
+        if parts[-1] and before // share >= len(parts):
+            parts.append([])
+        parts[-1].append(group)
+    return StoredRows(read.files, names, list(columns).index(time), tuple(map(tuple, parts)))
+
+
 # What the driver finds out, from plans and footers.
 
 
@@ -588,25 +690,24 @@ def stored_input(
     is_sorted : bool
         Whether the rows were declared sorted by time.
     """
-    if len(read.files) > MOST_FILES:
-        return f"has {len(read.files):,} files, more than {MOST_FILES:,}"
     time = schema.get_field_index(order)
     groups: list[Group] = []
-    for number, path in enumerate(read.files):
-        try:
-            with open_parquet(Path(path)) as file:
-                why = _unlike(file, read.columns, schema)
-                if why is not None:
-                    return f"has a file, {path!r}, {why}"
-                own = _groups(file.metadata, number, _place(file, read.columns[time]))
-        except (JoinError, OSError, pa.ArrowException) as error:
-            return f"has a file that Arrow does not read here: {error}"
+    dark = []  # files whose footers do not tell enough
+
+    def note(file: pq.ParquetFile, number: int) -> None:
+        own = _groups(file.metadata, number, _place(file, read.columns[time]))
+        groups.extend(own or ())
         if own is None:
-            return (
-                f"has a file, {path!r}, whose footer does not tell the times of each row group, or "
-                f"tells of nulls among them"
-            )
-        groups += own
+            dark.append(read.files[number])
+
+    why = _look_at(read.files, read.columns, schema, note)
+    if why is not None:
+        return why
+    if dark:
+        return (
+            f"has a file, {dark[0]!r}, whose footer does not tell the times of each row group, or "
+            f"tells of nulls among them"
+        )
     if _most_sorted(groups) > MOST_SORTED:
         return f"has more than {MOST_SORTED:,} rows in row groups that overlap in time"
     if is_sorted and any(after.least < before.greatest for before, after in pairwise(groups)):
@@ -614,6 +715,27 @@ def stored_input(
     return StoredInput(
         side, read.files, read.columns, tuple(schema.types), time, tuple(groups), is_sorted
     )
+
+
+def _look_at(
+    files: Sequence[str],
+    columns: Sequence[str],
+    schema: pa.Schema,
+    note: Callable[[pq.ParquetFile, int], None],
+) -> str | None:
+    """Open files, to note what their footers tell; return why tasks cannot read them, if so."""
+    if len(files) > MOST_FILES:
+        return f"has {len(files):,} files, more than {MOST_FILES:,}"
+    for number, path in enumerate(files):
+        try:
+            with open_parquet(Path(path)) as file:
+                why = _unlike(file, columns, schema)
+                if why is not None:
+                    return f"has a file, {path!r}, {why}"
+                note(file, number)
+        except (JoinError, OSError, pa.ArrowException) as error:
+            return f"has a file that Arrow does not read here: {error}"
+    return None
 
 
 def _unlike(file: pq.ParquetFile, columns: Sequence[str], schema: pa.Schema) -> str | None:

@@ -28,6 +28,7 @@ from spark_offload.partitioning.columns import (
     rows_with_a_time,
 )
 from spark_offload.partitioning.placement import require_partitions
+from spark_offload.partitioning.stored import StoredRows, stored_rows
 from spark_offload.plan.accelerator import OWN, device_text
 from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan, Strategy, by_spark_itself
@@ -44,15 +45,21 @@ _LOG = logging.getLogger("spark_offload")
 
 
 def _on_host(
-    frame: DataFrame, *, query: AggregateQuery, schema: StructType, partitions: int, name: str
+    frame: DataFrame,
+    *,
+    query: AggregateQuery,
+    schema: StructType,
+    partitions: int,
+    name: str,
+    stored: StoredRows | None,
 ) -> Answer:
     """Reduce rows to panes where they are, and panes to windows where their keys are."""
     phases = Phases(query)
-    rows = rows_with_a_time(frame, query)
+    rows = rows_with_a_time(frame, query) if stored is None else stored.frame(frame.sparkSession)
     arrow = arrow_schema(read_schema(frame.schema, query), "given")
     panes = WindowAggregation(arrow, phases.panes).schema
     pane_columns = numbered(from_arrow_schema(panes))
-    first = AggregateTask(query=phases.panes, input=arrow, output=panes)
+    first = AggregateTask(query=phases.panes, input=arrow, output=panes, stored=stored)
     parts, read_first = first.answer(rows, f"{name}, panes", pane_columns)
     keys = [pane_columns.names[panes.names.index(key)] for key in query.on]
     placed = parts.repartition(partitions, *keys)
@@ -126,14 +133,17 @@ def make_aggregate_plan(
     number = options.partitions or (cluster_of(frame.sparkSession).cores if query.on else 1)
     where = f"by the keys {', '.join(query.on)}" if query.on else "there are no keys"
     on_host = options.device is None
+    stored = _stored(frame, query) if on_host else None
     what = "of panes of all rows at hand" if on_host else "all rows, sorted by time"
+    if stored is not None:
+        what = "of panes of all rows, which tasks read from Parquet files"
 
     def strategy(schema: StructType, name: str) -> Strategy:
         known: dict[str, Any] = {
             "query": query, "schema": schema, "partitions": number, "name": name
         }  # fmt: skip
         if on_host:
-            return partial(_on_host, **known)
+            return partial(_on_host, **known, stored=stored)
         device, goes_on = str(options.device), not options.strict
         return partial(_on_devices, **known, device=device, goes_on=goes_on)
 
@@ -146,6 +156,15 @@ def make_aggregate_plan(
         partitioning=f"{where}, {what}",
         ordering="in each partition by window, then by keys",
     )
+
+
+def _stored(frame: DataFrame, query: AggregateQuery) -> StoredRows | None:
+    names = list(dict.fromkeys([query.time, *query.on, *query.columns]))
+    if not set(names) <= set(frame.columns):
+        return None  # to be complained of
+    cores = cluster_of(frame.sparkSession).cores
+    found = stored_rows(frame, names, query.time, cores)
+    return None if isinstance(found, str) else found
 
 
 def aggregate_plan(

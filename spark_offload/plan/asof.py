@@ -12,6 +12,8 @@ from host.columns.kinds import Kind, column_type
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.asof import AsofStream
 from host.query.queries import AsofQuery, Query
+from host.reference.types import JoinType
+from spark_offload.cluster.machines import cluster_of
 from spark_offload.cluster.query_plans import is_plain_read
 from spark_offload.explanation.explanations import Explanation, TermExplanation
 from spark_offload.partitioning.columns import (
@@ -22,11 +24,13 @@ from spark_offload.partitioning.columns import (
     require_equal_bytes,
     task_columns,
 )
+from spark_offload.partitioning.halos import time_halos
 from spark_offload.partitioning.placement import (
     Placement,
     by_equal_columns,
     require_partitions,
 )
+from spark_offload.partitioning.stored import StoredRanges, stored_inputs
 from spark_offload.plan.inputs import JoinInputs, checked_by_rules, checked_for_disorder
 from spark_offload.plan.options import Options
 from spark_offload.plan.plan import Plan, by_spark_itself
@@ -40,6 +44,9 @@ __all__ = [
 ]
 
 _LOG = logging.getLogger("spark_offload")
+
+READ_SPEED = 4
+"""Tasks behind a shuffle that take, all together, as long as one that reads files itself."""
 
 
 def _on_host(
@@ -57,6 +64,7 @@ def _on_host(
     task = AsofTask(
         asof=query,
         query=candidates,
+        **tagged.told,
         **task_columns(left, right, schema),
     )
     joined, read = task.answer(tagged.frame, name, schema)
@@ -140,6 +148,9 @@ def _placement(
 ) -> Placement:
     """Decide how many partitions there are and what rows are partitioned by."""
     require_partitions(partitions)
+    stored = _stored(left, right, query) if partitions in (None, 1) else None
+    if stored is not None:
+        return stored
     if query.on:
         lefts, rights = zip(*query.on, strict=True)
         by = f"by the equal columns {', '.join(lefts)}"
@@ -157,6 +168,17 @@ def _placement(
     if is_plain_read(left) and is_plain_read(right):
         return Placement(1, f"{why}; its task reads the inputs itself", direct=True)
     return Placement(1, why)
+
+
+def _stored(left: DataFrame, right: DataFrame, query: AsofQuery) -> Placement | None:
+    """Return the only partition of rows that its task reads from files, if that is quickest."""
+    if query.on and cluster_of(left.sparkSession).cores > READ_SPEED:
+        return None
+    inputs = stored_inputs(left, right, query.pairs)
+    if isinstance(inputs, str):
+        return None
+    reason = "one, whose task reads Parquet files in less time than a shuffle takes"
+    return Placement(1, reason, stored=StoredRanges(inputs, time_halos((), 0, JoinType.INNER)))
 
 
 def _explanation(query: AsofQuery, schema: StructType, placement: Placement) -> Explanation:

@@ -19,6 +19,7 @@ from host.reference.asof import Direction
 from host.reference.types import JoinType
 from host.session.intake import TaggedLayout
 from spark_offload.cluster.machines import local_device_uri
+from spark_offload.partitioning.stored import StoredRows
 from spark_offload.task.rows import PartitionRows, TaggedTask, gathered, split_sides
 from spark_offload.task.task import BUFFER_ROWS, Task, declared
 
@@ -182,6 +183,8 @@ class AggregateTask(Task):
         Whether the results are those of the aggregation.
     goes_on : bool
         Whether the host goes on from the first rows for which the accelerator has no room.
+    stored : StoredRows or None
+        What reads the rows of a partition, if the task does that by itself.
     """
 
     query: AggregateQuery
@@ -192,6 +195,7 @@ class AggregateTask(Task):
     device_name: str = ""
     ends: bool = False
     goes_on: bool = False
+    stored: StoredRows | None = None
 
     def begun(self) -> WindowAggregation:
         """Return the aggregation of a partition, before its first row."""
@@ -202,7 +206,8 @@ class AggregateTask(Task):
         self, batches: Iterator[pa.RecordBatch], doing: WindowAggregation
     ) -> Iterator[pa.RecordBatch]:
         """Yield the results of all rows of a partition."""
-        for batch in gathered(batches, BUFFER_ROWS):
+        given = batches if self.stored is None else self.stored.batches(batches)
+        for batch in gathered(given, BUFFER_ROWS):
             rows = declared(batch, self.input)
             if self.in_order:
                 yield doing.rows_in_order(rows)

@@ -23,6 +23,7 @@ from tests.spark_offload.spark_tables import frame_of_table
 
 __all__ = [
     "asof_joined",
+    "asof_joined_from_files",
     "joined",
     "joined_from_files",
     "overlapped",
@@ -81,6 +82,11 @@ def asof_joined(spark, case, **options):
     """Return the answer to an as-of join as a frame."""
     query = case.query
     return asof_join(*frames(spark, case, query.time), **(asof_arguments(query) | options))
+
+
+def asof_joined_from_files(spark, case, folder):
+    """Return the answer to an as-of join of files as a frame."""
+    return asof_join(*stored(spark, case, folder), **asof_arguments(case.query))
 
 
 def own_asof_joined(spark, case):

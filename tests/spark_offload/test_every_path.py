@@ -24,6 +24,7 @@ from tests.paths.overlap_cases import OVERLAPS, random_overlap
 from tests.paths.random_cases import random_case
 from tests.paths.spark_answers import (
     asof_joined,
+    asof_joined_from_files,
     joined,
     joined_from_files,
     overlapped,
@@ -188,6 +189,21 @@ def test_spark_itself_has_the_overlaps(spark, unfit):
 
 ASOF_MANY = (*ASOF_CASES, *map(random_asof_case, range(1000, 1060)))
 ASOF_SOME = (*ASOF_CASES[::5], *ASOF_MANY[-3:])
+
+
+@pytest.mark.parametrize(
+    "cases", [ASOF_SOME[::2], pytest.param(ASOF_MANY, marks=pytest.mark.long)], ids=SOME
+)
+def test_asof_joins_of_files_have_the_answer_in_order(spark, tmp_path, cases):
+    served, answers = [], []
+    for number, case in enumerate(cases):
+        with suppress(UsageError, AnalysisException):
+            answer = asof_joined_from_files(spark, case, tmp_path / str(number))
+            if "reads Parquet files" in explain(answer).partitioning:
+                answers.append(answer)
+                served.append(case)
+    assert len(served) > len(cases) / 3
+    assert wrong_answers(served, answers, ordered=True, judge=compare_asof) == []
 
 
 @pytest.mark.parametrize(

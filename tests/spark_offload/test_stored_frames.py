@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames that are nothing but Parquet files are read by the tasks; others go through Spark."""
 
+import random
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 import pytest
 
 from host import UsageError
-from spark_offload import explain, metrics, stream_join
+from spark_offload import explain, metrics, stream_aggregate, stream_join
 
 
 @pytest.fixture
@@ -94,3 +96,24 @@ def test_files_that_spark_may_leave_out_go_through_spark(spark, rows):
 def test_a_window_of_rows_has_no_ranges_of_time(rows):
     with pytest.raises(UsageError, match="rows=... counts the rows"):
         stream_join(rows, rows, on="k", time="t", rows=3, partition_by="files")
+
+
+def test_an_aggregation_of_files_has_the_answer_of_the_same_rows(spark, tmp_path):
+    rng = random.Random(1)
+    for number, count in enumerate((50, 0, 31)):
+        columns = {
+            "v": [rng.choice([None, 1.5, 2.0]) for _ in range(count)],
+            "t": [rng.choice([None, *range(100)]) for _ in range(count)],
+            "k": [rng.choice(["a", "b", None]) for _ in range(count)],
+        }
+        schema = pa.schema([("v", pa.float64()), ("t", pa.int64()), ("k", pa.string())])
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table(columns, schema), path, row_group_size=7)
+    rows = spark.read.parquet(str(tmp_path))
+    asked = {"time": "t", "window": 20, "advance": 5, "on": "k", "partitions": 2}
+    asked["aggregates"] = {"n": "count", "least": "min:v", "mean": "mean:v"}
+    found, expected = (stream_aggregate(given, **asked) for given in (rows, rows.where("true")))
+    assert "which tasks read from Parquet files" in explain(found).partitioning
+    assert sorted(map(repr, found.collect())) == sorted(map(repr, expected.collect()))
+    assert found.count() > 50
+    assert metrics(found).total("left_rows") == rows.where("t is not null").count()

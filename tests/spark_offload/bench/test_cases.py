@@ -19,6 +19,13 @@ def test_every_question_has_the_answer_of_the_expert(spark, tmp_path, capsys):
     assert not any(line.endswith(" 0 rows") for line in turns), "every question has an answer"
 
 
+def test_rows_may_come_through_spark(spark, tmp_path):
+    path = tmp_path / "cases.json"
+    asked = ["--cases", "equality", "--rows", "3000", "--turns", "1", "--output", str(path)]
+    assert main(["cases", *asked, "--filtered"]) == 0
+    assert len(json.loads(path.read_text())) == 2
+
+
 @pytest.mark.parametrize("option", ["--rows", "--turns"])
 def test_a_number_that_makes_no_sense_is_an_error(capsys, option):
     assert main(["cases", option, "0"]) == 2
