@@ -8,7 +8,7 @@ programs (:mod:`host.api`) are loaded when one of them is asked for.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from host.cli import startup  # before all that takes long to load
+from host.cli import command_package  # before all that takes long to load
 from host.devices import Device, open_device
 from host.errors import FailureError, JoinError, UsageError
 from host.protocol.manifest import Manifest
@@ -66,6 +66,7 @@ __all__ = [
     "UsageError",
     "aggregate",
     "asof_join",
+    "command_package",
     "join",
     "join_aggregate",
     "join_many",
@@ -73,7 +74,6 @@ __all__ = [
     "operate",
     "overlap_join",
     "reference_join",
-    "startup",
 ]
 
 _API = (

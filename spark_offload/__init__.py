@@ -4,7 +4,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from host import JoinError  # before PySpark, so that host.startup is in place meanwhile
+from host import JoinError  # before PySpark, so that host.cli is in place meanwhile
 from spark_offload.api.aggregates import (
     join_aggregate,
     operate,

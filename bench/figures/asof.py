@@ -10,7 +10,7 @@ from hdl.presets import PRESETS
 from host import open_device
 from host.engine.asof import AsofSearch, Times
 from host.operators.asof import DeviceRows
-from host.reference.asof import Direction
+from host.reference.types import Direction
 from sim.verilated.library import build_library
 
 from .registry import Result, figure

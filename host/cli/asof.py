@@ -34,8 +34,7 @@ from host.installation import CommandParser, command
 from host.operators.asof import AsofJoin, AsofStream
 from host.operators.verification import compare_pairs
 from host.query.queries import AsofQuery
-from host.reference.asof import Direction
-from host.reference.types import JoinType
+from host.reference.types import Direction, JoinType
 
 __all__ = [
     "add_parser",

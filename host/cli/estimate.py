@@ -19,7 +19,7 @@ from host.cli.arguments import (
     query_from,
 )
 from host.cli.command import Status, aligned
-from host.cli.join import windows_of_join
+from host.cli.explanation import windows_of_join
 from host.columns import encode
 from host.devices import open_device
 from host.devices.bundles import SOFTWARE

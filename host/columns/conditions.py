@@ -25,11 +25,11 @@ from host.columns.kinds import (
     ColumnType,
     Kind,
     column_type,
+    common_tick,
     doubles,
     integer_view,
     validity,
 )
-from host.columns.scale import common_tick
 from host.errors import ExpressionError, UsageError
 from host.expressions import INT64, Interval, range_of_call
 from host.query.conditions import Condition, column_of, expression_error, number_of

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns.codes import FieldValues
-from host.columns.conditions import BoundCondition
 from host.columns.fields import FieldPlan, TermTypes, assigned, rough_terms
 from host.columns.key_fields import plan_field
 from host.columns.kinds import (
@@ -19,10 +18,10 @@ from host.columns.kinds import (
     column_type,
     contiguous,
     integer_view,
+    require_same_kind,
     seen_ranges,
     validity,
 )
-from host.columns.scale import require_same_kind
 from host.columns.times import (
     OrderCheck,
     TimePlan,
@@ -31,14 +30,16 @@ from host.columns.times import (
 )
 from host.protocol.manifest import Manifest
 from host.protocol.spread import Spread
-from host.query.conditions import Condition
-from host.query.queries import Query
+from host.query.queries import BOUNDARIES, Query
+from host.query.tables import output_schema
 from host.reference.predicate import Bounds
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, Window
 
 if TYPE_CHECKING:
+    from host.columns.conditions import BoundCondition
     from host.columns.decided import Decided
+    from host.query.conditions import Condition
 
 __all__ = [
     "Arrangement",
@@ -49,6 +50,7 @@ __all__ = [
     "EncodingPlan",
     "arrange",
     "encode",
+    "joined_schema",
     "plan_streams",
     "plan_tables",
 ]
@@ -86,7 +88,7 @@ class EncodingPlan:
     window: Window
     checked: bool
     unassigned: tuple[TermTypes, ...] = ()
-    condition: BoundCondition | None = None
+    condition: "BoundCondition | None" = None
     decided: "Decided | None" = None
 
     @property
@@ -253,10 +255,14 @@ def _types(schemas: tuple[pa.Schema, pa.Schema], query: Query) -> tuple[TermType
 
 
 def _condition(
-    schemas: tuple[pa.Schema, pa.Schema], rest: Condition | None
-) -> BoundCondition | None:
+    schemas: tuple[pa.Schema, pa.Schema], rest: "Condition | None"
+) -> "BoundCondition | None":
     """Return what the rows of pairs must fulfil beside the terms."""
-    return None if rest is None else BoundCondition.of(rest, *schemas)
+    if rest is None:
+        return None
+    from host.columns.conditions import BoundCondition
+
+    return BoundCondition.of(rest, *schemas)
 
 
 # Encode the rows of both sides as tuples, batch by batch, with a plan.
@@ -512,3 +518,24 @@ def _arranged(batch: EncodedBatch, signed: Mapping[str, bool]) -> EncodedSide:
         keys = {name: column[order] for name, column in keys.items()}
         valid = None if valid is None else valid[order]
     return EncodedSide(rows, times, keys, valid)
+
+
+# The columns of what a join gives.
+
+
+def joined_schema(left: pa.Schema, right: pa.Schema, query: Query) -> pa.Schema:
+    """Return the schema of the result of a join.
+
+    Raises
+    ------
+    UsageError
+        As :func:`~host.query.tables.output_schema`, or if windows do not suit the columns of time.
+    """
+    names = BOUNDARIES if query.per_window else ()
+    schema = output_schema(left, right, query.suffix, query.how, names)
+    if not query.per_window:
+        return schema
+    from host.columns.windows import PairWindows
+
+    boundary = PairWindows(query, left, right).type
+    return pa.schema([*schema, *(pa.field(name, boundary, False) for name in names)])

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from host.columns.codes import FieldValues
-from host.columns.kinds import ColumnType, Kind
-from host.columns.scale import bound_in_ticks, coded_difference, require_same_kind
+from host.columns.kinds import ColumnType, Kind, bound_in_ticks, coded_difference, require_same_kind
 from host.errors import AcceleratorLimitError, UsageError
 from host.installation import command
 from host.protocol.manifest import KeyField, Manifest

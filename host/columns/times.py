@@ -14,13 +14,14 @@ from host.columns.kinds import (
     ORDERED,
     ColumnType,
     Ranges,
+    bound_in_ticks,
+    common_tick,
     integer_view,
     outside,
     row_at,
     shown,
     span_of,
 )
-from host.columns.scale import bound_in_ticks, common_tick
 from host.errors import (
     AcceleratorLimitError,
     DisorderError,

@@ -19,15 +19,13 @@ from host.columns.kinds import (
 )
 from host.errors import KeyRangeError, NullOrderError, UnsupportedTypeError, UsageError
 from host.query.quantities import Duration
-from host.query.queries import BOUNDARIES, Query
-from host.query.tables import output_schema
+from host.query.queries import Query
 from host.query.words import Span
 
 __all__ = [
     "PairWindows",
     "TimeColumn",
     "Windows",
-    "joined_schema",
 ]
 
 Int64s = npt.NDArray[np.int64]
@@ -239,19 +237,3 @@ class PairWindows:
         index = np.repeat(np.arange(len(counts)), counts)
         windows = np.arange(len(index)) - np.repeat(np.cumsum(counts) - counts - first, counts)
         return index, list(time.boundaries(windows))
-
-
-def joined_schema(left: pa.Schema, right: pa.Schema, query: Query) -> pa.Schema:
-    """Return the schema of the result of a join.
-
-    Raises
-    ------
-    UsageError
-        As :func:`~host.query.tables.output_schema` and :class:`PairWindows`.
-    """
-    names = BOUNDARIES if query.per_window else ()
-    schema = output_schema(left, right, query.suffix, query.how, names)
-    if not query.per_window:
-        return schema
-    boundary = PairWindows(query, left, right).type
-    return pa.schema([*schema, *(pa.field(name, boundary, False) for name in names)])

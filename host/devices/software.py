@@ -22,12 +22,10 @@ from host.errors import (
     ManifestError,
     UsageError,
 )
-from host.expressions import Expression, evaluate
 from host.protocol.bit_fields import unpack_field
 from host.protocol.codecs import REDUCTIONS, MatchCodec, codec_of
 from host.protocol.manifest import JoinAggregateManifest, Manifest, load_join_manifest
 from host.protocol.punctuation import Closings
-from host.query.conditions import Condition
 from host.reference.arrivals import Side, UInt64s
 from host.reference.predicate import Keys, load_predicate
 
@@ -183,6 +181,9 @@ def own_predicate(manifest: Manifest) -> Callable[[Any, Any], Any] | None:
         If it is a function that cannot be imported.
     """
     if manifest.where is not None:
+        from host.expressions import Expression, evaluate
+        from host.query.conditions import Condition
+
         expression = Expression(Condition(manifest.where).text)
 
         def predicate(r: Any, s: Any) -> Any:

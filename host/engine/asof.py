@@ -8,8 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from host.reference.asof import Direction
-from host.reference.types import NO_ROW
+from host.reference.types import NO_ROW, Direction
 
 __all__ = [
     "AsofSearch",

@@ -13,8 +13,14 @@ import pyarrow as pa
 
 from host.columns import encode
 from host.columns.codes import numbered
-from host.columns.kinds import ColumnType, column_type, contiguous, integer_view
-from host.columns.scale import bound_in_ticks, common_tick
+from host.columns.kinds import (
+    ColumnType,
+    bound_in_ticks,
+    column_type,
+    common_tick,
+    contiguous,
+    integer_view,
+)
 from host.columns.times import OrderCheck, TimePlan, require_temporal
 from host.devices import Device
 from host.devices.software import SOFTWARE_MANIFEST
@@ -25,8 +31,8 @@ from host.query.ordering import Ordering
 from host.query.queries import AsofQuery, Query
 from host.query.tables import output_schema, without_views
 from host.reference.arrivals import Side
-from host.reference.asof import Direction, reference_asof
-from host.reference.types import NO_ROW, JoinType
+from host.reference.asof import reference_asof
+from host.reference.types import NO_ROW, Direction, JoinType
 from host.reference.window import TimeWindow
 from host.session.cores import failed_cores
 from host.session.join import Join

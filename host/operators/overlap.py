@@ -12,14 +12,15 @@ from host.columns.kinds import (
     DAY,
     Kind,
     column_type,
+    common_tick,
     contiguous,
     integer_view,
+    require_same_kind,
     row_at,
     seen_ranges,
     span_of,
     validity,
 )
-from host.columns.scale import common_tick, require_same_kind
 from host.columns.times import require_temporal
 from host.errors import UsageError
 from host.query.quantities import Duration

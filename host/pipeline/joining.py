@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from host.columns.windows import joined_schema
+from host.columns.encoding import joined_schema
 from host.devices import Device
 from host.errors import UsageError
 from host.pipeline.execution import Execution

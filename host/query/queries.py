@@ -9,10 +9,9 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 import math
-from typing import Any, Required, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Required, TypeAlias, TypedDict, Unpack
 
 from host.errors import UsageError
-from host.query.conditions import Condition, Where
 from host.query.cores import Controller, controller_of
 from host.query.ordering import Ordering
 from host.query.quantities import Duration, as_duration, parse_duration
@@ -34,9 +33,11 @@ from host.query.words import (
     require_words,
     takes_words,
 )
-from host.reference.asof import Direction
-from host.reference.types import JoinType
+from host.reference.types import Direction, JoinType
 from host.reference.window import CountWindow, TimeWindow
+
+if TYPE_CHECKING:
+    from host.query.conditions import Condition, Where  # loaded by queries that have one
 
 __all__ = [
     "Aggregate",
@@ -156,7 +157,7 @@ class QueryWords(TypedDict, total=False):
     time: Required[Columns]
     on: Equalities
     band: Bands
-    where: Where | None
+    where: "Where | None"
     within: Within | None
     advance: Length | None
     per_window: bool
@@ -258,7 +259,7 @@ class Query:
     time: tuple[str, str]
     on: tuple[tuple[str, str], ...]
     band: tuple[Term, ...]
-    where: Condition | None
+    where: "Condition | None"
     within: Span | tuple[Span, Span] | None
     advance: Span | None
     per_window: bool
@@ -288,7 +289,7 @@ class Query:
             time=column_pair(words["time"], "time"),
             on=equal_columns(words.get("on"), "on"),
             band=as_terms(words.get("band")),
-            where=None if where is None else Condition.of(where),
+            where=_condition(where),
             within=within,
             advance=_checked_advance(words.get("advance"), within),
             per_window=bool(words.get("per_window", False)),
@@ -326,14 +327,14 @@ class Query:
         return tuple(Term(one.left, one.right, one.low, one.high) for one in self.where.differences)
 
     @property
-    def rest(self) -> Condition | None:
+    def rest(self) -> "Condition | None":
         """What rows must fulfil beside :attr:`terms` and the width: the rest of ``where``, and
         :attr:`shared`. None if that is nothing."""
         rest = None if self.where is None else self.where.rest
         return self.with_shared(rest)
 
     @property
-    def shared(self) -> Condition | None:
+    def shared(self) -> "Condition | None":
         """That a window has both rows in it, if windows have an ``advance``.
 
         The latest window with the earlier row must end behind the later one.
@@ -350,7 +351,7 @@ class Query:
         each = ", a pair once for each" if self.per_window else ""
         return f"one of the windows of {self.width}, every {self.advance}{each}"
 
-    def with_shared(self, condition: Condition | None) -> Condition | None:
+    def with_shared(self, condition: "Condition | None") -> "Condition | None":
         """Return a condition and :attr:`shared`; None for neither."""
         shared = self.shared
         if condition is None or shared is None:
@@ -566,7 +567,7 @@ def _checked_within(within: Any, rows: Any) -> Span | tuple[Span, Span] | None:
     return low, high
 
 
-def window_in_common(apart: str, earliest: str, size: Span, advance: Span) -> Condition:
+def window_in_common(apart: str, earliest: str, size: Span, advance: Span) -> "Condition":
     """Return the condition that one of the windows of a size, every ``advance``, has some rows.
 
     Parameters
@@ -576,11 +577,21 @@ def window_in_common(apart: str, earliest: str, size: Span, advance: Span) -> Co
     size, advance : int or Duration
         The length of the windows, and how far apart they are.
     """
+    from host.query.conditions import Condition
+
     length, step = (
         f"'{span.nanoseconds}ns'" if isinstance(span, Duration) else f"{span}"
         for span in (size, advance)
     )
     return Condition(f"{apart} + {earliest} % {step} < {length}")
+
+
+def _condition(where: "Where | None") -> "Condition | None":
+    if where is None:
+        return None
+    from host.query.conditions import Condition
+
+    return Condition.of(where)
 
 
 def _checked_advance(advance: Any, within: Span | tuple[Span, Span] | None) -> Span | None:

@@ -2,64 +2,16 @@
 """The reference joins of closest rows and of overlapping intervals: the oracles of their tests."""
 
 from collections.abc import Hashable, Sequence
-from enum import Enum
 from typing import TypeAlias
 
-from host.errors import UsageError
-from host.reference.types import NO_ROW
+from host.reference.types import NO_ROW, Direction
 
 __all__ = [
-    "Direction",
     "Interval",
     "Keyed",
     "reference_asof",
     "reference_overlap",
 ]
-
-# Where an as-of join looks for the partner of a row: earlier, later, or on both sides.
-
-
-class Direction(Enum):
-    """The side of a left row's time on which its right row lies, as in pandas' ``merge_asof``.
-
-    ``BACKWARD`` takes the last right row that is not later, ``FORWARD`` the first one that is not
-    earlier, ``NEAREST`` the one of these two that is closer, and the earlier one if both are
-    equally close. The value of a member is its name in messages and plans.
-    """
-
-    BACKWARD = "backward"
-    FORWARD = "forward"
-    NEAREST = "nearest"
-
-    @classmethod
-    def of(cls, direction: "Direction | str") -> "Direction":
-        """Return the direction called ``direction``.
-
-        Raises
-        ------
-        UsageError
-            If there is no such direction.
-        """
-        if isinstance(direction, cls):
-            return direction
-        for member in cls:
-            if isinstance(direction, str) and direction.lower() == member.value:
-                return member
-        raise UsageError(
-            f"direction must be one of {', '.join(repr(member.value) for member in cls)}, not "
-            f"{direction!r}."
-        )
-
-    @property
-    def looks_back(self) -> bool:
-        """Whether an earlier right row can be a partner."""
-        return self is not Direction.FORWARD
-
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether a later right row can be a partner."""
-        return self is not Direction.BACKWARD
-
 
 # The reference as-of join: its meaning, and the oracle of its tests.
 #

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference join of every type: the meaning and the order of outer, semi and anti joins."""
+"""The types of joins, and the meaning and the order of outer, semi and anti joins."""
 
 from enum import Enum
 
@@ -12,6 +12,7 @@ from host.reference.join import Matches
 from host.reference.window import CountWindow, Window
 
 __all__ = [
+    "Direction",
     "JoinType",
     "NO_ROW",
     "reference_rows",
@@ -114,6 +115,51 @@ _SPELLINGS = {
     "anti": JoinType.LEFT_ANTI,
     "leftanti": JoinType.LEFT_ANTI,
 }
+
+
+# Where an as-of join looks for the partner of a row: earlier, later, or on both sides.
+
+
+class Direction(Enum):
+    """The side of a left row's time on which its right row lies, as in pandas' ``merge_asof``.
+
+    ``BACKWARD`` takes the last right row that is not later, ``FORWARD`` the first one that is not
+    earlier, ``NEAREST`` the one of these two that is closer, and the earlier one if both are
+    equally close. The value of a member is its name in messages and plans.
+    """
+
+    BACKWARD = "backward"
+    FORWARD = "forward"
+    NEAREST = "nearest"
+
+    @classmethod
+    def of(cls, direction: "Direction | str") -> "Direction":
+        """Return the direction called ``direction``.
+
+        Raises
+        ------
+        UsageError
+            If there is no such direction.
+        """
+        if isinstance(direction, cls):
+            return direction
+        for member in cls:
+            if isinstance(direction, str) and direction.lower() == member.value:
+                return member
+        raise UsageError(
+            f"direction must be one of {', '.join(repr(member.value) for member in cls)}, not "
+            f"{direction!r}."
+        )
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether an earlier right row can be a partner."""
+        return self is not Direction.FORWARD
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether a later right row can be a partner."""
+        return self is not Direction.BACKWARD
 
 
 # The reference join of every type: the meaning and the order of outer, semi and anti joins.

@@ -3,12 +3,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from host.columns.codes import FieldValues
-from host.columns.conditions import BoundCondition
 from host.devices import Stamps
 from host.devices.waiting import DeviceThread, DeviceWatch, MemoryWatch, Turn
 from host.errors import CapacityError, DeviceError, DisorderError, EpochError
@@ -43,6 +43,9 @@ from host.session.results import Completion, Delivery
 from host.session.rows import Rows
 from host.session.staging import HashWatch, Staging, fitted_words
 
+if TYPE_CHECKING:
+    from host.columns.conditions import BoundCondition
+
 __all__ = [
     "Execution",
     "ROOMS",
@@ -54,7 +57,7 @@ ROOMS = 2
 """Rooms for result words: one is decoded while the device fills the other."""
 
 
-def holding(recheck: BoundCondition, pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
+def holding(recheck: "BoundCondition", pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
     """Return the pairs for which a term, or a condition, holds."""
     if not pairs.num_rows:
         return pairs

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns import Arrangement, EncodingPlan, Ranges, arrange, plan_streams, plan_tables
-from host.columns.conditions import BoundCondition
-from host.columns.windows import PairWindows, joined_schema
+from host.columns.encoding import joined_schema
 from host.devices import Device
 from host.devices.waiting import Deadline
 from host.errors import CapacityError, UsageError
@@ -31,6 +31,10 @@ from host.session.control import NoteDecision, control_of
 from host.session.cores import EpochChanges
 from host.session.intake import Intake, PairedIntake, TaggedIntake, TaggedLayout, TakeRows
 from host.session.rows import Rows, RowStore, SharedRows, TableRows
+
+if TYPE_CHECKING:
+    from host.columns.conditions import BoundCondition
+    from host.columns.windows import PairWindows
 
 __all__ = [
     "JoinOptions",
@@ -193,18 +197,24 @@ class JoinParams(ConfluenceParams):
         return sum(self.options.first_rows) if self.in_software else 0
 
     @cached_property
-    def rechecks(self) -> tuple[BoundCondition, ...]:
+    def rechecks(self) -> "tuple[BoundCondition, ...]":
         """Terms and conditions for which the device finds all pairs, and possibly others."""
-        terms = [
-            BoundCondition.of_term(term, self.left, self.right) for term in self.plan.rough_terms
-        ]
-        condition = self.plan.condition
+        rough, condition = self.plan.rough_terms, self.plan.condition
+        terms = []
+        if rough:
+            from host.columns.conditions import BoundCondition
+
+            terms = [BoundCondition.of_term(term, self.left, self.right) for term in rough]
         return (*terms, *(() if condition is None else (condition,)))
 
     @cached_property
-    def windows(self) -> PairWindows | None:
+    def windows(self) -> "PairWindows | None":
         """The windows for each of which a pair comes once; None if it comes once at all."""
-        return PairWindows(self.query, self.left, self.right) if self.query.per_window else None
+        if not self.query.per_window:
+            return None
+        from host.columns.windows import PairWindows
+
+        return PairWindows(self.query, self.left, self.right)
 
     @property
     def distinct(self) -> tuple[bool, bool]:

@@ -19,8 +19,7 @@ from host.query.words import (
     column_pair,
     takes_words,
 )
-from host.reference.asof import Direction
-from host.reference.types import JoinType
+from host.reference.types import Direction, JoinType
 from spark_offload.errors import kit_errors
 from spark_offload.partitioning.columns import arrow_schema, check_frame, is_streaming
 from spark_offload.plan.accelerator import QueryCheck, check_query

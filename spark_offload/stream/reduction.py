@@ -13,8 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns.fields import TermTypes, bounds_of
-from host.columns.kinds import column_type, contiguous, integer_view, validity
-from host.columns.scale import common_tick
+from host.columns.kinds import column_type, common_tick, contiguous, integer_view, validity
 from host.query.queries import Query
 
 __all__ = [

@@ -15,8 +15,7 @@ from host.operators.asof import AsofStream
 from host.operators.states import Phases
 from host.pipeline.parallel import Stack
 from host.query.queries import AggregateQuery, AsofQuery
-from host.reference.asof import Direction
-from host.reference.types import JoinType
+from host.reference.types import Direction, JoinType
 from host.session.intake import TaggedLayout
 from spark_offload.cluster.machines import local_device_uri
 from spark_offload.partitioning.stored import StoredRows

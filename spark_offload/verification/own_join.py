@@ -31,8 +31,7 @@ from pyspark.sql.types import (
 from host import CountWindow, UsageError
 from host.columns.conditions import BoundCondition, Part
 from host.columns.fields import TermTypes
-from host.columns.kinds import Kind, column_type
-from host.columns.scale import bound_in_ticks, common_tick
+from host.columns.kinds import Kind, bound_in_ticks, column_type, common_tick
 from host.errors import AcceleratorLimitError
 from host.query.quantities import Duration
 from host.query.queries import Query, Term

@@ -13,8 +13,7 @@ from host.columns.kinds import DAY
 from host.query.quantities import Duration
 from host.query.queries import BOUNDARIES, AggregateQuery, AsofQuery, Term
 from host.query.words import Span
-from host.reference.asof import Direction
-from host.reference.types import JoinType
+from host.reference.types import Direction, JoinType
 from spark_offload.partitioning.columns import (
     arrow_schema,
     common_type,

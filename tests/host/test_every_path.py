@@ -13,7 +13,7 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from host import UsageError, open_device
 from host.__main__ import main
-from host.columns.windows import joined_schema
+from host.columns.encoding import joined_schema
 from host.operators.asof import AsofJoin
 from host.operators.verification import reference_pairs
 from host.query.queries import Query

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from host.query.quantities import parse_duration
 from host.query.queries import AsofQuery
-from host.reference.asof import Direction
+from host.reference.types import Direction
 from tests.paths.cases import INT64
 from tests.paths.random_cases import EQUALS, NAMES, ORDERS
 

@@ -2,7 +2,7 @@
 """What the answer to an as-of join is: every right row looked at with Python's own arithmetic."""
 
 from host.query.quantities import Duration
-from host.reference.asof import Direction
+from host.reference.types import Direction
 from tests.host.tables import exact_difference
 from tests.paths.asof_cases import AsofCase
 from tests.paths.oracle import difference, expected_names, row_of

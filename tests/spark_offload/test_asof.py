@@ -10,8 +10,8 @@ import pytest
 from host import UsageError
 from host.errors import DisorderError, NullOrderError, UnknownColumnError, UnsupportedTypeError
 from host.query.queries import AsofQuery
-from host.reference.asof import Direction, reference_asof
-from host.reference.types import NO_ROW
+from host.reference.asof import reference_asof
+from host.reference.types import NO_ROW, Direction
 from spark_offload import (
     asof_join,
     explain,

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from host.engine.asof import AsofSearch, Times
-from host.reference.asof import Direction, reference_asof
+from host.reference.asof import reference_asof
+from host.reference.types import Direction
 
 TIME = st.integers(0, 8) | st.sampled_from([(1 << 64) - 1, (1 << 64) - 2, 1 << 63])
 ROWS = st.lists(st.tuples(TIME, st.integers(0, 2)), max_size=15).map(

@@ -15,8 +15,8 @@ from host.errors import DisorderError, NullOrderError, UnknownColumnError, Unsup
 from host.operators.asof import AsofJoin, encode_sides
 from host.query.quantities import parse_duration
 from host.query.queries import AsofQuery
-from host.reference.asof import Direction, reference_asof
-from host.reference.types import NO_ROW
+from host.reference.asof import reference_asof
+from host.reference.types import NO_ROW, Direction
 
 START = datetime(2026, 11, 1)
 #: How a small number becomes a value of time: type, value, length of a step in a tolerance.

@@ -11,7 +11,7 @@ import pytest
 from host import UsageError
 from host.operators.asof import AsofJoin, AsofStream
 from host.query.queries import AsofQuery
-from host.reference.asof import Direction
+from host.reference.types import Direction
 
 LEFT = pa.schema([("t", pa.int64()), ("k", pa.string()), ("x", pa.int64())])
 RIGHT = pa.schema([("u", pa.int64()), ("l", pa.string()), ("y", pa.int64())])

@@ -15,7 +15,8 @@ from host.operators.asof import AsofJoin, DeviceRows
 from host.protocol.manifest import Manifest
 from host.query.queries import AsofQuery, Query
 from host.reference.arrivals import Side
-from host.reference.asof import Direction, reference_asof
+from host.reference.asof import reference_asof
+from host.reference.types import Direction
 from host.session.join import Join
 from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.simulated_bundle import simulated_bundle

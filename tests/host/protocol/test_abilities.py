@@ -6,7 +6,7 @@ import pytest
 
 from hdl.presets import PRESETS as ACCELERATORS
 from host import Ordering, Query, open_device
-from host.cli.join import explain, size_of_join
+from host.cli.explanation import explain, size_of_join
 from host.devices import bundles
 from host.devices.bundles import choose_device
 from host.errors import AcceleratorLimitError

@@ -7,8 +7,8 @@ import pytest
 from hdl.manifest import describe
 from hdl.presets import PRESETS
 from host import Ordering, open_device
-from host.cli import join
-from host.cli.join import cost, size_of_join
+from host.cli import explanation
+from host.cli.explanation import cost, size_of_join
 from host.protocol.cost_model import JoinSize, describe_latency, estimated_cycles, mean_of_last
 from host.protocol.manifest import Manifest
 from host.query.queries import Query
@@ -68,12 +68,12 @@ def test_an_explanation_tells_cycles_and_latency(monkeypatch):
         assert cycles.endswith(" cycles, by the cost model; more where many rows match")
         assert latency.startswith("latency  1")
         # Where software joins, it is what the accelerator would take.
-        monkeypatch.setattr(join, "known_accelerator", lambda query: manifest)
+        monkeypatch.setattr(explanation, "known_accelerator", lambda query: manifest)
         with open_device("software:") as software:
             there, same = cost(query, software, size)
             assert there == cycles.replace("at least", "on the accelerator (sim:) at least")
             assert same == latency
-            monkeypatch.setattr(join, "known_accelerator", lambda query: None)
+            monkeypatch.setattr(explanation, "known_accelerator", lambda query: None)
             assert "--device sim: builds one" in cost(query, software, size)[0]
     model = SimpleNamespace(uri="software:demo", manifest=manifest, is_software_engine=False)
     assert cost(counted, model, size) == []

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from host import UsageError
-from host.reference.asof import Direction, reference_asof
-from host.reference.types import NO_ROW
+from host.reference.asof import reference_asof
+from host.reference.types import NO_ROW, Direction
 
 KEYS = st.sampled_from(["a", "b", None])
 ROWS = st.lists(st.tuples(st.integers(-6, 6), KEYS), max_size=12)

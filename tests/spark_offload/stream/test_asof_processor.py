@@ -14,7 +14,7 @@ from host.operators.asof import AsofJoin
 from host.query.quantities import Duration
 from host.query.queries import AsofQuery
 from host.query.tables import output_schema
-from host.reference.asof import Direction
+from host.reference.types import Direction
 from spark_offload.stream.groups import REGISTRY, group_keys
 from spark_offload.stream.processor import NUMBERS, AsofGroups
 from spark_offload.stream.task import AsofStreamTask, from_blob, to_blob
