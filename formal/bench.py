@@ -48,10 +48,10 @@ class Bench:
         self._names += 1
         return f"{stem}_{self._names}"
 
-    def add(self, component, name="dut"):
-        """Add a component to the bench, and return it."""
+    def add(self, component, name="dut", *, platform=None):
+        """Add a component, as it is on a platform, to the bench, and return it."""
         with self._variables_of():
-            fragment = Fragment.get(component, None)
+            fragment = Fragment.get(component, platform)
         self.m.submodules[name] = fragment
         return component
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proofs about stream registers, forks and queues."""
 
+from types import SimpleNamespace
+
 from amaranth import *
 from amaranth.lib import data, stream
 
-from hdl.streams import registers
+from hdl.streams import queues, registers
 from hdl.streams.queues import PointerQueue
 from hdl.streams.registers import StreamFork, StreamRegister
 
@@ -81,10 +83,10 @@ def fork():
     return bench
 
 
-def pointer_queue():
+def pointer_queue(platform=None):
     """A queue of four with one place in reserve, used according to its contract."""
     bench = Bench()
-    dut = bench.add(PointerQueue(2, depth=4, reserve=1))
+    dut = bench.add(PointerQueue(2, depth=4, reserve=1), platform=platform)
     add, take_it = bench.any(1, "add"), bench.any(1, "take")
     bench.assume(~take_it | dut.filled)
     bench.assume(~add | (dut.level < 4))
@@ -110,7 +112,14 @@ def pointer_queue():
     row = bench.row(bench.inside(dut, "rows"), (tail + queue.before)[:2])
     bench.invariant(~queue.watching | (row == queue.watched))
     bench.cover("queue is full", level == 4)
+    if not queues.has_lut_ram(platform):
+        bench.invariant(~dut.filled | (dut.first == bench.row(bench.inside(dut, "rows"), tail[:2])))
     return bench
+
+
+def pointer_queue_by_clock():
+    """The same on a device whose memories have a clock, where the oldest row is read ahead."""
+    return pointer_queue(SimpleNamespace(device="iCE40HX8K"))
 
 
 def flagged():
@@ -186,5 +195,14 @@ PROOFS = [
         depth=12,
         induction=2,
         mutate=(PointerQueue,),
+    ),
+    Proof(
+        name="pointer-queue-by-clock",
+        says="… and its oldest entry is there as early where memories are read by the clock",
+        component="PointerQueue of an iCE40, 4 places, reserve 1",
+        build=pointer_queue_by_clock,
+        depth=12,
+        induction=2,
+        mutate=(queues.next_tail,),
     ),
 ]

@@ -25,6 +25,9 @@ def device_options(board, platform):
     """Return what the tools have to know about the device, by the names in the flows."""
     if board.family == "gowin":
         return {"part": platform.part, "series": platform.family.replace("GW1NR", "GW1N")}
+    if board.family == "ice40":
+        part = platform.device.lower().removeprefix("ice40")  # iCE40HX8K
+        return {"series": part[:2], "part": part, "package": platform.package.lower()}
     # LFE5U-45F, or LFE5UM5G-45F with transceivers.
     kind, _, size = platform.device.removeprefix("LFE5").removesuffix("F").partition("-")
     size = f"{size}k" if kind == "U" else f"{kind.lower()}-{size}k"

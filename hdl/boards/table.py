@@ -23,7 +23,7 @@ class Board:
     platform : str
         Class of amaranth-boards that knows the pins, as ``"module:Class"``.
     family : str
-        ``"ecp5"`` or ``"gowin"``: which tools make the bitstream.
+        ``"ecp5"``, ``"gowin"`` or ``"ice40"``: which tools make the bitstream.
     mhz : float
         Clock of the accelerator and of the link.
     preset : str
@@ -120,6 +120,11 @@ BOARDS = {
             "tang-nano-9k", "Sipeed Tang Nano 9K, GW1NR-9C", "tang_nano_9k:TangNano9kPlatform",
             "gowin", mhz=27, divisor=27, preset="board-small",
             load="openFPGALoader -b tangnano9k {file}", slots=2,
+        ),
+        Board(
+            "ice40-hx8k-evn", "Lattice iCE40HX8K-B-EVN, iCE40HX8K",
+            "ice40_hx8k_b_evn:ICE40HX8KBEVNPlatform", "ice40", mhz=12, divisor=12,
+            preset="board-small", load="iceprog {file}", slots=2,
         ),
     )
 }  # fmt: skip

