@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SVG drawings: charts of a report, figures with a legend, chains of boxes.
+"""SVG drawings: charts of a report, figures with a legend.
 
 A chart of a report is coloured by the style of its page; a figure has a style and a white paper of
 its own, so it reads on a dark page too. Drawings are as wide as their place. Every mark has a
@@ -18,7 +18,6 @@ __all__ = [
     "amount_chart",
     "axis_ticks",
     "bar_chart",
-    "box_chain",
     "figure",
     "line_chart",
     "share_chart",
@@ -313,34 +312,3 @@ def figure(
         font_family="sans-serif", font_size="12", fill="#222",
     )  # fmt: skip
     return drawing + "\n"
-
-
-# Chains of boxes.
-
-
-def box_chain(boxes: Sequence[tuple[str, Sequence[str], str]], end: str, *, title: str) -> str:
-    """Draw boxes ``(heading, lines, words beside the arrow)`` below one another, then ``end``."""
-    width, margin, gap, line = 420, 16, 22, 16
-    marks, top = [], margin
-    for heading, lines, beside in boxes:
-        height = 30 + line * len(lines)
-        marks.append(
-            _element(
-                "rect", x=margin, y=top, width=width, height=height, rx=6, fill="none",
-                stroke="currentColor",
-            )
-        )  # fmt: skip
-        marks.append(_text(margin + 10, top + 18, heading, font_weight="bold"))
-        marks += [
-            _text(margin + 10, top + 36 + line * index, words) for index, words in enumerate(lines)
-        ]
-        top += height
-        arrow = f"M{margin + 30} {top}v{gap}m-4 -6l4 6l4 -6"
-        marks.append(_element("path", d=arrow, fill="none", stroke="currentColor"))
-        marks.append(_text(margin + 42, top + 15, beside, font_style="italic"))
-        top += gap
-    marks.append(_text(margin + 10, top + 14, end, font_weight="bold"))
-    return _picture(
-        width + 2 * margin, top + margin + 14, title, marks, xmlns="http://www.w3.org/2000/svg",
-        font_family="sans-serif", font_size="12", fill="currentColor", style="max-width: 452px",
-    )  # fmt: skip

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explain a pipeline in words, or draw it as DOT or SVG."""
+"""Explain a pipeline in words."""
 
 from collections.abc import Iterator
-from itertools import groupby
-import json
 
-from host.drawing import box_chain
 from host.pipeline.execution import Execution
 from host.pipeline.operations import Step, fused_runs
 from host.pipeline.row_operators import FusedStage, Stateless
@@ -13,22 +10,16 @@ from host.pipeline.source import Source
 from host.runtime import ExecStreamGraph, Passing
 
 __all__ = [
-    "Line",
-    "dot",
     "explain",
-    "lines_of",
-    "svg",
 ]
 
-# Explain a pipeline in words.
-
 #: Where a step runs (``pass 1``), the operation, the known properties of its output, and a reason.
-Line = tuple[str, str, str, str]
+_Line = tuple[str, str, str, str]
 
 
-def lines_of(source: Source, execution: Execution) -> list[Line]:
+def _lines_of(source: Source, execution: Execution) -> list[_Line]:
     """Return a line for the source and for each operation."""
-    lines: list[Line] = [("source", str(source), str(execution.bound.traits), "")]
+    lines: list[_Line] = [("source", str(source), str(execution.bound.traits), "")]
     places = _places(execution)
     for step in execution.steps:
         lines.append((places[id(step)], str(step.operation), str(step.after), step.reason))
@@ -51,7 +42,7 @@ def _places(execution: Execution) -> dict[int, str]:
 
 def explain(source: Source, execution: Execution) -> str:
     """Return a description of the run: operations, flags, passes, segments, copies and buffers."""
-    lines = lines_of(source, execution)
+    lines = _lines_of(source, execution)
     widths = [max(len(line[column]) for line in lines) for column in range(3)]
     rows = [
         "  ".join(
@@ -89,38 +80,3 @@ def _copies(graph: ExecStreamGraph) -> Iterator[str]:
         for sender, receiver, transfer in stream.fused.transfers:
             if transfer.passing is Passing.COPY:
                 yield f"{sender} -> {receiver}: {transfer.reason}"
-
-
-# Draw a pipeline as DOT for Graphviz, or as SVG.
-
-
-def _boxes(source: Source, execution: Execution) -> list[list[Line]]:
-    """Return the lines of each box: all operations of a pass. Steps that vanish are left out."""
-    lines = [line for line in lines_of(source, execution) if line[0] != "-"]
-    numbered = [(line[0] if line[0].startswith("pass") else f"{index}", line)
-                for index, line in enumerate(lines)]  # fmt: skip
-    return [[line for _, line in group] for _, group in groupby(numbered, key=lambda pair: pair[0])]
-
-
-def dot(source: Source, execution: Execution) -> str:
-    """Return the plan in the DOT language: a box per stream, with the flags on the arrows."""
-    boxes = _boxes(source, execution)
-    text = ["digraph pipeline {", "  rankdir=TB;", "  node [shape=box, fontname=sans];"]
-    for number, box in enumerate(boxes):
-        label = "\n".join([box[0][0], *(line[1] for line in box)])
-        text.append(f"  n{number} [label={json.dumps(label)}];")
-    text.append('  reader [label="reader", shape=plaintext];')
-    names = [f"n{number}" for number in range(len(boxes))] + ["reader"]
-    for number, box in enumerate(boxes):
-        flags = json.dumps(box[-1][2])
-        text.append(f"  {names[number]} -> {names[number + 1]} [label={flags}];")
-    return "\n".join([*text, "}"])
-
-
-def svg(source: Source, execution: Execution) -> str:
-    """Return the plan as an SVG picture: a box per stream, with the flags beside the arrows."""
-    boxes = [
-        (box[0][0], [f"{line[1]}   {line[3]}".rstrip() for line in box], box[-1][2])
-        for box in _boxes(source, execution)
-    ]
-    return box_chain(boxes, "reader", title="Pipeline")

@@ -16,7 +16,7 @@ from host.files.writing import write_table
 from host.operators.aggregate import Aggregate
 from host.operators.matches import aggregate_matches
 from host.pipeline.execution import Execution, Settings, arrays_of
-from host.pipeline.explanation import dot, explain, svg
+from host.pipeline.explanation import explain
 from host.pipeline.flags import Flag, Operation
 from host.pipeline.joining import Joined, Merged
 from host.pipeline.operations import Aggregated, Distinct, Limited, Sorted, Unordered
@@ -259,10 +259,6 @@ class Pipeline:
             raise UsageError(f"parallel() needs at least one thread, not {threads}.")
         return self._set(threads=count)
 
-    def sequential(self) -> "Pipeline":
-        """Run without threads."""
-        return self._set(threads=1)
-
     def fused(self, fuse: bool = True) -> "Pipeline":
         """Choose whether neighbouring stateless operations are fused into one pass (default)."""
         return self._set(fuse=fuse)
@@ -365,14 +361,6 @@ class Pipeline:
     def explain(self) -> str:
         """Return a description of the run: operations, flags, passes, segments, copies, buffers."""
         return explain(self.source, self.execution())
-
-    def to_dot(self) -> str:
-        """Return the plan as a graph in the DOT language."""
-        return dot(self.source, self.execution())
-
-    def to_svg(self) -> str:
-        """Return the plan as an SVG picture."""
-        return svg(self.source, self.execution())
 
     def _with(self, operation: Operation) -> "Pipeline":
         return Pipeline(self.source, (*self.operations, operation), self.settings)

@@ -266,13 +266,9 @@ class Controller(ABC):
         The number does not fall when the observed regions were busier.
         """
 
-    @property
     @abstractmethod
-    def text(self) -> str:
-        """The name and the parameters, in a few words."""
-
     def __str__(self) -> str:
-        return self.text
+        """Say the name and the parameters, in a few words."""
 
 
 # Bounds and patience around a controller: the number of cores that a join really uses.
@@ -394,9 +390,7 @@ class ThresholdController(Controller):
                 f"{float(self.lower):g}, {float(self.target):g} and {float(self.upper):g}."
             )
 
-    @property
-    def text(self) -> str:
-        """The name and the parameters, in a few words."""
+    def __str__(self) -> str:
         shares = "/".join(f"{float(100 * n):g}" for n in (self.upper, self.target, self.lower))
         return f"{self.name} {shares} %"
 
@@ -507,9 +501,7 @@ class EnergyController(Controller):
                 f"{float(self.most):g} that a jump of the rate may reach."
             )
 
-    @property
-    def text(self) -> str:
-        """The name and the parameters, in a few words."""
+    def __str__(self) -> str:
         return f"{self.name}, latency of at most {self.latency:,} cycles"
 
     def wanted(self, seen: Observation) -> int:

@@ -56,10 +56,9 @@ class Goal(ABC):
     a tuple takes no more cycles, and with a period n times as long no less than an n-th of them.
     """
 
-    @property
     @abstractmethod
-    def text(self) -> str:
-        """What is held, in a few words."""
+    def __str__(self) -> str:
+        """Say what is held, in a few words."""
 
     @abstractmethod
     def demand(self, seen: Observation, carried: Fraction) -> Demand:
@@ -75,9 +74,6 @@ class Goal(ABC):
     def interval(self, cycles: int) -> int:
         """Return the cycles of a measurement, which are ``cycles`` or fewer."""
         return cycles
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True)
@@ -103,9 +99,7 @@ class InputRate(Goal):
         rate = positive(tuples, "tuples per second")
         return cls(rate / (positive(mhz, "megahertz") * 1_000_000))
 
-    @property
-    def text(self) -> str:
-        """What is held, in a few words."""
+    def __str__(self) -> str:
         return f"{float(self.tuples_per_cycle):g} tuples per cycle"
 
     def demand(self, seen: Observation, carried: Fraction) -> Demand:
@@ -147,9 +141,7 @@ class Queue(Goal):
             self, "tuples_per_cycle", positive(self.tuples_per_cycle, "tuples per cycle")
         )
 
-    @property
-    def text(self) -> str:
-        """What is held, in a few words."""
+    def __str__(self) -> str:
         return (
             f"a queue of at most {self.tuples:,} tuples at "
             f"{float(self.tuples_per_cycle):g} tuples per cycle"
@@ -194,9 +186,7 @@ class Latency(Goal):
                 f"A latency is a whole number of cycles from 1 on, not {self.cycles!r}."
             )
 
-    @property
-    def text(self) -> str:
-        """What is held, in a few words."""
+    def __str__(self) -> str:
         return f"a latency of at most {self.cycles:,} cycles"
 
     def demand(self, seen: Observation, carried: Fraction) -> Demand:

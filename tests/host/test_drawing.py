@@ -9,7 +9,6 @@ from host.drawing import (
     amount_chart,
     axis_ticks,
     bar_chart,
-    box_chain,
     figure,
     line_chart,
     share_chart,
@@ -63,7 +62,6 @@ DRAWINGS = {
     "shares": share_chart([("a & b", (("busy", 3), ("idle", 1)))], title="A & B"),
     "amounts": amount_chart([("a & b", 2.0, "2 s"), ("c", 0.0, "0 s")], title="A & B"),
     "figure": example([1, 2]),
-    "boxes": box_chain([("1 & 2", ["filter"], "sorted")], "reader", title="A & B"),
 }
 
 

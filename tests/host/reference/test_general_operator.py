@@ -9,15 +9,14 @@ import pytest
 from host.operators.meaning import general
 from host.reference.operator import (
     Arrival,
-    Epoch,
     GeneralOperator,
     OperatorInstance,
-    SharedOperator,
     WindowState,
     run,
 )
 from tests.host.operators.brute_force import arrivals
 from tests.host.operators.operators import ALL
+from tests.host.reference.shared_operator import Epoch, SharedOperator
 
 
 def clock(text):
