@@ -2,8 +2,8 @@
 """Pipelines: a source, lazy operations with flags, and one terminal operation.
 
 The known properties of the rows (SIZED, ORDERED, SORTED, DISTINCT) decide which execution streams a
-pipeline becomes. Operators on rows, sorting and merging are here; joins and aggregates are in
-:mod:`host.session` and :mod:`host.pipeline.row_operators`, and how streams are driven in
+pipeline becomes. Operators on rows, sorting and merging are here; the join
+is in :mod:`host.session`, aggregates are in :mod:`host.operators`, and how streams are driven is in
 :mod:`host.runtime`.
 """
 

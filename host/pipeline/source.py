@@ -142,69 +142,60 @@ def _hashable(column: pa.Array) -> list[Hashable]:
 
 
 class _Ends:
-    """First and last rows of the parts that have been read, guarded by a lock."""
+    """First and last rows of the parts that have been read, guarded by a lock.
+
+    An end of a part is compared with that of the nearest part beyond it of which one is known,
+    whatever lies between the two: what is sorted as a whole is so wherever it is looked at.
+    """
 
     def __init__(self, parts: int, by: Sequence[str], source: str) -> None:
-        self.by, self.source = list(by), source
-        self._first: list[pa.RecordBatch | None] = [None] * parts
-        self._last: list[pa.RecordBatch | None] = [None] * parts
-        self._ended = [False] * parts
+        self.parts, self.by, self.source = parts, list(by), source
+        self._first: dict[int, pa.RecordBatch] = {}
+        self._last: dict[int, pa.RecordBatch] = {}
+        self._latest = -1  # number of the last part that has begun
         self._lock = threading.Lock()
-
-    @property
-    def parts(self) -> int:
-        return len(self._first)
 
     def read(self, part: int, split: Split) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a part, which may be read again, and compare its rows."""
+        with self._lock:  # forget an earlier reading
+            self._first.pop(part, None)
+            self._last.pop(part, None)
         last: pa.RecordBatch | None = None
         row = 0
         with closing(_all_of(split)) as batches:
             for batch in batches:
                 if batch.num_rows and set(self.by) <= set(batch.schema.names):
-                    last = self._see(part, batch.select(self.by), last, row)
+                    keys = batch.select(self.by)
+                    first = _copy(keys, 0)
+                    if last is None:
+                        self._begin(part, first)
+                    else:
+                        self._check(pa.concat_batches([last, first]), part, row)
+                    self._check(keys, part, row + 1)
+                    last = _copy(keys, keys.num_rows - 1)
                     row += batch.num_rows
                 yield batch
-        self._end(part, last)
-
-    def _see(
-        self, part: int, keys: pa.RecordBatch, last: pa.RecordBatch | None, row: int
-    ) -> pa.RecordBatch:
-        """Compare the rows of a batch, of which the first has number ``row``; return the last."""
-        if last is None:
-            self._begin(part, _copy(keys, 0))
-        else:
-            self._check(pa.concat_batches([last, _copy(keys, 0)]), part, row)
-        self._check(keys, part, row + 1)
-        return _copy(keys, keys.num_rows - 1)
+        if last is not None:
+            self._end(part, last)
 
     def _begin(self, part: int, first: pa.RecordBatch) -> None:
-        """Keep the first row of a part, and compare it with the row before it, if that is known."""
         with self._lock:
-            self._first[part], self._last[part], self._ended[part] = first, None, False
+            self._first[part] = first
+            self._latest = max(self._latest, part)
             before = part - 1
-            while before > 0 and self._ended[before] and self._last[before] is None:
+            while before >= 0 and before not in self._last:
                 before -= 1
-            if before >= 0 and self._ended[before]:
-                self._compare(before, part)
+            if before >= 0:
+                self._check(pa.concat_batches([self._last[before], first]), part, 0)
 
-    def _end(self, part: int, last: pa.RecordBatch | None) -> None:
-        """Keep the last row of a part, None if it has none, and compare it with the row behind."""
+    def _end(self, part: int, last: pa.RecordBatch) -> None:
         with self._lock:
-            self._last[part], self._ended[part] = last, True
-            before = part
-            while before > 0 and self._ended[before] and self._last[before] is None:
-                before -= 1
+            self._last[part] = last
             behind = part + 1
-            while behind < self.parts - 1 and self._ended[behind] and self._first[behind] is None:
+            while behind <= self._latest and behind not in self._first:
                 behind += 1
-            if behind < self.parts and self._ended[before]:
-                self._compare(before, behind)
-
-    def _compare(self, before: int, behind: int) -> None:
-        last, first = self._last[before], self._first[behind]
-        if last is not None and first is not None:
-            self._check(pa.concat_batches([last, first]), behind, 0)
+            if behind <= self._latest:
+                self._check(pa.concat_batches([last, self._first[behind]]), behind, 0)
 
     def _check(self, rows: pa.RecordBatch, part: int, row: int) -> None:
         """Raise an error if a row is less than the one before; ``row`` is the number of the second.

@@ -3,5 +3,5 @@
 
 A join on a device runs here, as a graph of streams. What words and manifests mean is in
 :mod:`host.protocol`, what a device is in :mod:`host.devices`; operations that are built on a join
-are in :mod:`host.pipeline.row_operators`.
+are in :mod:`host.operators`.
 """
