@@ -2,7 +2,6 @@
 """`python -m host aggregate`: aggregate the rows of a file over windows of time."""
 
 import argparse
-from pathlib import Path
 import sys
 import time
 
@@ -11,16 +10,19 @@ import pyarrow as pa
 from host.cli.arguments import (
     FILES,
     INPUT,
+    add_checks,
     add_csv_options,
     add_other_words,
-    csv_options_of,
+    add_output,
+    add_sorted,
     naming_cells,
     parse_span,
+    read_input,
+    require_output,
 )
 from host.cli.command import Status, add_memory, memory_of, memory_taken, tell_verdict
 from host.errors import UsageError
-from host.files.reading import Dataset, format_of, require_text
-from host.files.writing import require_outputs, write_table
+from host.files.writing import write_table
 from host.installation import CommandParser
 from host.operators.aggregate import Aggregate
 from host.operators.verification import compare_with_reference
@@ -47,10 +49,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     )
     files = parser.add_argument_group("files", FILES)
     files.add_argument("--input", required=True, metavar="FILE", help=f"the table: {INPUT}")
-    files.add_argument(
-        "--output", required=True, metavar="FILE",
-        help="where the result goes: not the input; the file appears whole or not at all",
-    )  # fmt: skip
+    add_output(files)
     add_csv_options(files)
     add_memory(files)
     query = parser.add_argument_group("query")
@@ -72,21 +71,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         help=f"what is computed, such as n=count or total=sum:price; {', '.join(FUNCTIONS)}; may "
         "be repeated",
     )  # fmt: skip
-    query.add_argument(
-        "--sorted",
-        action="store_true",
-        help="the table is sorted by time already; an error if not. The files of a folder are "
-        "sorted one by one, and are merged",
-    )
+    add_sorted(query, "the table is")
     run = parser.add_argument_group("run")
     run.add_argument(
         "--device", metavar="sim:BUNDLE",
         help="an accelerator of windowed aggregates, whose operator has what is computed",
     )  # fmt: skip
-    run.add_argument(
-        "--verify", action="store_true", help="compare with the reference operator, in memory"
-    )
-    run.add_argument("--explain", action="store_true", help="say what is computed, and how")
+    add_checks(run, "the reference operator", "say what is computed, and how")
     add_other_words(parser)
     parser.set_defaults(run=main)
 
@@ -94,15 +85,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
 def main(options: argparse.Namespace) -> int:
     """Run the aggregation; return the exit code."""
     query = _query(options)
-    format_of(options.output)
-    require_outputs({"--output": options.output}, {"--input": Path(options.input)})
+    require_output(options, {"--input": options.input})
     memory = memory_of(options)
-    told = csv_options_of(options, options.input)
     started: list[Aggregate] = []
     with Status("aggregate") as status:
-        with status.stage(f"reading {options.input}"):
-            files = Dataset(options.input, told)
-            require_text(told, [files.schema])
+        files = read_input(options, options.input, status)
         with naming_cells([("input", files)]):
             with status.stage(f"reading the times of {options.input}"):
                 rows = OrderedInput(

@@ -2,10 +2,11 @@
 """Command-line options that describe a join, the same for every command that joins."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from math import floor
+from pathlib import Path
 import re
 from typing import Any
 
@@ -13,8 +14,9 @@ import pyarrow as pa
 
 from host.cli.command import Status, add_memory, memory_of
 from host.errors import UnsupportedTypeError, UsageError
-from host.files.reading import Dataset, files_of, input_format, require_text
+from host.files.reading import Dataset, files_of, format_of, input_format, require_text
 from host.files.text import CsvOptions, csv_options
+from host.files.writing import require_outputs
 from host.pipeline.inputs import OrderedInput
 from host.query.ordering import FORMS, parse_ordering
 from host.query.quantities import Duration, parse_duration
@@ -25,14 +27,18 @@ from host.reference.types import JoinType
 __all__ = [
     "FILES",
     "INPUT",
+    "add_checks",
     "add_column_options",
     "add_csv_options",
     "add_file_arguments",
     "add_input_arguments",
     "add_join_arguments",
     "add_other_words",
+    "add_output",
     "add_question",
     "add_query_arguments",
+    "add_sorted",
+    "add_suffix",
     "column_pair",
     "csv_options_of",
     "naming_cells",
@@ -41,6 +47,8 @@ __all__ = [
     "parse_span",
     "positive_integer",
     "query_from",
+    "read_input",
+    "require_output",
 ]
 
 #: What the help says of files.
@@ -88,8 +96,7 @@ def add_query_arguments(
         "--build", action="store_true",
         help="with --device sim:, build a bundle where none here is large enough for the query",
     )  # fmt: skip
-    run.add_argument("--verify", action="store_true", help=f"compare with {against}, in memory")
-    run.add_argument("--explain", action="store_true", help="say how the join is run")
+    add_checks(run, against, "say how the join is run")
     add_other_words(parser)
 
 
@@ -143,15 +150,8 @@ def add_question(parser: argparse.ArgumentParser) -> None:
         help="when a core of the accelerator fails: raise, report (go on without it, and say which "
         "tuples are missing) or replay (nothing is missing); default: %(default)s",
     )  # fmt: skip
-    query.add_argument(
-        "--sorted",
-        action="store_true",
-        help="both tables are sorted already; an error if not. The files of a folder are sorted "
-        "one by one, and are merged",
-    )
-    query.add_argument(
-        "--suffix", default="_right", help="for right columns whose name a left one has"
-    )
+    add_sorted(query, "both tables are")
+    add_suffix(query)
 
 
 def add_column_options(query: "argparse._ArgumentGroup") -> None:
@@ -187,11 +187,7 @@ def add_other_words(parser: argparse.ArgumentParser) -> None:
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the two tables and the result."""
-    files = add_input_arguments(parser)
-    files.add_argument(
-        "--output", required=True, metavar="FILE",
-        help="where the result goes: not one of the inputs; the file appears whole or not at all",
-    )  # fmt: skip
+    add_output(add_input_arguments(parser))
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> "argparse._ArgumentGroup":
@@ -201,6 +197,65 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> "argparse._ArgumentG
     files.add_argument("--right", required=True, metavar="FILE", help="the right table, likewise")
     add_csv_options(files)
     add_memory(files)
+    return files
+
+
+def add_output(files: "argparse._ArgumentGroup") -> None:
+    """Add the option that names the file of the result; see :func:`require_output`."""
+    files.add_argument(
+        "--output", required=True, metavar="FILE",
+        help="where the result goes: not one of the inputs; the file appears whole or not at all",
+    )  # fmt: skip
+
+
+def require_output(options: argparse.Namespace, inputs: Mapping[str, str | Path]) -> None:
+    """Raise unless the result can be written, and its file is none of the inputs.
+
+    Parameters
+    ----------
+    options : Namespace
+        Options of the command.
+    inputs : mapping of str to path-like
+        Paths that are read, by the options that name them.
+    """
+    format_of(options.output)
+    require_outputs({"--output": options.output}, inputs)
+
+
+def add_sorted(query: "argparse._ArgumentGroup", tables: str) -> None:
+    """Add the option that declares inputs sorted; ``tables`` begins its help."""
+    query.add_argument(
+        "--sorted", action="store_true",
+        help=f"{tables} sorted by time already; an error if not. The files of a folder are sorted "
+        "one by one, and are merged",
+    )  # fmt: skip
+
+
+def add_suffix(query: "argparse._ArgumentGroup") -> None:
+    """Add the option for the names of right columns."""
+    query.add_argument(
+        "--suffix", default="_right", help="for right columns whose name a left one has"
+    )
+
+
+def add_checks(run: "argparse._ArgumentGroup", against: str, explained: str) -> None:
+    """Add the options that compare the result with ``against``, and that explain the run."""
+    run.add_argument("--verify", action="store_true", help=f"compare with {against}, in memory")
+    run.add_argument("--explain", action="store_true", help=explained)
+
+
+def read_input(options: argparse.Namespace, path: str, status: Status) -> Dataset:
+    """Return the only input of its kind, of which nothing but the schema is read yet.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be read, or an option of CSV files does not suit it.
+    """
+    told = csv_options_of(options, path)
+    with status.stage(f"reading {path}"):
+        files = Dataset(path, told)
+        require_text(told, [files.schema])
     return files
 
 

@@ -4,20 +4,23 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 import sys
 import time
 
 import pyarrow as pa
 
 from host.cli.arguments import (
+    add_checks,
     add_column_options,
     add_file_arguments,
     add_other_words,
+    add_sorted,
+    add_suffix,
     column_pair,
     naming_cells,
     ordered_inputs,
     parse_span,
+    require_output,
 )
 from host.cli.command import (
     Status,
@@ -28,8 +31,7 @@ from host.cli.command import (
     tell_verdict,
     wait_of,
 )
-from host.files.reading import format_of
-from host.files.writing import require_outputs, write_table
+from host.files.writing import write_table
 from host.installation import CommandParser, command
 from host.operators.asof import AsofJoin, AsofStream
 from host.operators.verification import compare_pairs
@@ -75,15 +77,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         help="left (every left row comes, with nulls if there is no right row) or inner (only left "
         "rows with a right row); default: %(default)s",
     )  # fmt: skip
-    query.add_argument(
-        "--sorted",
-        action="store_true",
-        help="both tables are sorted by time already; an error if not. The files of a folder are "
-        "sorted one by one, and are merged",
-    )
-    query.add_argument(
-        "--suffix", default="_right", help="for right columns whose name a left one has"
-    )
+    add_sorted(query, "both tables are")
+    add_suffix(query)
     run = parser.add_argument_group("run")
     run.add_argument(
         "--device", metavar="URI",
@@ -91,10 +86,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         "none, the host searches",
     )  # fmt: skip
     add_wait(run)
-    run.add_argument(
-        "--verify", action="store_true", help="compare with the reference join, in memory"
-    )
-    run.add_argument("--explain", action="store_true", help="say what is joined, and how")
+    add_checks(run, "the reference join", "say what is joined, and how")
     add_other_words(parser)
     parser.set_defaults(run=main)
 
@@ -104,9 +96,7 @@ def main(options: argparse.Namespace) -> int:
     query = _query(options)
     wait = wait_of(options)
     memory_of(options)
-    format_of(options.output)
-    inputs = {"--left": Path(options.left), "--right": Path(options.right)}
-    require_outputs({"--output": options.output}, inputs)
+    require_output(options, {"--left": options.left, "--right": options.right})
     with Status("asof") as status, ExitStack() as held:
         device = None
         if options.device is not None:

@@ -17,6 +17,7 @@ from host.cli.arguments import (
     ordered_inputs,
     positive_integer,
     query_from,
+    require_output,
 )
 from host.cli.command import (
     Status,
@@ -32,8 +33,7 @@ from host.devices import Device
 from host.devices.bundles import SOFTWARE, ChosenDevice, choose_device
 from host.devices.software import on_device_or_software
 from host.errors import UsageError
-from host.files.reading import format_of
-from host.files.writing import inputs_of, require_outputs, write_table
+from host.files.writing import inputs_of, write_table
 from host.installation import CommandParser, command
 from host.pipeline.inputs import OrderedInput
 from host.protocol.segments import hardware_time
@@ -97,8 +97,7 @@ def main(options: argparse.Namespace) -> int:
     query = replace(query_from(options), elastic=_controller(options))
     wait = wait_of(options)
     memory_of(options)
-    format_of(options.output)
-    require_outputs({"--output": options.output}, inputs_of(options))
+    require_output(options, inputs_of(options))
     _running(options)  # what is wrong with them is said before anything is opened
     with Status("join") as status, ExitStack() as held:
 

@@ -7,11 +7,17 @@ import sys
 import time
 
 from host.api import join_many
-from host.cli.arguments import FILES, INPUT, add_other_words, parse_span
+from host.cli.arguments import (
+    FILES,
+    INPUT,
+    add_other_words,
+    add_output,
+    parse_span,
+    require_output,
+)
 from host.cli.command import Status
 from host.errors import UsageError
-from host.files.reading import format_of
-from host.files.writing import require_outputs, write_table
+from host.files.writing import write_table
 from host.installation import CommandParser
 
 __all__ = [
@@ -37,10 +43,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         "--input", required=True, action="append", metavar="NAME=FILE",
         help=f"a file, and what conditions and the result call it; once for each input: {INPUT}",
     )  # fmt: skip
-    files.add_argument(
-        "--output", required=True, metavar="FILE",
-        help="where the result goes: not an input; the file appears whole or not at all",
-    )  # fmt: skip
+    add_output(files)
     query = parser.add_argument_group("query")
     query.add_argument(
         "--time", required=True, metavar="COLUMN[,COLUMN…]",
@@ -80,9 +83,7 @@ def main(options: argparse.Namespace) -> int:
         if name in inputs:
             raise UsageError(f"Two inputs are called {name!r}; choose another name for one.")
         inputs[name] = Path(path)
-    format_of(options.output)
-    named = {f"--input {name}": path for name, path in inputs.items()}
-    require_outputs({"--output": options.output}, named)
+    require_output(options, {f"--input {name}": path for name, path in inputs.items()})
     began = time.monotonic()
     with Status("join-many") as status, status.stage("joining"):
         found = join_many(

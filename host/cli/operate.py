@@ -4,7 +4,6 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 import sys
 import time
 
@@ -13,16 +12,18 @@ import pyarrow as pa
 from host.cli.arguments import (
     FILES,
     INPUT,
+    add_checks,
     add_csv_options,
     add_other_words,
-    csv_options_of,
+    add_output,
     naming_cells,
     parse_span,
+    read_input,
+    require_output,
 )
 from host.cli.command import Status, tell_verdict
 from host.devices.waiting import Work
-from host.files.reading import Dataset, format_of, require_text
-from host.files.writing import require_outputs, write_table
+from host.files.writing import write_table
 from host.installation import CommandParser
 from host.operators.operate import (
     OperatorQuery,
@@ -62,10 +63,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     files.add_argument(
         "--right", metavar="FILE", help="the tuples of the right input, if the operator has two"
     )
-    files.add_argument(
-        "--output", required=True, metavar="FILE",
-        help="where the result goes: not an input; the file appears whole or not at all",
-    )  # fmt: skip
+    add_output(files)
     query = parser.add_argument_group("query")
     query.add_argument(
         "--time", default="timestamp", metavar="COLUMN", help="the column of time, which the "
@@ -81,8 +79,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         "--device", metavar="URI",
         help="an accelerator for the operator, such as sim:BUNDLE; default: the software engine",
     )  # fmt: skip
-    run.add_argument("--verify", action="store_true", help="compare with the reference operator")
-    run.add_argument("--explain", action="store_true", help="say what is computed, and how")
+    add_checks(run, "the reference operator", "say what is computed, and how")
     add_csv_options(files)
     add_other_words(parser)
     parser.set_defaults(run=main)
@@ -95,10 +92,7 @@ def main(options: argparse.Namespace) -> int:
     inputs = {"--input": options.input} | (
         {} if options.right is None else {"--right": options.right}
     )
-    format_of(options.output)
-    require_outputs(
-        {"--output": options.output}, {name: Path(path) for name, path in inputs.items()}
-    )
+    require_output(options, inputs)
     if options.explain:
         print(f"query    {query}\nruns on  {options.device or 'the software engine'}")
     taken, count = Work(), 0
@@ -115,10 +109,7 @@ def main(options: argparse.Namespace) -> int:
     with Status("operate") as status, ExitStack() as named:
         datasets = []
         for name, path in inputs.items():
-            with status.stage(f"reading {path}"):
-                told = csv_options_of(options, path)
-                dataset = Dataset(path, told)
-                require_text(told, [dataset.schema])
+            dataset = read_input(options, path, status)
             datasets.append(dataset)
             named.enter_context(naming_cells([(name.strip("-"), dataset)]))
         began = time.monotonic()
