@@ -16,11 +16,10 @@ from host.protocol.cost_model import (
     Workload,
     bottleneck,
     cycles_per_tuple,
-    processing_latency,
-    visiting_latency,
 )
 from host.protocol.manifest import Manifest
 
+from .latency_model import processing_latency, visiting_latency
 from .model_run import Condition, ModelRun
 
 __all__ = ["ACCELERATORS", "Row", "conditions", "held", "read", "sweep", "table", "worst"]

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import math
 
-from host.protocol.equations import levels
 from host.protocol.manifest import JoinAggregateManifest, Manifest
 from host.query.ordering import Ordering
 from host.query.queries import Query
@@ -20,10 +19,11 @@ __all__ = [
     "bottleneck",
     "cycles_per_tuple",
     "describe_latency",
+    "drain",
     "estimated_cycles",
     "expected_load",
     "idle_processing_latency",
-    "idle_visiting_latency",
+    "levels",
     "limits",
     "match_passes",
     "mean_of_larger",
@@ -31,14 +31,22 @@ __all__ = [
     "mean_of_last",
     "mean_overflow",
     "mean_walk",
-    "processing_latency",
-    "processing_terms",
     "rows_of_pass",
     "rows_of_probe",
-    "visiting_latency",
 ]
 
 # Means of what varies from pass to pass and from core to core.
+
+
+def levels(leaves: int, arity: int) -> int:
+    """Return the levels of nodes above so many leaves: the paper's logarithm, rounded up.
+
+    A tree that is not full has as many levels as the next full one. Zero for a single leaf.
+    """
+    count = 0
+    while leaves > 1:
+        leaves, count = -(-leaves // arity), count + 1
+    return count
 
 
 def mean_of_larger(level: float, mean: float, deviation: float) -> float:
@@ -199,25 +207,6 @@ class Circuit:
         """Keys that all cores together read in a cycle for each side."""
         return self.cores * self.lanes
 
-    def words_ahead(self, group: float, cycles: float) -> float:
-        """Return the tuples between a word's acceptance and its region, under full load.
-
-        Fourteen in the queue behind the preparation, and half of the three that were under way when
-        it had no more room, if a group is larger than that. Two in each stream register that
-        stands still, one in each that moves: those of the input, the accepted word, the
-        distribution and the region, and two more with timestamps.
-
-        Parameters
-        ----------
-        group : float
-            Probes of a group.
-        cycles : float
-            For each tuple.
-        """
-        registers = 3 + self.distribution + 2 * self.timed
-        overshoot = 1.5 if group > 2 else 0.0
-        return 14 + overshoot + registers * (2 - 1 / cycles)
-
     @property
     def groups_under_way(self) -> int:
         """Groups of an index whose results are kept apart, as :mod:`hdl.index.layouts` has it."""
@@ -324,7 +313,7 @@ def idle_processing_latency(circuit: Circuit, load: Workload, group: float = 1) 
     Equation 5, ``T_link * log_b k + w * T_probe + T_link * log_c k``, and the cycles of ingress,
     region and combiner. Mean of both sides.
     """
-    fixed = circuit.fixed + _drain(circuit, load, group)
+    fixed = circuit.fixed + drain(circuit, load, group)
     if circuit.engine == "index":
         return fixed + mean_walk(circuit, load, circuit.cores, group)
     return fixed + circuit.T_ROW * sum(
@@ -332,40 +321,7 @@ def idle_processing_latency(circuit: Circuit, load: Workload, group: float = 1) 
     )
 
 
-def idle_visiting_latency(circuit: Circuit, load: Workload, group: float = 1) -> float:
-    """Return the cycles from the last tuple of a ``group`` to a pair of it, all else being idle.
-
-    Equation 6 ends with the comparison; here the way out is counted too. ``w / 2 * T_probe`` holds
-    for pairs of the first core. Where order is kept, those of all others wait for its star, which
-    comes after ``w * T_probe`` (T_wait).
-    """
-    fixed = circuit.fixed + _drain(circuit, load, group) / 2
-    if circuit.engine == "index":
-        return fixed + _visiting_walk(circuit, load, group)
-    first = 1 / circuit.cores if load.ordered(circuit) else 1.0
-    cycles = 0.0
-    for side in (0, 1):
-        rows = rows_of_probe(circuit, load.windows[1 - side])
-        cycles += load.share_of(side) * (first * (rows + 1) / 2 + (1 - first) * rows)
-    return fixed + circuit.T_ROW * cycles
-
-
-def _visiting_walk(circuit: Circuit, load: Workload, group: float) -> float:
-    """Return the cycles up to a pair: those of its own walk, or of longer ones of cores before it.
-
-    Half of the other entries in the bucket come before the pair's, which leaves two cycles earlier
-    than a star would.
-    """
-    before = load.entries / circuit.cores / 2
-    visits = (group + 1) / 2 * load.visits - 1
-    own = visits + circuit.setting_out + circuit.T_ENTRY * (1 + before) - 2
-    if not load.ordered(circuit):
-        return own
-    waits = [mean_walk(circuit, load, cores, group) for cores in range(1, circuit.cores)]
-    return (own + sum(max(own, wait) for wait in waits)) / circuit.cores
-
-
-def _drain(circuit: Circuit, load: Workload, group: float) -> float:
+def drain(circuit: Circuit, load: Workload, group: float) -> float:
     """T_drain: pairs of all cores but the first leave one by one after the first one's star.
 
     In an index the star of any core may be the last, so it is half of them.
@@ -555,83 +511,6 @@ def _results(circuit: Circuit, load: Workload) -> float:
 
 
 # Latencies of an accelerator under load: an idle one's, and what a tuple waits for.
-
-
-def processing_latency(circuit: Circuit, load: Workload) -> float | None:
-    """Return the mean cycles from a tuple's arrival to its star; None if the model has no answer.
-
-    It has none for an index that gets tuples faster than it takes them, and for such bursts.
-    """
-    terms = processing_terms(circuit, load)
-    return None if terms is None else sum(terms.values())
-
-
-def visiting_latency(circuit: Circuit, load: Workload) -> float | None:
-    """Return the mean cycles from the arrival of a pair's later tuple to the pair, likewise."""
-    terms = processing_terms(circuit, load)
-    if terms is None:
-        return None
-    group = 1 if load.interval == IDLE else load.mean_group(circuit)
-    waits = terms["group"] + terms["queue"] + _order_wait(circuit, load)
-    return waits + idle_visiting_latency(circuit, load, group)
-
-
-def _order_wait(circuit: Circuit, load: Workload) -> float:
-    """T_order: how long pairs of the first core wait for the star of the other side's group.
-
-    The combiner keeps the order in which groups closed. With sides in turn, a group of S closes one
-    tuple after that of R, and R's next group a whole group later; so many cycles after the other
-    side's star, pairs need not wait. Those of other cores wait for their own side's stars anyway.
-    With two ports no side waits for the other one.
-    """
-    if load.interval == IDLE or not load.ordered(circuit) or circuit.ports == 2:
-        return 0.0
-    interval = max(load.interval, cycles_per_tuple(circuit, load))
-    wait, group = 0.0, load.mean_group(circuit)
-    if circuit.engine == "index":
-        star = idle_processing_latency(circuit, load, group)
-        pair = idle_visiting_latency(circuit, load, group)
-        return (1 - load.share) * max(0.0, star - interval - pair)
-    for side, tuples in ((0, 2 * group - 1), (1, 1)):
-        rows = rows_of_probe(circuit, load.windows[1 - side])
-        kept = max(0.0, rows - tuples * interval)
-        wait += load.share_of(side) * kept**2 / (2 * rows) / circuit.cores
-    return wait
-
-
-def processing_terms(circuit: Circuit, load: Workload) -> Mapping[str, float] | None:
-    """Return the parts of the processing latency by name.
-
-    ``idle`` is that of a lone tuple. ``group`` is the time until its group is full, ``star`` from
-    then on until the last group before the star is, ``queue`` what a tuple waits for behind others.
-    """
-    cycles = cycles_per_tuple(circuit, load)
-    size = 1 if load.interval == IDLE else load.mean_group(circuit)
-    idle = idle_processing_latency(circuit, load, size)
-    terms = {"idle": idle, "group": 0.0, "star": 0.0, "queue": 0.0}
-    if load.interval == IDLE:
-        return terms
-    saturated = load.interval <= cycles
-    if saturated and (circuit.engine == "index" or load.burst > 1):
-        return None
-    interval = max(load.interval, cycles)
-    for side in (0, 1):
-        group = load.group(circuit, side)
-        # Of one side's tuples, in a burst every one, otherwise one of so many.
-        between = interval * (load.share_of(side) if load.burst >= group else 1.0)
-        terms["group"] += (group - 1) / 2 * between
-        terms["star"] += max(0.0, load.period - group) / 2 * between
-    if saturated:
-        # All registers are full. Words leave them as fast as groups are scanned, and groups fill at
-        # once: a group waits for the scan of the one before it, and then for its own.
-        after = circuit.fixed - circuit.ingress - circuit.distribution - circuit.timed - 4
-        scans = 4 * size * cycles - (size + 3)
-        terms["group"] = 0.0
-        terms["queue"] = circuit.words_ahead(size, cycles) * cycles + scans + after - idle
-    return terms
-
-
-# What a join of known size will take, before it runs.
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from host.protocol import equations
+from bench.figures import equations
+from host.protocol.cost_model import levels
 
 
 def test_equation_1_adds_a_link_and_a_look_for_every_core_of_the_chain():
@@ -22,7 +23,7 @@ def test_equation_3_is_that_of_the_slowest_core():
 
 @pytest.mark.parametrize(("k", "b", "c"), [(1, 2, 2), (5, 2, 3), (64, 8, 4)])
 def test_equations_3_to_5_agree_where_cores_and_links_are_equal(k, b, c):
-    depth, up = equations.levels(k, b), equations.levels(k, c)
+    depth, up = levels(k, b), levels(k, c)
     third = equations.processing_latency_of_paths([[2] * depth] * k, 20, [1] * k, 2 * up)
     fourth = equations.processing_latency_of_equal_paths(
         k, b, 20, t_links=[2] * k, t_probes=[1] * k, t_collect=2 * up
@@ -39,4 +40,4 @@ def test_equation_6_reads_half_of_the_window():
     ("leaves", "arity", "expected"), [(1, 2, 0), (2, 2, 1), (3, 2, 2), (9, 8, 2), (64, 4, 3)]
 )
 def test_levels_are_those_of_the_next_full_tree(leaves, arity, expected):
-    assert equations.levels(leaves, arity) == expected
+    assert levels(leaves, arity) == expected

@@ -10,26 +10,16 @@ terms.
 
 from collections.abc import Iterable, Sequence
 
+from host.protocol.cost_model import levels
+
 __all__ = [
     "handshake_processing_latency",
     "handshake_visiting_latency",
-    "levels",
     "processing_latency",
     "processing_latency_of_equal_paths",
     "processing_latency_of_paths",
     "visiting_latency",
 ]
-
-
-def levels(leaves: int, arity: int) -> int:
-    """Return the levels of nodes above so many leaves: the paper's logarithm, rounded up.
-
-    A tree that is not full has as many levels as the next full one. Zero for a single leaf.
-    """
-    count = 0
-    while leaves > 1:
-        leaves, count = -(-leaves // arity), count + 1
-    return count
 
 
 def handshake_processing_latency(
