@@ -88,10 +88,6 @@ class MatchCodec(InputCodec):
         sides, keys, timestamp = super().unpack_tuples(words)
         return sides, {**keys, "value": unpack_field(words, self.input["value"])}, timestamp
 
-    def join_results(self, results: UInt64s) -> UInt64s:
-        """Return words that hold results: each result is a word."""
-        return results
-
     def split_words(
         self, words: UInt64s, stamps: UInt64s | None = None
     ) -> tuple[UInt64s, UInt64s | None]:
@@ -120,27 +116,6 @@ class MatchCodec(InputCodec):
             disorder=(disorder != 0) & stops,
             illegal=(illegal != 0) & stops,
         )
-
-    def pack_values(self, probe: npt.ArrayLike, values: Mapping[str, npt.ArrayLike]) -> UInt64s:
-        """Return values as result words, one per row."""
-        probe = np.asarray(probe)
-        words = np.zeros((len(probe), self._result.columns), np.uint64)
-        pack_field(words, self._result["kind"], np.full(len(probe), self.value))
-        pack_field(words, self._result["value.probe"], probe)
-        for name in REDUCTIONS:
-            pack_field(words, self._result[f"value.{name}"], values[name])
-        return words
-
-    def pack_punctuation(
-        self, kind: int, overflow: npt.ArrayLike, disorder: bool, illegal: bool
-    ) -> UInt64s:
-        """Return stars or marks (``kind`` is ``star`` or ``mark``) as result words."""
-        overflow = np.atleast_1d(np.asarray(overflow))
-        words = np.zeros((len(overflow), self._result.columns), np.uint64)
-        pack_field(words, self._result["overflow"], overflow)
-        for name, value in {"kind": kind, "disorder": disorder, "illegal": illegal}.items():
-            pack_field(words, self._result[name], np.full(len(words), value))
-        return words
 
 
 # Words of an aggregate accelerator, as arrays of 64-bit numbers.

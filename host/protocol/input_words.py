@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from host.protocol.bit_fields import mask, require_fits, unpack_field
-from host.protocol.manifest import Manifest, Word, WordField
+from host.protocol.manifest import Manifest, Word
 from host.protocol.pairing import SidePlaces, WordPlaces, joined, one_each
 from host.reference.arrivals import Side, UInt64s
 
@@ -209,7 +209,6 @@ class InputCodec:
         self.manifest = manifest
         self.input: Word = manifest.input_word
         self._kinds = manifest.input_kinds
-        self._tuples = [kind for name, kind in self._kinds.items() if name != "CONTROL"]
         self._two = manifest.tuples_per_word == 2
         self._writer = TupleWriter(manifest)
 
@@ -340,41 +339,6 @@ class InputCodec:
         number = self.input.number({name: int(operand) for name, operand in operands.items()})
         return _row(number, self.input.columns)
 
-    def unpack_control(self, word: UInt64s) -> tuple[str, int, int]:
-        """Return operation, index and value of a legal control word, which is one row."""
-        number = int.from_bytes(word.astype("<u8").tobytes(), "little")
-        op, index, value = (
-            _extract(number, self.input[name])
-            for name in ("control.op", "control.index", "control.value")
-        )
-        names = {code: name for name, code in self.manifest.operations.items()}
-        return names[op], index, value
-
-    def legal(self, words: UInt64s) -> npt.NDArray[np.bool_]:
-        """Return which input words are legal; the accelerator drops all others."""
-        kinds = unpack_field(words, self.input["kind"])
-        is_control = kinds == self.manifest.input_kinds["CONTROL"]
-        legal: npt.NDArray[np.bool_] = np.isin(kinds, self._tuples)
-        controls = words[is_control]
-        if len(controls):
-            op, index = (
-                unpack_field(controls, self.input[name]) for name in ("control.op", "control.index")
-            )
-            indices = self.manifest.indices
-            executed = [
-                (op == code) & (index < indices[name])
-                for name, code in self.manifest.operations.items()
-            ]
-            legal[is_control] = np.logical_or.reduce(executed)
-        return legal
-
 
 def _row(number: int, columns: int) -> UInt64s:
     return np.frombuffer(number.to_bytes(8 * columns, "little"), dtype="<u8").reshape(1, -1).copy()
-
-
-def _extract(number: int, place: WordField) -> int:
-    value = (number >> place.offset) & ((1 << place.bits) - 1)
-    if place.signed and place.bits and value >> (place.bits - 1):
-        value -= 1 << place.bits
-    return value

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from host.protocol.bit_fields import pack_field, shifted_rows, unpack_field
+from host.protocol.bit_fields import shifted_rows, unpack_field
 from host.protocol.manifest import SECOND, Manifest, Word
-from host.protocol.pairing import seconds
 from host.reference.arrivals import UInt64s
 
 __all__ = [
@@ -132,26 +131,6 @@ class ResultCodec:
             stamps = np.repeat(stamps, 1 + is_shared)
         return results, stamps
 
-    def join_results(self, results: UInt64s) -> UInt64s:
-        """Return words that hold results; neighbouring results of different sides share a word.
-
-        The hardware may combine results in other ways; only the sequence of results is determined.
-        """
-        if not self._two:
-            return results
-        if not len(results):
-            return np.zeros((0, self._word.columns), np.uint64)
-        kinds, sides = (unpack_field(results, self.result[name]) for name in ("kind", "side"))
-        second = seconds(sides.astype(np.uint8), kinds == self.mark)
-        words = shifted_rows(results[~second], 0, self._word.bits)
-        is_shared = np.append(second[1:], False)[~second]
-        moved = shifted_rows(results[second], self.result.bits, self._word.bits)
-        words[is_shared] |= moved
-        empty = np.zeros((int(np.count_nonzero(~is_shared)), words.shape[1]), np.uint64)
-        pack_field(empty, self._word[f"{SECOND}kind"], np.full(len(empty), self._none))
-        words[~is_shared] |= empty
-        return words
-
     def marks(self, words: UInt64s) -> npt.NDArray[np.bool_]:
         """Return which words, or results, are marks; a mark is alone in its word."""
         kinds = unpack_field(words, self.result["kind"])
@@ -181,47 +160,6 @@ class ResultCodec:
             failed_parity=fields[PARITY] * punctuation * (fields["failed"] != 0),
         )
 
-    def pack_pairs(
-        self, side: npt.ArrayLike, probe: Int64s, core: Int64s, row: Int64s, lane: Int64s
-    ) -> UInt64s:
-        """Return pairs as results."""
-        results = np.zeros((len(probe), self.result.columns), dtype=np.uint64)
-        pack_field(results, self.result["kind"], self.pair)
-        values = {"side": side, "probe": probe, "core": self._core_digits(core)}
-        for name, column in {**values, "row": row, "lane": lane}.items():
-            pack_field(results, self.result[name], column)
-        return results
-
-    def pack_punctuation(
-        self,
-        kind: npt.ArrayLike,
-        side: npt.ArrayLike,
-        overflow: npt.ArrayLike,
-        disorder: npt.ArrayLike,
-        illegal: npt.ArrayLike = False,
-        failed: int | None = None,
-    ) -> UInt64s:
-        """Return stars or marks as results (``kind`` is ``star`` or ``mark``).
-
-        ``failed`` is the number of a core whose results are missing, if there is one.
-        """
-        names = ["kind", "side", "overflow", "disorder", "illegal"]
-        values = [kind, side, overflow, disorder, illegal]
-        if failed is not None:
-            names += FAILURE
-            values += [True, self._core_digits(np.array([failed]))]
-        columns = np.broadcast_arrays(*(np.asarray(value) for value in values))
-        results = np.zeros((columns[0].size, self.result.columns), dtype=np.uint64)
-        for name, column in zip(names, columns, strict=True):
-            pack_field(results, self.result[name], column.reshape(-1))
-        return results
-
-    def pack_inner_stars(self, side: Int64s) -> UInt64s:
-        """Return stars of rounds as results; only for an accelerator with rounds."""
-        results = self.pack_punctuation(self.star, side, 0, False)
-        pack_field(results, self.result["inner"], np.ones(len(side), np.int64))
-        return results
-
     def core_number(self, digits: Int64s) -> Int64s:
         """Return the numbers of cores from the digits in results."""
         arity, bits, levels = self._digits
@@ -231,12 +169,3 @@ class ResultCodec:
         for level in range(levels):
             number += ((digits >> (level * bits)) & ((1 << bits) - 1)) * arity**level
         return number
-
-    def _core_digits(self, number: Int64s) -> Int64s:
-        arity, bits, levels = self._digits
-        if levels <= 1 or arity == 1 << bits:
-            return number
-        digits = np.zeros_like(number)
-        for level in range(levels):
-            digits |= (number // arity**level % arity) << (level * bits)
-        return digits

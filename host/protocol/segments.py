@@ -15,7 +15,6 @@ from host.reference.window import CountWindow, Window
 
 __all__ = [
     "FullestCore",
-    "Rounds",
     "SEGMENTS",
     "StorageSegments",
     "growth",
@@ -25,7 +24,6 @@ __all__ = [
     "require_capacity",
     "require_pairs",
     "round_size",
-    "rounds_of",
     "side_label",
     "time_text",
 ]
@@ -237,18 +235,6 @@ class FullestCore:
 PER_RING = 4
 
 
-class Rounds(NamedTuple):
-    """The rounds that have a star, for each probe: from ``first`` until before ``end``."""
-
-    first: Int64s
-    end: Int64s
-
-    @classmethod
-    def empty(cls) -> "Rounds":
-        """Return the rounds of no probes."""
-        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
-
-
 def longest_round(manifest: Manifest) -> int:
     """Return the largest number of tuples in a round of the hardware."""
     return manifest.storage.ring_rows * manifest.storage.lanes // PER_RING
@@ -260,32 +246,6 @@ def round_size(manifest: Manifest, value: int) -> int:
     It is the largest power of two that divides the value, or the longest round.
     """
     return min(value & -value, longest_round(manifest)) if value else 0
-
-
-def rounds_of(
-    segments: StorageSegments,
-    size: int,
-    start: Int64s,
-    before: Int64s,
-    mute: npt.NDArray[np.bool_],
-) -> Rounds:
-    """Return the rounds that have a star, for probes that see ``start`` until ``before``.
-
-    A round has a star if the last tuple of the round of any core is in the window. The cores that
-    ``mute`` flags are none.
-    """
-    cores = segments.live[~mute[segments.live]]
-    if not len(cores):
-        return Rounds(np.zeros_like(start), np.zeros_like(start))
-    begin = np.zeros((len(start), 1), np.int64)
-    low = segments.held(begin, start[:, None], cores[None])
-    high = segments.held(begin, before[:, None], cores[None])
-    first, end = low // size, high // size  # the first of the rounds that end at or after `low`
-    some = first < end
-    none = ~some.any(axis=1)
-    first = np.where(some, first, np.iinfo(np.int64).max).min(axis=1)
-    end = np.where(some, end, 0).max(axis=1)
-    return Rounds(np.where(none, 0, first), np.where(none, 0, end))
 
 
 # Check before any tuple is sent whether the windows of a join fit an accelerator.

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from host.protocol.bit_fields import unpack_field
-from host.protocol.codecs import codec_of
 from host.reference.arrivals import places
+from sim.model.words import words_of
 
 __all__ = ["Met", "Stretch", "taken_apart"]
 
@@ -73,7 +73,7 @@ class Met:
 
 def taken_apart(manifest, words):
     """Return input words decoded as a :class:`Met`."""
-    codec = codec_of(manifest)
+    codec = words_of(manifest)
     legal = codec.legal(words)
     kinds = unpack_field(words, manifest.input_word["kind"])
     alone = ~legal | (kinds == manifest.input_kinds["CONTROL"])

@@ -187,11 +187,8 @@ TARGETS = {
         {
             "get('NONE'": "read of words that hold two results, whose manifests have it",
             "astype(None)": "numbers of another type, compared with one another",
-            "columns[1].size": "all columns are broadcast to one size",
             "strict=None": STRICT,
             "strict=False": STRICT,
-            "zip(names, columns)": STRICT,
-            "column.reshape(": "NumPy takes any negative number, or none, for the whole length",
             "if levels": FASTER,
         },
     ),

@@ -17,6 +17,8 @@ from tests.spark_offload.discovery import discovery_options
 
 __all__ = ["main"]
 
+SIM = Path(faulty.__file__).resolve().parents[2] / "sim"
+
 
 def main(folder):
     """Join with a pool of which two devices fail, and with devices that Spark assigns."""
@@ -26,6 +28,9 @@ def main(folder):
     with zipfile.ZipFile(package, "w") as archive:
         archive.writestr("cards/__init__.py", "")
         archive.write(faulty.__file__, "cards/faulty.py")
+        # What the card answers with: a model of an accelerator, which the kit does not ship.
+        for file in (SIM / "__init__.py", *sorted((SIM / "model").glob("*.py"))):
+            archive.write(file, f"sim/{file.relative_to(SIM)}")
     first, second = card("sound", place / "first"), card("sound", place / "second")
     # Two tasks at a time in each executor, on the one device that Spark assigns to it.
     options = discovery_options(place, first, second, amount="0.5")

@@ -10,7 +10,7 @@ from bench.figures.segments import LOADS, ROTATED, Load, change_words, counted, 
 from hdl.presets import PRESETS
 from host import Manifest
 from host.errors import DeviceError
-from host.protocol.codecs import WordCodec
+from sim.model.words import JoinWords
 from tests.host.small_bundles import write_manifest
 
 KINDS = ("turns", "closing", "nothing")
@@ -28,7 +28,7 @@ def few(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("load", [*LOADS.values(), *ROTATED.values()])
 def test_a_change_has_as_many_words_of_every_kind(load, tmp_path):
-    codec = WordCodec(Manifest.load(write_manifest(load.parameters, tmp_path / "bundle")))
+    codec = JoinWords(Manifest.load(write_manifest(load.parameters, tmp_path / "bundle")))
     names = {}
     for kind in KINDS:
         words = [codec.unpack_control(word[0]) for word in change_words(codec, load, 1, kind)]

@@ -13,13 +13,13 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import SEED_BITS, coordinate_layout
 from hdl.words.prepared import region_word
 from host.protocol.buckets import bucket_plan
-from host.protocol.codecs import WordCodec
 from host.protocol.configuration import configuration
 from host.protocol.manifest import Manifest
 from host.protocol.spread import seeds
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow
+from sim.model.words import JoinWords
 from tests.halves import half
 from tests.hdl.cells_model import Part, bucket_of, cells_of, granted, visited_buckets
 from tests.hdl.input_words import (
@@ -100,7 +100,7 @@ def test_a_host_gets_the_parts_that_it_asks_for_whatever_the_last_query_had(tmp_
     fields = tuple(KeyField(name=name, bits=16) for name in "abc")
     parameters = index_parameters(fields, 14)
     manifest = Manifest.load(write_manifest(parameters, tmp_path))
-    codec = WordCodec(manifest)
+    codec = JoinWords(manifest)
     parts = [Part() for _ in fields]
     for spans in [(5, 5, 5), (9, 200, None), (None, 3, 3), (0, 40, 700), (0, None, 0), (1, 1, 1)]:
         bounds = {

@@ -19,10 +19,10 @@ from host import (
     reference_join,
 )
 from host.devices.software import SOFTWARE_MANIFEST, SoftwareDevice
-from host.errors import ManifestError, UsageError
-from host.protocol.codecs import WordCodec
+from host.errors import ManifestError, MissingToolError, UsageError
 from host.protocol.manifest import Manifest
 from host.protocol.storage import StorageRule
+from sim.model.words import JoinWords
 from tests.host.device_contract import DeviceContract, converse
 from tests.host.device_machine import DeviceMachine, ThreadedDevice
 from tests.host.protocol.punctuated import punctuate
@@ -101,7 +101,7 @@ def test_many_tuples_in_batches_agree_with_the_reference_join(name, period, tmp_
     matches = reference_join(arrivals, band, CountWindow(parameters.capacity))
     assert len(matches) > 10_000
     with SoftwareDevice(write_manifest(parameters, tmp_path / "bundle")) as device:
-        codec = WordCodec(device.manifest)
+        codec = JoinWords(device.manifest)
         controls = [("PRECISION", 0, period)]
         for index in range(len(parameters.keys)):
             controls += [("BOUND_LOW", index, -1), ("BOUND_HIGH", index, 0)]
@@ -127,3 +127,14 @@ def test_many_tuples_in_batches_agree_with_the_reference_join(name, period, tmp_
         want.append(codec.pack_punctuation(codec.star, group.side, 0, 0))
     want.append(codec.pack_punctuation(codec.mark, 0, 0, 0))
     assert np.array_equal(got, np.concatenate(want))
+
+
+def test_words_without_the_simulators_package_are_a_clear_error(monkeypatch):
+    """Executors of Spark have no package ``sim``; rows need no model, and words say what lacks."""
+    monkeypatch.setattr("host.devices.software.MODEL", "sim.nowhere")
+    with SoftwareDevice(SOFTWARE_MANIFEST) as device:
+        room = np.zeros((8, device.manifest.result_word.columns), np.uint64)
+        words = JoinWords(device.manifest).pack_control("FLUSH")
+        assert device.counters()["tuples_r"] == 0
+        with pytest.raises(MissingToolError, match=r"sim\.nowhere.*'sim:BUNDLE' or a board"):
+            device.exchange(words, room, cycles=1)

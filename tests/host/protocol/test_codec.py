@@ -12,9 +12,10 @@ from hdl.presets import PRESETS
 from host import Manifest, UsageError
 from host.protocol import input_words
 from host.protocol.bit_fields import pack_field, unpack_field
-from host.protocol.codecs import AggregateCodec, WordCodec
+from host.protocol.codecs import AggregateCodec
 from host.protocol.manifest import AggregateManifest, WordField
 from host.protocol.result_words import PLACE
+from sim.model.words import JoinWords
 from tests.host.small_bundles import BUNDLES
 
 ALL = {
@@ -83,7 +84,7 @@ def test_tuples_lie_where_the_layout_says(name):
     }
     top = (1 << parameters.timestamp_bits) - 1
     times = rng.integers(0, top, 20, dtype=np.uint64, endpoint=True)
-    words = WordCodec(manifest).pack_tuples(sides, keys, times)
+    words = JoinWords(manifest).pack_tuples(sides, keys, times)
     assert words.shape == (20, -(-manifest.input_word.bits // 64))
     layout = input_word(parameters)
     for i in range(20):
@@ -125,7 +126,7 @@ def test_two_tuples_lie_where_the_layout_says(name, monkeypatch):
     parameters = TWO[name]
     count = 60
     sides, keys, times = random_tuples(parameters, count, seed=2)
-    words = WordCodec(manifest_of(parameters)).pack_tuples(sides, keys, times)
+    words = JoinWords(manifest_of(parameters)).pack_tuples(sides, keys, times)
     groups = two_by_two(sides, range(count))
     assert len(words) == len(groups) < count
     for word, group in zip(words, groups, strict=True):
@@ -146,7 +147,7 @@ def test_two_tuples_lie_where_the_layout_says(name, monkeypatch):
 @pytest.mark.parametrize("name", [*ALL, *(f"{name} of two" for name in TWO)])
 def test_tuples_return_in_order(name):
     parameters = TWO[name.removesuffix(" of two")] if name.endswith(" of two") else ALL[name]
-    codec = WordCodec(manifest_of(parameters))
+    codec = JoinWords(manifest_of(parameters))
     sides, keys, times = random_tuples(parameters, 100, seed=3)
     words = np.concatenate(
         [
@@ -167,7 +168,7 @@ def test_tuples_return_in_order(name):
 @pytest.mark.parametrize("name", list(ALL))
 def test_control_words_return(name):
     parameters = ALL[name]
-    codec = WordCodec(manifest_of(parameters))
+    codec = JoinWords(manifest_of(parameters))
     place = codec.input["control.value"]
     extremes = [-(1 << place.bits - 1), -1, 0, 1, (1 << place.bits - 1) - 1]
     for operation in codec.manifest.operations:
@@ -184,7 +185,7 @@ def test_results_return_with_the_number_of_the_core(cores, fan_in):
 
     parameters = JoinParameters(cores=cores, fan_in=fan_in, lanes=3, probe_bits=5)
     manifest = manifest_of(parameters)
-    codec = WordCodec(manifest)
+    codec = JoinWords(manifest)
     rng = np.random.default_rng(cores)
     number = np.arange(cores)
     side, lane = number % 2, number % 3
@@ -205,7 +206,7 @@ def test_results_return_with_the_number_of_the_core(cores, fan_in):
 
 
 def test_stars_and_marks_carry_the_errors():
-    codec = WordCodec(manifest_of(PRESETS["tiny"]))
+    codec = JoinWords(manifest_of(PRESETS["tiny"]))
     kinds = np.array([codec.star, codec.star, codec.mark])
     illegal = [True, False, True]
     words = codec.pack_punctuation(kinds, [0, 1, 0], [2, 1, 3], [False, True, True], illegal)
@@ -228,7 +229,7 @@ def test_stars_and_marks_carry_the_errors():
 def test_a_star_tells_why_a_core_has_failed():
     parameters = JoinParameters(cores=3)
     parameters = parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
-    codec = WordCodec(manifest_of(parameters))
+    codec = JoinWords(manifest_of(parameters))
     stops = codec.pack_punctuation([codec.star, codec.mark], 0, 0, False, failed=2)
     pack_field(stops, codec.result["failed_parity"], np.array([0, 2]))
     told = codec.unpack_results(stops)
@@ -236,14 +237,14 @@ def test_a_star_tells_why_a_core_has_failed():
     assert told.failed_parity.tolist() == [0, 2]
     pairs = codec.unpack_results(codec.pack_pairs(0, *np.full((4, 5), 1)))
     assert not pairs.failed_parity.any()
-    plain = WordCodec(manifest_of(parameters.with_(parity=False)))
+    plain = JoinWords(manifest_of(parameters.with_(parity=False)))
     assert "failed_parity" not in plain.result.fields
     lone = plain.unpack_results(plain.pack_punctuation(plain.star, 0, 0, False, failed=1))
     assert lone.failed_parity.tolist() == [0]
 
 
 def test_a_result_of_a_chain_has_no_place():
-    codec = WordCodec(manifest_of(JoinParameters(architecture="handshake", cores=2, sub_window=4)))
+    codec = JoinWords(manifest_of(JoinParameters(architecture="handshake", cores=2, sub_window=4)))
     assert not set(PLACE) & set(codec.result.fields)
     fields = codec.unpack_results(np.zeros((3, codec.result.columns), np.uint64))
     for name in PLACE:
@@ -267,7 +268,7 @@ def random_results(codec, count, rng):
 @given(st.data(), st.integers(0, 40), st.integers(0, 99))
 def test_two_results_in_a_word_return_in_order(data, count, seed):
     name = data.draw(st.sampled_from(list(TWO)))
-    codec, rng = WordCodec(manifest_of(TWO[name])), np.random.default_rng(seed)
+    codec, rng = JoinWords(manifest_of(TWO[name])), np.random.default_rng(seed)
     results = random_results(codec, count, rng)
     words = codec.join_results(results)
     split, stamps = codec.split_words(words, np.arange(len(words), dtype=np.uint64))
@@ -285,7 +286,7 @@ def test_two_results_in_a_word_return_in_order(data, count, seed):
 
 
 def test_no_tuples_are_no_words():
-    codec = WordCodec(manifest_of(PRESETS["tiny"]))
+    codec = JoinWords(manifest_of(PRESETS["tiny"]))
     none = np.zeros(0, np.int64)
     for side in (0, none):
         assert codec.pack_tuples(side, {"x": none}, none).shape == (0, codec.input.columns)
@@ -294,7 +295,7 @@ def test_no_tuples_are_no_words():
 
 def test_one_side_for_all_and_fields_left_out():
     keys = (KeyField(name="x", bits=8), KeyField(name="y", bits=8))
-    codec = WordCodec(manifest_of(JoinParameters(keys=keys)))
+    codec = JoinWords(manifest_of(JoinParameters(keys=keys)))
     words = codec.pack_tuples(1, {"y": np.array([1, 2])})
     assert unpack_field(words, codec.input["kind"]).tolist() == [1, 1]
     assert unpack_field(words, codec.input["key.x"]).tolist() == [0, 0]
@@ -304,7 +305,7 @@ def test_one_side_for_all_and_fields_left_out():
 @pytest.mark.parametrize("name", list(ALL))
 def test_an_operand_of_a_control_word_is_whole_or_refused(name):
     manifest = manifest_of(ALL[name])
-    codec, most = WordCodec(manifest), (1 << manifest.input_word["control.value"].bits - 1) - 1
+    codec, most = JoinWords(manifest), (1 << manifest.input_word["control.value"].bits - 1) - 1
     for operation in manifest.operations:
         for value in (-most - 1, -most, -1, 0, 1, most - 1, most):
             (word,) = codec.pack_control(operation, 15, value)

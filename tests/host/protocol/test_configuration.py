@@ -6,10 +6,10 @@ import pytest
 from host import Bounds, CountWindow, Ordering
 from host.devices.software import SoftwareDevice
 from host.protocol.cells import Cell
-from host.protocol.codecs import WordCodec
 from host.protocol.configuration import configuration
 from host.query.queries import Query, Term
 from host.session.join import join_tables
+from sim.model.words import JoinWords
 from tests.host.tables import bundle, manifest_of, naive_join
 
 
@@ -17,7 +17,7 @@ from tests.host.tables import bundle, manifest_of, naive_join
 def test_an_index_is_told_whether_keys_are_distinct(tmp_path, engine):
     manifest = manifest_of(tmp_path, engine=engine)
     words = configuration(manifest, {}, CountWindow(9), Ordering.outer(), (False, True))
-    codec = WordCodec(manifest)
+    codec = JoinWords(manifest)
     controls = [codec.unpack_control(word) for word in words]
     told = [control[1:] for control in controls if control[0] == "DISTINCT"]
     assert told == ([(0, 0), (1, 1)] if engine == "index" else [])
@@ -29,7 +29,7 @@ def test_the_digests_of_a_band_are_told_their_cells(tmp_path, digest_bits):
     manifest = manifest_of(tmp_path, digest_bits=digest_bits)
     name = manifest.keys[0].name
     words = configuration(manifest, {name: Bounds(-3, 4)}, CountWindow(9), Ordering.outer())
-    codec = WordCodec(manifest)
+    codec = JoinWords(manifest)
     controls = [codec.unpack_control(word) for word in words]
     told = [control[1:] for control in controls if control[0] == "CELL"]
     if digest_bits is None:

@@ -10,10 +10,10 @@ from host import CountWindow, Ordering, Side
 from host.columns import EncodedBatch
 from host.devices.software import SoftwareDevice
 from host.errors import UsageError
-from host.protocol.codecs import WordCodec
 from host.protocol.configuration import all_cores, segment_words
 from host.session.decoder import ResultDecoder
 from host.session.intake import Arrived, SideTuples
+from sim.model.words import JoinWords
 from tests.host.device_contract import converse
 from tests.host.small_bundles import (
     BUNDLES,
@@ -76,7 +76,7 @@ def test_pairs_are_the_same_whichever_cores_store(device, seed):
         2,
     )
     decoder = ResultDecoder(device.manifest, Ordering(1), CountWindow(SIZE))
-    codec = WordCodec(device.manifest)
+    codec = JoinWords(device.manifest)
     numbers, words = [0, 0], []
     for begin in range(0, 80, 20):
         part = tuples[begin : begin + 20]
@@ -121,7 +121,7 @@ def test_an_accelerator_without_the_operation_is_told(device):
 
 
 def test_all_cores_store_again_in_the_order_of_their_numbers(device):
-    codec = WordCodec(device.manifest)
+    codec = JoinWords(device.manifest)
     words = [codec.unpack_control(word) for word in all_cores(device.manifest)]
     assert [name for name, *_ in words] == ["CORE"] * 3 + ["SEGMENT"]
     assert [value for _, _, value in words[:3]] == [0, 1, 2]

@@ -10,12 +10,12 @@ from host import Arrivals, CountWindow, DifferenceBand, Ordering, Side, TimeWind
 from host.columns import EncodedBatch
 from host.devices.software import SoftwareDevice
 from host.errors import DeviceError
-from host.protocol.codecs import WordCodec
 from host.protocol.segments import largest_window
 from host.protocol.storage import StorageRule
 from host.reference.predicate import Bounds
 from host.session.decoder import Faults, ResultDecoder
 from host.session.intake import Arrived, SideTuples
+from sim.model.words import JoinWords
 from tests.host.device_contract import converse
 from tests.host.naive import naive_join
 from tests.host.small_bundles import (
@@ -98,7 +98,7 @@ def answers(device, words):
     done = device.exchange(words, room, cycles=1)
     assert done.accepted == len(words)
     assert done.produced < len(room)
-    return WordCodec(device.manifest).split_words(room[: done.produced])[0]
+    return JoinWords(device.manifest).split_words(room[: done.produced])[0]
 
 
 def fits(tuples, lifespan, capacity):
@@ -141,7 +141,7 @@ def test_pairs_are_rows_of_both_sides_whatever_the_portions(
     size = window[1]
     kept = CountWindow(size) if window[0] == "WINDOW" else TimeWindow(size)
     decoder = ResultDecoder(device.manifest, Ordering(period), kept)
-    codec = WordCodec(device.manifest)
+    codec = JoinWords(device.manifest)
     intake = Intake(rows, valid, rng)
     side = np.array(["RS".index(step[0]) for step in tuples], np.uint8)
     results, pairs, starred = np.zeros((0, codec.result.columns), np.uint64), [], {}
@@ -297,7 +297,7 @@ def band_holds(band):
 
 def test_what_a_device_cannot_have_meant_is_an_error(devices):
     device = devices["tiny"]
-    codec = WordCodec(device.manifest)
+    codec = JoinWords(device.manifest)
     one = np.ones(1, np.int64)
 
     def decoder():
@@ -330,7 +330,7 @@ def test_what_a_device_cannot_have_meant_is_an_error(devices):
 )
 def test_each_fault_is_told_and_ends_the_pairs(devices, flags, faults):
     device = devices["tiny"]
-    codec = WordCodec(device.manifest)
+    codec = JoinWords(device.manifest)
     decoder = ResultDecoder(device.manifest, Ordering.outer(), CountWindow(3))
     assert not decoder.faults
     mark = codec.pack_punctuation(codec.mark, 0, *flags)

@@ -2,7 +2,6 @@
 import pytest
 
 from host.errors import DeviceError
-from host.protocol.codecs import WordCodec
 from host.reference.window import CountWindow, TimeWindow
 from host.session.cores import (
     exclude,
@@ -12,6 +11,7 @@ from host.session.cores import (
     note_new,
     participation,
 )
+from sim.model.words import JoinWords
 from tests.host.failing_device import FailingDevice, gated
 from tests.host.small_bundles import BUNDLES, write_manifest
 
@@ -23,7 +23,7 @@ def test_a_device_remembers_its_failed_cores_until_it_is_opened_again(tmp_path):
         note_failed(device, 1)
         assert failed_cores(device) == {1}
         assert failed_cores(other) == set()
-        codec = WordCodec(device.manifest)
+        codec = JoinWords(device.manifest)
         said = [codec.unpack_control(word) for word in participation(device)]
         assert said == [("UNMASK", 0, 0), ("MASK", 0, 1), ("UNMASK", 0, 2)]
 
@@ -48,7 +48,7 @@ def test_a_device_goes_on_with_the_cores_that_took_turns_and_have_not_failed(tmp
         new = note_new(device, {2, 0})
         live, masks, segment = exclude(device, new, [3, 2, 1], TimeWindow(5))
         assert live == [3, 1]
-        codec = WordCodec(device.manifest)
+        codec = JoinWords(device.manifest)
         assert [codec.unpack_control(word) for word in masks] == [("MASK", 0, 0), ("MASK", 0, 2)]
         names = [codec.unpack_control(word)[0] for word in segment]
         assert names == ["CORE", "CORE", "SEGMENT"]

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
-from host.protocol.codecs import WordCodec
+from sim.model.words import JoinWords
 from sim.scenarios.ports import by_side, merge_ports
 from tests.host.protocol.test_codec import manifest_of
 
 PARAMETERS = JoinParameters(cores=4, sub_window=8, keys=(KeyField(name="x", bits=8),))
 PARAMETERS = PARAMETERS.with_(failure_cycles=PARAMETERS.longest_silence, result_streams=2)
-CODEC = WordCodec(manifest_of(PARAMETERS))
-PLAIN = WordCodec(manifest_of(PARAMETERS.with_(failure_cycles=0)))
+CODEC = JoinWords(manifest_of(PARAMETERS))
+PLAIN = JoinWords(manifest_of(PARAMETERS.with_(failure_cycles=0)))
 
 RESULTS = st.lists(st.integers(0, 7), max_size=6)
 BLOCKS = st.lists(st.tuples(RESULTS, RESULTS), min_size=1, max_size=5)

@@ -6,8 +6,9 @@ import pytest
 
 from hdl.parameters import JoinParameters
 from host.protocol.manifest import Manifest
-from host.protocol.segments import Rounds, StorageSegments, round_size, rounds_of
+from host.protocol.segments import StorageSegments, round_size
 from host.protocol.storage import StorageRule
+from sim.model.accelerator import Rounds, rounds_of
 from tests.host.small_bundles import write_manifest
 
 

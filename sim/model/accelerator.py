@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from host.errors import DeviceError
-from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from host.protocol.punctuation import Closings, Grouper
-from host.protocol.segments import SEGMENTS, Rounds, StorageSegments, round_size, rounds_of
+from host.protocol.segments import SEGMENTS, StorageSegments, round_size
 from host.protocol.storage import StorageRule
 from host.query.ordering import Ordering
 from host.reference.arrivals import Side, UInt64s, places
@@ -20,6 +19,7 @@ from host.reference.join import join_range
 from host.reference.predicate import EQUAL, Bounds, DifferenceBand, Keys, Predicate
 from host.reference.window import CountWindow, TimeWindow, Window, window_starts
 from host.runtime import ColumnLog, Columns
+from sim.model.words import JoinWords
 
 __all__ = [
     "AcceleratorModel",
@@ -27,7 +27,9 @@ __all__ = [
     "GroupEmission",
     "History",
     "Pairs",
+    "Rounds",
     "Told",
+    "rounds_of",
     "with_stars",
 ]
 
@@ -175,6 +177,44 @@ class Told(NamedTuple):
     failed: int | None = None
 
 
+class Rounds(NamedTuple):
+    """The rounds that have a star, for each probe: from ``first`` until before ``end``."""
+
+    first: Int64s
+    end: Int64s
+
+    @classmethod
+    def empty(cls) -> "Rounds":
+        """Return the rounds of no probes."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def rounds_of(
+    segments: StorageSegments,
+    size: int,
+    start: Int64s,
+    before: Int64s,
+    mute: npt.NDArray[np.bool_],
+) -> Rounds:
+    """Return the rounds that have a star, for probes that see ``start`` until ``before``.
+
+    A round has a star if the last tuple of the round of any core is in the window. The cores that
+    ``mute`` flags are none.
+    """
+    cores = segments.live[~mute[segments.live]]
+    if not len(cores):
+        return Rounds(np.zeros_like(start), np.zeros_like(start))
+    begin = np.zeros((len(start), 1), np.int64)
+    low = segments.held(begin, start[:, None], cores[None])
+    high = segments.held(begin, before[:, None], cores[None])
+    first, end = low // size, high // size  # the first of the rounds that end at or after `low`
+    some = first < end
+    none = ~some.any(axis=1)
+    first = np.where(some, first, np.iinfo(np.int64).max).min(axis=1)
+    end = np.where(some, end, 0).max(axis=1)
+    return Rounds(np.where(none, 0, first), np.where(none, 0, end))
+
+
 class GroupEmission(ABC):
     """Turns what probes find into result words, group by group.
 
@@ -243,7 +283,7 @@ class Emission(GroupEmission):
 
     def __init__(self, manifest: Manifest) -> None:
         super().__init__(manifest)
-        self._codec = WordCodec(manifest)
+        self._codec = JoinWords(manifest)
         self._probes = 1 << manifest.probe_bits  # the index of a probe wraps at this number
         self._sides = {side: _Side() for side in Side}
         self._rounds = dict.fromkeys(Side, Rounds.empty())  # of probes that were added
