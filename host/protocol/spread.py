@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known facts about the values of a key field, and the hash of a key field."""
+"""Known facts about the values of a key field, and the seeds of its hash."""
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from host.reference.arrivals import UInt64s
 from host.reference.predicate import Bounds
 
 __all__ = [
     "FIRST_SEEDS",
     "SEED_BITS",
     "Spread",
-    "field_hash",
     "seeds",
     "tightened",
 ]
@@ -53,7 +49,7 @@ def tightened(bounds: Bounds, spread: Spread | None) -> Bounds:
     )
 
 
-# The hash of a key field, as an index engine's ingress computes it, and the hash's seeds.
+# The seeds of the hash of a key field, which an index engine's ingress computes.
 
 SEED_BITS = 32
 
@@ -88,32 +84,3 @@ def _mixed(number: int) -> int:
     number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & _MASK
     return number ^ (number >> 31)
-
-
-def field_hash(
-    values: UInt64s, *, seed: int, bits: int, bucket_bits: int, first: bool = True
-) -> UInt64s:
-    """Return the hashes of one key field; the hash of a key is the exclusive or over its fields.
-
-    Parameters
-    ----------
-    values : array of uint64
-        Values below ``2 ** bits``. For a band, they are offset so that the smallest value is zero.
-    seed : int
-        Seed of the field.
-    bits : int
-        Width of the field in bits.
-    bucket_bits : int
-        Width of the hash in bits.
-    first : bool
-        Whether this is the first field, whose lowest bits are not multiplied.
-    """
-    plain = min(bucket_bits, bits) if first else 0
-    low = values & np.uint64((1 << plain) - 1)
-    if plain == bits:
-        return low
-    width = min(bits - plain + bucket_bits, 2 * SEED_BITS)
-    multiplier = (seed << SEED_BITS | seed) >> (2 * SEED_BITS - width)
-    product = (values >> np.uint64(plain)) * np.uint64(multiplier)
-    upper = (product & np.uint64((1 << width) - 1)) >> np.uint64(width - bucket_bits)
-    return (low + upper) & np.uint64((1 << bucket_bits) - 1)

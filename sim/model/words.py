@@ -15,12 +15,14 @@ from host.protocol.input_words import InputCodec
 from host.protocol.manifest import SECOND, JoinAggregateManifest, Manifest, WordField
 from host.protocol.pairing import seconds
 from host.protocol.result_words import FAILURE
+from host.protocol.spread import SEED_BITS
 from host.reference.arrivals import UInt64s
 
 __all__ = [
     "JoinWords",
     "MatchWords",
     "ReceivedWords",
+    "field_hash",
     "words_of",
 ]
 
@@ -175,3 +177,35 @@ def words_of(manifest: Manifest) -> JoinWords | MatchWords:
     if isinstance(manifest, JoinAggregateManifest):
         return MatchWords(manifest)
     return JoinWords(manifest)
+
+
+# The hash of a key field, as an index engine's ingress computes it.
+
+
+def field_hash(
+    values: UInt64s, *, seed: int, bits: int, bucket_bits: int, first: bool = True
+) -> UInt64s:
+    """Return the hashes of one key field; the hash of a key is the exclusive or over its fields.
+
+    Parameters
+    ----------
+    values : array of uint64
+        Values below ``2 ** bits``. For a band, they are offset so that the smallest value is zero.
+    seed : int
+        Seed of the field.
+    bits : int
+        Width of the field in bits.
+    bucket_bits : int
+        Width of the hash in bits.
+    first : bool
+        Whether this is the first field, whose lowest bits are not multiplied.
+    """
+    plain = min(bucket_bits, bits) if first else 0
+    low = values & np.uint64((1 << plain) - 1)
+    if plain == bits:
+        return low
+    width = min(bits - plain + bucket_bits, 2 * SEED_BITS)
+    multiplier = (seed << SEED_BITS | seed) >> (2 * SEED_BITS - width)
+    product = (values >> np.uint64(plain)) * np.uint64(multiplier)
+    upper = (product & np.uint64((1 << width) - 1)) >> np.uint64(width - bucket_bits)
+    return (low + upper) & np.uint64((1 << bucket_bits) - 1)

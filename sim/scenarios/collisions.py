@@ -5,7 +5,7 @@ import numpy as np
 
 from hdl.predicates.equality import divisor, remainder
 from host.protocol.buckets import Coordinate
-from host.protocol.spread import field_hash
+from sim.model.words import field_hash
 
 __all__ = ["colliding", "first_looks"]
 

@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 
 from hdl.words.inputs import coordinate_layout
-from host.protocol.spread import FIRST_SEEDS, field_hash
+from host.protocol.spread import FIRST_SEEDS
+from sim.model.words import field_hash
 from tests.hdl.input_words import criterion_ranges, integer, stored_key
 
 __all__ = ["Part", "bucket_of", "cells_of", "granted", "visited_buckets"]

@@ -12,7 +12,7 @@ import pytest
 from hdl.index.cells import LIMB, FieldHash
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import SEED_BITS
-from host.protocol.spread import field_hash
+from sim.model.words import field_hash
 
 VALUES = st.lists(st.tuples(st.integers(min_value=0), st.integers(min_value=0)), min_size=8)
 

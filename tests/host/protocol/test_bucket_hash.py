@@ -10,7 +10,8 @@ import pytest
 
 from hdl.index import cells as hardware
 from hdl.words import inputs
-from host.protocol.spread import FIRST_SEEDS, SEED_BITS, field_hash, seeds
+from host.protocol.spread import FIRST_SEEDS, SEED_BITS, seeds
+from sim.model.words import field_hash
 
 HALF = np.arange(1 << 8, dtype=np.uint64)
 GRID = (np.repeat(HALF, 1 << 8), np.tile(HALF, 1 << 8))

@@ -11,10 +11,11 @@ import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from host import open_device
-from host.protocol.spread import field_hash, seeds
+from host.protocol.spread import seeds
 from host.query.queries import Query
 from host.session.join import Join
 from host.session.staging import HashWatch
+from sim.model.words import field_hash
 from tests.host.simulated_bundle import simulated_bundle
 
 WINDOW, BUCKET_BITS = 1 << 8, 8
