@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from host.engine.equal_keys import Moments, partners
-from host.engine.packing import order_by_both
+from host.engine.equal_keys import Moments, order_by_both, partners
 from host.engine.sorted_index import Box, Reads, SortedIndex
 from host.reference.arrivals import Side
 from host.reference.predicate import Bounds

@@ -20,8 +20,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from host.engine.equal_keys import hashed
-from host.engine.packing import BITS
+from host.engine.equal_keys import BITS, hashed
 
 __all__ = [
     "Box",

@@ -20,7 +20,7 @@ from host.devices import open_aggregate
 from host.devices.simulated import SimulatedAggregate
 from host.devices.software import REFUSALS
 from host.devices.waiting import Conversation, Deadline, Work
-from host.engine.packing import order_by
+from host.engine.equal_keys import order_by
 from host.errors import AcceleratorLimitError, DisorderError, JoinError, KeyRangeError
 from host.installation import command
 from host.operators.panes import Array, Cells, Combine, Int64s, WindowStates, cells_of, merge_cells

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from host.engine.packing import order_and_values, order_by_both
+from host.engine.equal_keys import order_and_values, order_by_both
 
 __all__ = [
     "COMBINES",

@@ -18,7 +18,7 @@ from host.columns.kinds import (
     integer_view,
     validity,
 )
-from host.engine.packing import order_by
+from host.engine.equal_keys import order_by
 from host.errors import (
     AcceleratorLimitError,
     KeyRangeError,

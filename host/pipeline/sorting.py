@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from host.columns.kinds import contiguous, integer_view
+from host.engine.equal_keys import order_by
 from host.errors import FailureError, FalseClaimError, UnknownColumnError, UsageError
 from host.runtime import (
     BUFFER_BYTES,
@@ -45,7 +46,6 @@ __all__ = [
 # Order rows by several columns: comparison of neighbours, and the stable sorting permutation.
 
 Bools = npt.NDArray[np.bool_]
-_MASK = (1 << 64) - 1
 Rows: TypeAlias = pa.RecordBatch | pa.Table
 
 
@@ -90,28 +90,13 @@ def falls(rows: pa.RecordBatch, by: Sequence[str]) -> Bools:
 def sorting_permutation(rows: Rows, by: Sequence[str]) -> pa.Array:
     """Return the permutation that sorts ``rows``; equal rows keep their order, nulls come last."""
     column, types = rows.column(by[0]), pa.types
-    is_plain = types.is_integer(column.type) or (
+    is_plain = (types.is_integer(column.type) and not types.is_uint64(column.type)) or (
         types.is_temporal(column.type) and not types.is_interval(column.type)
     )
     if len(by) == 1 and is_plain and not column.null_count:
-        return pa.array(_order_of_integers(integer_view(contiguous(column))))
+        values = integer_view(contiguous(column)).astype(np.int64, copy=False)
+        return pa.array(order_by(values))
     return pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in by])
-
-
-def _order_of_integers(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the permutation that sorts integers; equal ones keep their order."""
-    if not len(values):
-        return np.zeros(0, np.int64)
-    least, own = int(values.min()), max(1, (len(values) - 1).bit_length())
-    if (int(values.max()) - least).bit_length() + own > 63:
-        return np.argsort(values, kind="stable")
-    # Packed with their places and sorted as numbers, they take a fifth of the time of `argsort`.
-    packed = (values.astype(np.uint64) - np.uint64(least & _MASK)).view(np.int64)
-    packed <<= own
-    packed |= np.arange(len(values))
-    packed.sort()
-    packed &= (1 << own) - 1
-    return packed
 
 
 def _neighbours(column: pa.Array) -> tuple[pa.Array, pa.Array]:
