@@ -9,7 +9,13 @@ import pytest
 
 from host.errors import FailureError
 from host.pipeline.operations import Limit, LimitParams
-from host.pipeline.sorting import Sort, SortedMerge, SortedMergeParams, SortParams
+from host.pipeline.sorting import (
+    Sort,
+    SortedMerge,
+    SortedMergeParams,
+    SortParams,
+    sorting_permutation,
+)
 from host.runtime import ExecStreamGraph, Governor, Quantity, Quantum, Scheduler
 from host.runtime.source import ArrowSource, ArrowSourceParams
 from host.runtime.testing import MockProducer, MockProducerParams, values_of
@@ -48,6 +54,26 @@ def test_rows_are_sorted_stably_with_nulls_last(rows, output_rows, quantum):
             key=lambda row: [(value is None, value or 0) for value in row[:2]],
         )
         assert got == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "signed"),
+    [
+        (pa.int8(), 8, True), (pa.uint8(), 8, False), (pa.int64(), 64, True),
+        (pa.uint64(), 64, False), (pa.date32(), 32, True), (pa.timestamp("ns"), 64, True),
+        (pa.duration("us"), 64, True),
+    ],
+    ids=str,
+)  # fmt: skip
+@settings(max_examples=30)
+@given(data=st.data())
+def test_integers_and_times_of_every_width_are_sorted_stably(kind, bits, signed, data):
+    low = -(1 << bits - 1) if signed else 0
+    values = data.draw(st.lists(st.integers(low, low + (1 << bits) - 1), max_size=20))
+    values += data.draw(st.lists(st.sampled_from(values), max_size=5)) if values else []
+    plain = pa.array(values, f"{'' if signed else 'u'}int{bits}")
+    found = sorting_permutation(pa.table({"x": plain.cast(kind)}), ["x"])
+    assert found.to_pylist() == sorted(range(len(values)), key=values.__getitem__)
 
 
 @settings(max_examples=10)
