@@ -7,8 +7,8 @@ from amaranth.hdl import Cat, Value
 
 from hdl.scalegate.gate import ScaleGate
 from hdl.scalegate.words import GateKind
-from host.reference.scale_gate import GateWord, GateWordKind, ScaleGateReference
 from sim.link.simulation import simulate
+from sim.model.scale_gate import GateWord, GateWordKind, ScaleGateReference
 
 __all__ = ["GateRun"]
 

@@ -143,7 +143,7 @@ class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordB
     A row leaves as soon as no source can send what comes before it in the order of (time, source):
     the times of a source do not fall, so the latest one is its watermark. Unlike
     :class:`host.pipeline.sorting.SortedMerge`, it therefore does not need a row of every source
-    to go on, and it checks the order of each. :class:`host.reference.scale_gate.ScaleGateReference`
+    to go on, and it checks the order of each. :class:`sim.model.scale_gate.ScaleGateReference`
     says the same word by word, and :mod:`hdl.scalegate` does it in hardware.
 
     A source that has ended, or was excluded, holds nobody back. An excluded source comes back with

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the words of sources through a ScaleGate."""
 
-from host.reference.scale_gate import GateWordKind
+from sim.model.scale_gate import GateWordKind
 from tests.hdl.scalegate.gate_words import expected, send, words
 from tests.hdl.stream_bench import StreamBench
 

@@ -2,7 +2,7 @@
 """Words of a ScaleGate for tests: random sources, and constants of the layouts."""
 
 from hdl.scalegate.words import GateKind
-from host.reference.scale_gate import GateWord, GateWordKind, ScaleGateReference
+from sim.model.scale_gate import GateWord, GateWordKind, ScaleGateReference
 
 __all__ = [
     "barrier",

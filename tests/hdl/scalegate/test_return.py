@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import pytest
 
 from hdl.scalegate.gate import ScaleGate
-from host.reference.scale_gate import GateWordKind
+from sim.model.scale_gate import GateWordKind
 from tests.halves import half
 from tests.hdl.scalegate.gate_bench import KEPT, is_kept, run_timed
 from tests.hdl.scalegate.gate_words import (

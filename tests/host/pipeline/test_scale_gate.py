@@ -7,9 +7,9 @@ import pytest
 
 from host.errors import DisorderError, NullOrderError, UsageError
 from host.pipeline.merging import ScaleGate, ScaleGateParams
-from host.reference.scale_gate import GateWord, GateWordKind, ScaleGateReference
 from host.runtime import Buffer, ExecStreamGraph, Quantum, Scheduler, StreamResult
 from host.runtime.source import ArrowSource, ArrowSourceParams
+from sim.model.scale_gate import GateWord, GateWordKind, ScaleGateReference
 
 
 def batch(source, times, first=0):

@@ -4,7 +4,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.reference.scale_gate import GateWord, GateWordKind, ScaleGateReference
+from sim.model.scale_gate import GateWord, GateWordKind, ScaleGateReference
 
 TUPLE, WATERMARK, LEAVE, BARRIER = GateWordKind
 
