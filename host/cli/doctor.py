@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 import importlib.metadata
 import json
 import os
@@ -34,17 +34,25 @@ __all__ = [
 PROBE_SECONDS = 20
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
-    """The result of :func:`examine` for one tool."""
+    """The result of :func:`examine` for one tool.
 
-    name: str
+    Parameters
+    ----------
+    tool : Tool
+    found : str or None
+        The version that is there.
+    """
+
+    tool: Tool
     found: str | None
-    needed: str
-    ok: bool
-    required: bool
-    purpose: str
-    source: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tool is there in a version that will do."""
+        found = self.found
+        return found is not None and (found == "?" or satisfies(found, self.tool.needed))
 
     @property
     def state(self) -> str:
@@ -53,7 +61,7 @@ class Finding:
             return "ok"
         if self.found is not None:
             return "version"
-        return "MISSING" if self.required else "absent"
+        return "MISSING" if self.tool.required else "absent"
 
 
 def release(version: str) -> tuple[int, ...]:
@@ -126,38 +134,24 @@ def find(tool: Tool) -> str | None:
 
 def examine(tools: Sequence[Tool]) -> list[Finding]:
     """Find each of ``tools`` and compare its version with the version needed."""
-    findings = []
-    for tool in tools:
-        found = find(tool)
-        findings.append(
-            Finding(
-                name=tool.name,
-                found=found,
-                needed=tool.needed,
-                ok=found is not None and (found == "?" or satisfies(found, tool.needed)),
-                required=tool.required,
-                purpose=tool.purpose,
-                source=tool.source,
-            )
-        )
-    return findings
+    return [Finding(tool, find(tool)) for tool in tools]
 
 
 def table(findings: Sequence[Finding]) -> str:
     """Return ``findings`` as aligned text."""
     rows = [("tool", "state", "found", "needed", "what for", "how to get it")]
-    rows += [
-        (
-            each.name if each.required else f"{each.name} (optional)",
-            each.state,
-            each.found or "-",
-            each.needed or "any",
-            each.purpose,
-            each.source,
-        )
-        for each in findings
-    ]
+    for each in findings:
+        tool = each.tool
+        name = tool.name if tool.required else f"{tool.name} (optional)"
+        found, needed = each.found or "-", tool.needed or "any"
+        rows.append((name, each.state, found, needed, tool.purpose, tool.source))
     return aligned(rows)
+
+
+def _document(finding: Finding) -> dict[str, object]:
+    told = ("name", "needed", "required", "purpose", "source")
+    document = {name: getattr(finding.tool, name) for name in told}
+    return document | {"found": finding.found, "ok": finding.ok}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[CommandParser]) -> None:
@@ -181,16 +175,16 @@ def main(args: argparse.Namespace) -> int:
         packages = {tool.name for tool in TOOLS if not tool.command and find(tool)}
         tools = tools_of_installed_kit(TOOLS, packages)
     findings = examine(tools)
-    bad = [each for each in findings if each.required and not each.ok]
+    bad = [each for each in findings if each.tool.required and not each.ok]
     if args.json:
-        print(json.dumps([asdict(each) for each in findings], indent=2))
+        print(json.dumps([_document(each) for each in findings], indent=2))
     else:
         print(table(findings))
         if bad:
             print("\nTo do:")
             for each in bad:
-                found = "is missing" if each.found is None else f"is {each.found}"
-                print(f"  {each.name} {found}, needed is {each.needed or 'any'}: {each.source}")
+                tool, found = each.tool, "is missing" if each.found is None else f"is {each.found}"
+                print(f"  {tool.name} {found}, needed is {tool.needed or 'any'}: {tool.source}")
         else:
             print("\nEverything that is required is there.")
     return 1 if bad else 0
