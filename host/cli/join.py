@@ -4,7 +4,7 @@
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 import sys
 import time
 from typing import Any
@@ -40,6 +40,7 @@ from host.protocol.segments import hardware_time
 from host.query.cores import Controller, parse_controller
 from host.query.quantities import positive
 from host.query.queries import Query
+from host.query.tables import Input
 from host.session.join import Join
 from host.session.params import Progress
 from host.session.records import REPLAY, note_into, read_epochs
@@ -110,15 +111,9 @@ def main(options: argparse.Namespace) -> int:
         uri = chosen.uri
         first = opened(uri)
         inputs = ordered_inputs(options, query.time, status)
-        work, used, rows, seconds = on_device_or_software(
-            lambda device: _joined(
-                options,
-                query if device is first else query.in_software,
-                device,
-                status,
-                inputs,
-                chosen,
-            ),
+        work = _Work(options, status, inputs, chosen)
+        join, rows, seconds = on_device_or_software(
+            lambda device: work.done(query if device is first else query.in_software, device),
             first,
             None if options.strict or uri == SOFTWARE else lambda: opened(SOFTWARE),
             lambda refusal: print(
@@ -128,12 +123,13 @@ def main(options: argparse.Namespace) -> int:
             ),
         )
         left, right = (each.rows for each in inputs)
-        measured = work.join.measured
+        where = uri if join.device is first else SOFTWARE
+        measured = join.measured
         cycles = measured.cycles
         counted = f", {cycles} cycles" if cycles else ""  # a board's cycles are not known here
         print(
             f"{left} + {right} rows, {rows} results, {seconds:.2f} s{counted} on "
-            f"{uri if used is first else SOFTWARE}, written to {options.output}{memory_taken()}",
+            f"{where}, written to {options.output}{memory_taken()}",
             file=sys.stderr,
         )
         for what, record in (
@@ -143,7 +139,7 @@ def main(options: argparse.Namespace) -> int:
         ):
             if record is not None:
                 print(f"{what}: {record}", file=sys.stderr)
-        hardware = hardware_time(cycles, used.manifest)
+        hardware = hardware_time(cycles, join.device.manifest)
         if hardware is not None:
             print(f"hardware: {hardware}", file=sys.stderr)
     return 0
@@ -154,30 +150,6 @@ def _need_of(options: argparse.Namespace) -> str | None:
     if options.pace is not None:
         return "--pace"
     return None if options.elastic is None else "--elastic"
-
-
-def _joined(
-    options: argparse.Namespace,
-    query: Query,
-    device: Device,
-    status: Status,
-    inputs: Sequence[OrderedInput],
-    chosen: ChosenDevice,
-) -> "tuple[_Work, Device, int, float]":
-    """Join the files on a device; return what was done, its device, and its results and seconds."""
-    work = _planned(options, query, device, status, inputs)
-    join = work.join
-    if options.explain:
-        from host.cli.explanation import explain, size_of_join
-
-        told = [f"input    {each}" for each in inputs]
-        told.append(f"chosen   {chosen.uri}: {chosen.reason}")
-        left, right = (each.dataset.table([each.by]) for each in inputs)
-        print("\n".join([explain(join, size_of_join(left, right, query)), *told]))
-    began = time.monotonic()
-    with status.stage("joining", work.passed):
-        rows = write_table(_checked(work, options, status), join.schema, options.output)
-    return work, join.device, rows, time.monotonic() - began
 
 
 def _controller(options: argparse.Namespace) -> Controller | None:
@@ -208,78 +180,93 @@ def _running(options: argparse.Namespace) -> dict[str, Any]:
     return running
 
 
-@dataclass(frozen=True)
 class _Work:
-    """A join of two files that is ready to run, and its rows."""
-
-    join: Join
-    rows: "list[pa.Table | pa.RecordBatchReader]"
-    passed: "_Passed"
-
-
-class _Passed:
-    """Text about the progress of a join on its device.
+    """The join of both files, as the command line says.
 
     Parameters
     ----------
-    total : int
-        Number of rows of both inputs.
+    options : Namespace
+        Options of the command.
+    status : Status
+        Told what is done.
+    inputs : sequence of OrderedInput
+        The left and the right rows; one object if a file is joined with itself.
+    chosen : ChosenDevice
+        The device that is tried first, and why.
     """
 
-    def __init__(self, total: int = 0) -> None:
-        self.total = total
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        status: Status,
+        inputs: Sequence[OrderedInput],
+        chosen: ChosenDevice,
+    ) -> None:
+        self._options, self._status = options, status
+        self._inputs, self._chosen = inputs, chosen
         self._progress = Progress(0, 0, 0)
 
-    def note(self, progress: Progress) -> None:
-        """Record the latest progress."""
+    def done(self, query: Query, device: Device) -> tuple[Join, int, float]:
+        """Join the files on a device; return the join, and its results and seconds."""
+        options = self._options
+        join, rows = self._planned(query, device)
+        if options.explain:
+            from host.cli.explanation import explain, size_of_join
+
+            told = [f"input    {each}" for each in self._inputs]
+            told.append(f"chosen   {self._chosen.uri}: {self._chosen.reason}")
+            left, right = (each.dataset.table([each.by]) for each in self._inputs)
+            print("\n".join([explain(join, size_of_join(left, right, query)), *told]))
+        began = time.monotonic()
+        with self._status.stage("joining", self._passed):
+            count = write_table(self._checked(join, rows), join.schema, options.output)
+        return join, count, time.monotonic() - began
+
+    @property
+    def _rows(self) -> int:
+        return sum(each.rows for each in self._inputs)
+
+    def _note(self, progress: Progress) -> None:
         self._progress = progress
 
-    def __call__(self) -> str:
+    def _passed(self) -> str:
+        """Say how far the join has come."""
         now = self._progress
         cycles = f", {now.cycles:,} cycles" if now.cycles else ""
-        return f"{now.tuples:,} of {self.total:,} rows, {now.pairs:,} pairs{cycles}"
+        return f"{now.tuples:,} of {self._rows:,} rows, {now.pairs:,} pairs{cycles}"
 
+    def _planned(self, query: Query, device: Device) -> tuple[Join, list[Input]]:
+        """Prepare the join, whose rows come in the order of time; return it with the rows."""
+        options, status, inputs = self._options, self._status, self._inputs
+        rows: list[Input] = []
+        for each in inputs[:1] if inputs[0] is inputs[1] else inputs:
+            reader = each.reader()
+            rows.append(reader.read_all() if options.verify else reader)
+        known: list[Ranges] = [{}, {}]
+        if not device.is_software_engine and not options.verify:
+            # Key fields have few bits. What values they must hold is found by reading the columns.
+            for side, each in enumerate(inputs):
+                columns = [each.by, *((term.left, term.right)[side] for term in query.terms)]
+                with status.stage(f"looking at the values of {each.dataset.path}"):
+                    known[side] = each.ranges(list(dict.fromkeys(columns)))
+        sides = [(side, each.dataset) for side, each in zip(("left", "right"), inputs, strict=True)]
+        with naming_cells(sides), status.stage("planning", lambda: f"{self._rows:,} rows"):
+            join = Join(
+                rows[0], rows[-1], replace(query, sorted=True), device,
+                ranges=(known[0], known[1]), record=options.verify, report=self._note,
+                **_running(options),
+            )  # fmt: skip
+        return join, rows
 
-def _planned(
-    options: argparse.Namespace,
-    query: Query,
-    device: Device,
-    status: Status,
-    inputs: Sequence[OrderedInput],
-) -> _Work:
-    """Prepare the join of both files, whose rows come in the order of time."""
-    passed = _Passed(sum(each.rows for each in inputs))
-    rows: list[pa.Table | pa.RecordBatchReader] = []
-    for each in inputs[:1] if inputs[0] is inputs[1] else inputs:
-        reader = each.reader()
-        rows.append(reader.read_all() if options.verify else reader)
-    known: list[Ranges] = [{}, {}]
-    if not device.is_software_engine and not options.verify:
-        # Key fields have few bits. What values they must hold is found by reading the columns.
-        for side, each in enumerate(inputs):
-            columns = [each.by, *((term.left, term.right)[side] for term in query.terms)]
-            with status.stage(f"looking at the values of {each.dataset.path}"):
-                known[side] = each.ranges(list(dict.fromkeys(columns)))
-    sides = [(side, each.dataset) for side, each in zip(("left", "right"), inputs, strict=True)]
-    with naming_cells(sides), status.stage("planning", lambda: f"{passed.total:,} rows"):
-        join = Join(
-            rows[0], rows[-1], replace(query, sorted=True), device, ranges=(known[0], known[1]),
-            record=options.verify, report=passed.note, **_running(options),
-        )  # fmt: skip
-    return _Work(join, rows, passed)
+    def _checked(self, join: Join, rows: Sequence[Input]) -> Iterator[pa.RecordBatch]:
+        """Yield the results; then compare them with the reference join, if that is asked for."""
+        yield from join.batches()
+        if not self._options.verify:
+            return
+        from host.operators.verification import compare_pairs, reference_pairs
 
-
-def _checked(work: _Work, options: argparse.Namespace, status: Status) -> Iterator[pa.RecordBatch]:
-    """Yield the results; then compare them with the reference join, if that is asked for."""
-    join = work.join
-    yield from join.batches()
-    if not options.verify:
-        return
-    from host.operators.verification import compare_pairs, reference_pairs
-
-    with status.stage("comparing with the reference join"):
-        left, right = work.rows[0], work.rows[-1]
-        expected = reference_pairs(left, right, join.query)
-        ordered = join.query.ordering.period == 1
-        verdict = compare_pairs(join.measured.pairs, expected, ordered=ordered)
-    tell_verdict(*verdict)
+        with self._status.stage("comparing with the reference join"):
+            expected = reference_pairs(rows[0], rows[-1], join.query)
+            ordered = join.query.ordering.period == 1
+            verdict = compare_pairs(join.measured.pairs, expected, ordered=ordered)
+        tell_verdict(*verdict)
