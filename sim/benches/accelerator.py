@@ -15,6 +15,7 @@ from sim.benches.settings import SETTINGS
 from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
 from sim.scenarios import (
     Cases,
+    Crosses,
     Flow,
     assert_chain_right,
     assert_right,
@@ -29,8 +30,9 @@ __all__ = []
 
 MANIFEST = load_join_manifest(SETTINGS["bundle"]) if SETTINGS else None
 SCENARIOS = names(MANIFEST) if MANIFEST else []
-#: How many scenarios so far have met each case.
+#: How many scenarios so far have met each case, and how many words each cross.
 CASES = Cases(MANIFEST) if MANIFEST else None
+CROSSES = Crosses(MANIFEST) if MANIFEST else None
 
 
 async def start(dut):
@@ -93,7 +95,9 @@ async def accelerator_joins(dut, scenario, stalls):
         assert_right(bundle, made, results, expected=expected)
     untaken = sum(sink.untaken for sink in sinks)
     CASES.sample(made, results, Flow(source.withheld, source.refused, untaken))
-    Path(SETTINGS["coverage"]).write_text(json.dumps(CASES.met))
+    CROSSES.sample(made.words, source.waits)
+    crosses = [[*names, count] for names, count in CROSSES.met.items()]
+    Path(SETTINGS["coverage"]).write_text(json.dumps({"cases": CASES.met, "crosses": crosses}))
 
 
 def deadline(scenario, results):

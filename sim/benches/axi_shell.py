@@ -20,7 +20,10 @@ __all__ = []
 
 #: Scenarios with words that several inputs cannot bring in the same order, and with words that mean
 #: something else to their merge.
-ONE_INPUT_ONLY = ("disorder", "words without meaning", "hostile", "hostile again")
+ONE_INPUT_ONLY = (
+    "disorder", "words without meaning", "rare stars", "no stars", "time, rare stars",
+    "time, mostly R", "hostile", "hostile again",
+)  # fmt: skip
 if len(SLAVES) > 1:
     SCENARIOS = [name for name in SCENARIOS if name not in ONE_INPUT_ONLY]
 #: Words in a measurement of throughput, and cycles in which a backlog of results leaves.

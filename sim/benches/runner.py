@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate a bundle, build its bench with cocotb and run it; the side that pytest calls."""
 
+from collections import Counter
 from contextlib import suppress
 import json
 import os
@@ -125,8 +126,9 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
 
     Returns
     -------
-    dict of str to int
-        For each case that this accelerator can meet, the number of scenarios that met it.
+    (dict of str to int, dict of tuple to int)
+        For each case that this accelerator can meet, the number of scenarios that met it. For each
+        cross (:mod:`sim.scenarios.crosses`), the number of words.
 
     Raises
     ------
@@ -153,11 +155,13 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
         "memories": memories,
     }  # fmt: skip
     ran = run_scenarios(runner, name, settings, build, waves)
-    met = json.loads(coverage.read_text())
+    kept = json.loads(coverage.read_text())
+    met, crosses = kept["cases"], {tuple(names): count for *names, count in kept["crosses"]}
     missing = "".join(f"; not met: {case}" for case, times in met.items() if not times)
     cases = f"{sum(map(bool, met.values()))} of {len(met)} cases met{missing}"
-    print(f"bench {name}: {ran} scenarios passed, {cases} (seed {seed})", flush=True)
-    return met
+    crossed = f"{sum(map(bool, crosses.values()))} of {len(crosses)} crosses"
+    print(f"bench {name}: {ran} scenarios passed, {cases}; {crossed} (seed {seed})", flush=True)
+    return met, crosses
 
 
 def prepare_bench(parameters, *, name, folder, waves, seed):
@@ -276,7 +280,7 @@ def run_aggregate_bench(
 
 
 def run_benches(shapes, **options):
-    """Run the benches of several accelerators; print and return the share of cases met.
+    """Run the benches of several accelerators; print and return what they have covered.
 
     Parameters
     ----------
@@ -287,14 +291,19 @@ def run_benches(shapes, **options):
 
     Returns
     -------
-    float
-        Number of cases met, divided by the number of cases that the accelerators can meet.
+    (float, dict of tuple to int)
+        Number of cases met, divided by the number of cases that the accelerators can meet; and for
+        each cross that any of them can meet, the number of words of all benches that met it.
     """
-    met = [
-        times > 0
-        for name, parameters in shapes.items()
-        for times in run_bench(parameters, name=name, **options).values()
-    ]
+    met, crosses = [], Counter()
+    for name, parameters in shapes.items():
+        cases, crossed = run_bench(parameters, name=name, **options)
+        met += [times > 0 for times in cases.values()]
+        crosses.update(crossed)
     share = sum(met) / len(met)
-    print(f"benches of {len(shapes)} accelerators: {sum(met)} of {len(met)} cases met", flush=True)
-    return share
+    print(
+        f"benches of {len(shapes)} accelerators: {sum(met)} of {len(met)} cases met, "
+        f"{sum(map(bool, crosses.values()))} of {len(crosses)} crosses",
+        flush=True,
+    )
+    return share, crosses

@@ -54,6 +54,8 @@ class StreamSource:
     ----------
     withheld, refused : int
         Cycles in which no word was offered, and cycles in which an offered word was not taken.
+    waits : list of set of str
+        For each word that was taken, what it waited for: ``"withheld"``, ``"refused"``, or both.
     """
 
     def __init__(self, dut, name, *, stalls=0.0, seed=0):
@@ -64,13 +66,16 @@ class StreamSource:
         self.stalls = stalls
         self.random = random.Random(f"source {seed}")
         self.withheld = self.refused = 0
+        self.waits = []
         self.valid.value = 0
 
     async def send(self, words):
         """Send integers, in order."""
         for word in words:
+            waits = set()
             while self.random.random() < self.stalls:
                 self.withheld += 1
+                waits.add("withheld")
                 await FallingEdge(self.clk)
             self.payload.value = word
             self.valid.value = 1
@@ -78,9 +83,12 @@ class StreamSource:
             while not taken:
                 await ReadOnly()  # the value that the rising edge will see
                 taken = bool(self.ready.value)
-                self.refused += not taken
+                if not taken:
+                    self.refused += 1
+                    waits.add("refused")
                 await FallingEdge(self.clk)
             self.valid.value = 0
+            self.waits.append(waits)
 
 
 class StreamSink:

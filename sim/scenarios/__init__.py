@@ -7,6 +7,7 @@ The same scenarios run in Amaranth's simulator, in the simulator library and und
 from .answers import answer, assert_right, expected_results
 from .cases import Cases, Flow
 from .chain_answers import assert_chain_right, chain_answer
+from .crosses import Crosses
 from .hostile_words import hostile_scenario
 from .illegal import illegal_word
 from .merged_inputs import merged_inputs
@@ -16,6 +17,7 @@ from .workloads import make_scenario, names
 
 __all__ = [
     "Cases",
+    "Crosses",
     "Flow",
     "Scenario",
     "answer",

@@ -10,10 +10,12 @@ from host.protocol.bit_fields import unpack_field
 from host.reference.arrivals import places
 from sim.model.words import words_of
 
-__all__ = ["Met", "Stretch", "taken_apart"]
+__all__ = ["CLEARING", "Met", "Stretch", "taken_apart"]
 
 #: Control words that change turns; there are as many of them as cores, and one more.
 TURNS = {"CORE", "SEGMENT"}
+#: Control words that empty the windows, or after which nothing may be found in them.
+CLEARING = {"CLEAR", "WINDOW", "LIFESPAN", "COORDINATE", "DISTINCT", "CELL"}
 
 
 @dataclass
@@ -109,6 +111,6 @@ def taken_apart(manifest, words):
                 operands[index] = value
             if name in ("PRECISION", "INNER"):
                 period, rounds = (value, 0) if name == "PRECISION" else (1, value)
-            if name in ("CLEAR", "WINDOW", "LIFESPAN", "COORDINATE", "DISTINCT", "CELL"):
+            if name in CLEARING:
                 stored = {0: 0, 1: 0}
     return met
