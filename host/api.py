@@ -64,6 +64,7 @@ def join(
     query: Query | None = ...,
     *,
     device: Device | str | None = ...,
+    build: bool = ...,
     reader: Literal[False] = ...,
     **words: Any,
 ) -> pa.Table: ...
@@ -74,6 +75,7 @@ def join(
     query: Query | None = ...,
     *,
     device: Device | str | None = ...,
+    build: bool = ...,
     reader: Literal[True],
     **words: Any,
 ) -> pa.RecordBatchReader: ...
@@ -83,6 +85,7 @@ def join(
     query: Query | None = None,
     *,
     device: Device | str | None = None,
+    build: bool = False,
     reader: bool = False,
     **words: Any,
 ) -> pa.Table | pa.RecordBatchReader:
@@ -101,6 +104,9 @@ def join(
     device : Device or str, optional
         An open device, or the address of one: ``"sim:"`` is the simulated accelerator that suits
         the query. By default, that of ``SPLITJOIN_DEVICE``, or else the software engine.
+    build : bool
+        Whether to build a bundle for ``"sim:"`` where none here is large enough, or one that
+        decides ``where`` if nothing else bounds the pairs on both sides.
     reader : bool
         Whether batches are returned as they are found, in place of a table. The reader holds the
         device until it is read to its end, closed or forgotten.
@@ -127,7 +133,7 @@ def join(
     """
     asked = _asked(Query, query, words)
     sides = _sides(left, right, asked)
-    return _joined(*sides, _in_order(asked, left, right), device, reader=reader)
+    return _joined(*sides, _in_order(asked, left, right), device, build=build, reader=reader)
 
 
 def join_many(
@@ -324,7 +330,8 @@ def aggregate(
     query : AggregateQuery, optional
         What is asked, in place of words.
     device : str, optional
-        The address of an accelerator of aggregates, ``"sim:BUNDLE"``. By default, the host.
+        The address of an accelerator of aggregates: ``"sim:BUNDLE"``, or ``"sim:"`` for one that is
+        built for the query. By default, the host.
     reader : bool
         As for :func:`join`.
     words
@@ -388,8 +395,8 @@ def operate(
         How long a unit of the operator's time is: ``"1s"`` for dates and timestamps, a number for
         integers (by default 1).
     device : str, optional
-        The address of an accelerator for the operator, ``"sim:BUNDLE"``. By default, the software
-        engine.
+        The address of an accelerator for the operator: ``"sim:BUNDLE"``, or ``"sim:"`` for one that
+        is built for it. By default, the software engine.
 
     Returns
     -------
@@ -509,18 +516,26 @@ def _as_they_lie(rows: Rows, time: str, side: str) -> Input:
     return _rows(rows, time, False, side)
 
 
-def _opened(device: Device | str | None, query: Query, held: ExitStack) -> Device:
+def _opened(
+    device: Device | str | None, query: Query, held: ExitStack, *, build: bool = False
+) -> Device:
     """Return the device of a query, which is closed with ``held`` if it is opened here."""
     if isinstance(device, Device):
         return device
-    return held.enter_context(open_device(choose_device(device, query).uri))
+    return held.enter_context(open_device(choose_device(device, query, build=build).uri))
 
 
 def _joined(
-    left: Input, right: Input, query: Query, device: Device | str | None, *, reader: bool
+    left: Input,
+    right: Input,
+    query: Query,
+    device: Device | str | None,
+    *,
+    build: bool = False,
+    reader: bool,
 ) -> pa.Table | pa.RecordBatchReader:
     with ExitStack() as held:
-        found = Join(left, right, query, _opened(device, query, held))
+        found = Join(left, right, query, _opened(device, query, held, build=build))
         return _result(found.schema, found.batches(), held.pop_all(), reader=reader)
 
 

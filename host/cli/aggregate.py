@@ -74,8 +74,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     add_sorted(query, "the table is")
     run = parser.add_argument_group("run")
     run.add_argument(
-        "--device", metavar="sim:BUNDLE",
-        help="an accelerator of windowed aggregates, whose operator has what is computed",
+        "--device", metavar="URI",
+        help="an accelerator of windowed aggregates: sim: for one that is built for the query, or "
+        "sim:BUNDLE, whose operator has what is computed",
     )  # fmt: skip
     add_checks(run, "the reference operator", "say what is computed, and how")
     add_other_words(parser)

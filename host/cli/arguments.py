@@ -94,7 +94,8 @@ def add_query_arguments(
     )  # fmt: skip
     run.add_argument(
         "--build", action="store_true",
-        help="with --device sim:, build a bundle where none here is large enough for the query",
+        help="with --device sim:, build a bundle where none here is large enough for the query, or "
+        "one that decides --where if nothing else bounds the pairs on both sides",
     )  # fmt: skip
     add_checks(run, against, "say how the join is run")
     add_other_words(parser)

@@ -46,8 +46,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         description="Run a windowed operator of your own: an aggregate with keys, outputs and "
         "conditions, a join, or both. A Python file describes it, which this command runs as any "
         "Python program, with your rights. Results come in the order of windows and keys. They are "
-        "computed in software, or with --device on an accelerator that was generated for the "
-        "operator (hdl generate, sim build --operator DESCRIPTION.py), with the same answer.",
+        "computed in software, or with --device on an accelerator that is generated for the "
+        "operator (sim:, or sim build --operator DESCRIPTION.py), with the same answer.",
         example="examples/sessions.py --input clicks.csv --output sessions.csv",
     )
     parser.add_argument(
@@ -77,7 +77,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     run = parser.add_argument_group("run")
     run.add_argument(
         "--device", metavar="URI",
-        help="an accelerator for the operator, such as sim:BUNDLE; default: the software engine",
+        help="an accelerator for the operator: sim:BUNDLE, or sim: for one that is built for it; "
+        "default: the software engine",
     )  # fmt: skip
     add_checks(run, "the reference operator", "say what is computed, and how")
     add_csv_options(files)

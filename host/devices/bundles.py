@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which device serves a query, and the bundles on this machine that it may be made from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import hashlib
 from importlib.util import find_spec
+import json
 import os
 from pathlib import Path
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from typing import Any
 
 from host.devices.simulated import LIBRARY, is_usable, read_library
 from host.errors import BuildError, FailureError, JoinError, ManifestError, MissingToolError
 from host.files.atomic import file_digest, files_below, workplace
-from host.installation import PRESETS, find_checkout
+from host.installation import PRESETS, command, find_checkout
 from host.protocol.manifest import Manifest, load_manifest
+from host.query.deciding import GeneratedPredicate, predicate_for
 from host.query.queries import OnFailure, Query
 
 __all__ = [
@@ -32,6 +36,7 @@ __all__ = [
     "find_bundles",
     "known_accelerator",
     "library_folder",
+    "operator_bundle",
     "prepare_folder",
     "source_hash",
     "suitable_engine",
@@ -181,6 +186,7 @@ def default_bundle(
     directory: Path | None = None,
     *,
     options: Sequence[str] = (),
+    what: str = "the default bundle",
     quiet: bool = False,
 ) -> Path:
     """Return the default bundle of an engine; build it if necessary.
@@ -198,6 +204,8 @@ def default_bundle(
         Folder of the bundles; by default, the folders of :mod:`host.devices.bundles`.
     options : sequence of str
         Options of ``python -m sim build`` that override those of the preset.
+    what : str
+        What is built, for the progress and for errors.
     quiet : bool
         Whether to hide the progress of a build.
 
@@ -210,9 +218,53 @@ def default_bundle(
     BuildError
         If the build fails.
     """
-    places = bundle_folders() if directory is None else [directory]
     preset = PRESETS[engine]
-    name = "-".join([preset, *(option.strip("-").replace(":", "-") for option in options)])
+    name = "-".join([preset, *map(_as_name, options)])
+    given = ["--preset", preset, *options]
+    return _kept_bundle(name, given, shlex.join(given), what, directory, quiet=quiet)
+
+
+def operator_bundle(
+    document: Mapping[str, Any], directory: Path | None = None, *, quiet: bool = False
+) -> Path:
+    """Return the bundle of an operator's accelerator; build it if necessary.
+
+    Parameters
+    ----------
+    document : mapping
+        What the accelerator computes, as ``WindowedOperator.to_dict`` returns it.
+    directory, quiet
+        As for :func:`default_bundle`, which raises the same.
+    """
+    text = json.dumps(document, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    what = f"an accelerator for operator {document['name']!r}"
+    with tempfile.TemporaryDirectory() as folder:
+        description = Path(folder) / "operator_of_data.py"
+        description.write_text(_DESCRIPTION.format(text=text), "utf-8")
+        given = ["--operator", str(description)]
+        shown = "--operator DESCRIPTION.py"
+        return _kept_bundle(f"operator-{digest}", given, shown, what, directory, quiet=quiet)
+
+
+#: A Python file with an operator, as ``python -m sim build --operator`` takes it.
+_DESCRIPTION = """\
+import json
+
+from host.operators.windowed import WindowedOperator
+
+OPERATOR = WindowedOperator.from_dict(json.loads({text!r}))
+"""
+
+
+def _kept_bundle(
+    name: str, given: list[str], shown: str, what: str, directory: Path | None, *, quiet: bool
+) -> Path:
+    """Return the bundle of a name that is here, or build it with options of ``sim build``.
+
+    Messages show the options as ``shown``.
+    """
+    places = bundle_folders() if directory is None else [directory]
     sources = source_hash()
     if sources is not None:
         exact = f"{name}-{sources[:16]}"
@@ -220,31 +272,40 @@ def default_bundle(
             if _is_ready(place / exact):
                 return place / exact
     if sources is None or find_spec(LANGUAGE) is None:
-        for folder, _ in find_bundles(directory):
-            if folder.name.rpartition("-")[0] == name and is_usable(folder):
+        here = [folder for place in places for folder in place.glob(f"{name}-*")]
+        for folder in sorted(here, key=lambda folder: -folder.stat().st_mtime):
+            if folder.name.rpartition("-")[0] == name and _is_ready(folder):
                 return folder
+        building = f"{command('sim build')} {shown} --output {places[0] / name}-1"
         raise MissingToolError(
             f"The bundle builder (packages {', '.join(MAKERS)} and {LANGUAGE})",
-            "to build the default bundle",
-            f"install the kit with its extra 'simulator', copy a built bundle to "
-            f"{places[0] / name}-1, or join by the software engine, --device software:",
+            f"to build {what}",
+            f"install the kit with its extra 'simulator', copy a bundle here that was built "
+            f"elsewhere with `{building}`, or use the software engine, --device software:",
         )
-    _build(["--preset", preset, *options], places[0] / exact, quiet)
+    _build(given, places[0] / exact, what, quiet)
     return places[0] / exact
 
 
-def _build(options: list[str], bundle: Path, quiet: bool) -> None:
+def _as_name(option: str) -> str:
+    """Return an option, or its value, as a part of a folder's name."""
+    plain = option.strip("-").replace(":", "-")
+    if all(letter.isalnum() or letter in "-_." for letter in plain):
+        return plain
+    return hashlib.sha256(option.encode()).hexdigest()[:12]
+
+
+def _build(options: list[str], bundle: Path, what: str, quiet: bool) -> None:
     """Build a bundle beside its final place, then move it there in one step."""
     for folder in (bundle.parent, library_folder()):
         prepare_folder(folder)
-    what = "the default bundle"
     try:
         with workplace(bundle.parent, bundle.name) as place:
             work = place / bundle.name
-            command = [sys.executable, "-m", "sim", "build", *options, "--output", str(work)]
+            call = [sys.executable, "-m", "sim", "build", *options, "--output", str(work)]
             if not quiet:
                 print(f"Building {what}, once, in {bundle} …", file=sys.stderr)
-            log = run_builder(command, quiet)
+            log = run_builder(call, what, quiet)
             if not (work / LIBRARY).is_file():
                 raise BuildError(what, f"it has no {LIBRARY}", log=log)
             _move(work, bundle)
@@ -275,13 +336,13 @@ def _is_ready(bundle: Path) -> bool:
     return True
 
 
-def run_builder(command: list[str], quiet: bool) -> str:
+def run_builder(call: list[str], what: str, quiet: bool) -> str:
     """Run the builder, show its progress on standard error, and return that output."""
     paths = [path for path in sys.path if path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     lines: list[str] = []
     with subprocess.Popen(
-        command,
+        call,
         stdout=subprocess.DEVNULL,  # the bundle's path, which is temporary
         stderr=subprocess.PIPE,
         text=True,
@@ -299,7 +360,7 @@ def run_builder(command: list[str], quiet: bool) -> str:
             raise
     if process.returncode:
         reason = _reason(process.returncode, lines)
-        raise BuildError("the default bundle", reason, log="".join(lines))
+        raise BuildError(what, reason, log="".join(lines))
     return "".join(lines)
 
 
@@ -386,7 +447,7 @@ def choose_device(
     accelerator that can serve the query: that of the default bundle, which is built when it is
     first needed, or of another bundle on this machine. If none suffices, one is built if ``build``
     allows it; otherwise, planning the query on the default bundle raises the error that says what
-    to do.
+    to do. With ``build``, a condition that no term bounds gets an accelerator of its own.
 
     Parameters
     ----------
@@ -403,7 +464,8 @@ def choose_device(
         Largest number of tuples of a side in the window, if known. Ignored for a count-based
         window, whose size is known.
     build : bool
-        Whether to build a larger bundle for ``"sim:"`` if necessary.
+        Whether to build a larger bundle for ``"sim:"`` if necessary, or one that decides the
+        condition of the query.
     directory : Path, optional
         Folder of the bundles.
 
@@ -444,9 +506,17 @@ def _simulated(
     engine, why = suitable_engine(query)
     if query.rows is not None:
         tuples = query.rows
-    default = default_bundle(engine, directory)
+    own, what = _decidable(query), "the default bundle"
+    options: tuple[str, ...] = ()
+    if own is not None and build:
+        options, what = own.options, f"an accelerator that finds pairs with {own.where}"
+        why = f"for the condition, which no term bounds on both sides: it finds {own.where}"
+    elif own is not None:
+        why += "; build=True (--build) builds one that decides the condition itself"
+    default = default_bundle(engine, directory, options=options, what=what)
     model = Manifest.load(default)
-    needs = _Needs(model, max(tuples, 1), query.least_fields)
+    fields = query.least_fields if own is None or not build else len(model.keys)
+    needs = _Needs(model, max(tuples, 1), fields)
     if needs.met_by(model):
         return default, why
     others = [
@@ -458,9 +528,24 @@ def _simulated(
         smallest = Path(min(others)[2])
         return smallest, f"{why}; {needs}, and this is the smallest that is here"
     if build:
-        larger = default_bundle(engine, directory, options=needs.options())
+        more = [*options, *needs.options()]
+        larger = default_bundle(engine, directory, options=more, what=what)
         return larger, f"{why}; {needs}, so this was built"
     return default, why
+
+
+def _decidable(query: Query) -> GeneratedPredicate | None:
+    """Return the predicate of an accelerator that decides the condition of a query.
+
+    None if there is no condition, if an accelerator for terms decides all that one can decide, or
+    if a term is bounded on both sides: an index then finds few pairs for the host to look at, and
+    reads only their buckets.
+    """
+    if query.where is None or query.where.rest is None:
+        return None
+    if any(term.low is not None and term.high is not None for term in query.terms):
+        return None
+    return None if predicate_for(query.where.rest) is None else predicate_for(query.where)
 
 
 def known_accelerator(query: Query, directory: Path | None = None) -> Manifest | None:
@@ -488,6 +573,7 @@ class _Needs:
         return (
             manifest.engine == model.engine
             and manifest.comparator == model.comparator
+            and manifest.where == model.where
             and set(model.operations) <= set(manifest.operations)
             and manifest.capacity >= self.tuples
             and len(manifest.keys) >= self.fields

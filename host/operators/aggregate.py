@@ -17,11 +17,13 @@ import pyarrow as pa
 
 from host.columns.windows import TimeColumn, Windows
 from host.devices import open_aggregate
+from host.devices.bundles import SIMULATED, operator_bundle
 from host.devices.simulated import SimulatedAggregate
 from host.devices.software import REFUSALS
 from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.equal_keys import order_by
 from host.errors import AcceleratorLimitError, DisorderError, JoinError, KeyRangeError
+from host.expressions import Expression
 from host.installation import command
 from host.operators.panes import Array, Cells, Combine, Int64s, WindowStates, cells_of, merge_cells
 from host.operators.states import (
@@ -30,7 +32,7 @@ from host.operators.states import (
     KeyNumbers,
     State,
 )
-from host.operators.windowed import Field, WindowedOperator
+from host.operators.windowed import Field, Key, Reduction, WindowedOperator
 from host.protocol.codecs import AggregateCodec
 from host.protocol.manifest import AggregateManifest
 from host.query.queries import BOUNDARIES, AggregateQuery
@@ -46,6 +48,7 @@ __all__ = [
     "Lanes",
     "OpenWindows",
     "WindowAggregation",
+    "accelerator_of",
 ]
 
 # The states of windows that have not ended: the contract of who keeps them, and the host.
@@ -315,7 +318,9 @@ class QueryLanes(Lanes):
             (function, column), *_ = want
             needed = {"sum" if function == "count" else function for function, _ in want}
             least = 1 if function == "count" else 0  # that the field has to hold
-            for name in sorted(self._fields, key=lambda name: name != column):
+            # A narrow field is left to numbers of values, if there is a wider one.
+            order = sorted(self._fields.values(), key=lambda one: (one.name != column, -one.bits))
+            for name in (one.name for one in order):
                 fits = needed <= self._reductions[name].keys()
                 fits &= self._fields[name].range.high >= least
                 if not fits or name in taken or name in tried:
@@ -909,7 +914,8 @@ class WindowAggregation(Aggregation):
             return
         with ExitStack() as held:
             if isinstance(device, str):
-                device = held.enter_context(closing(open_aggregate(device)))
+                address = accelerator_of(schema, query, device)
+                device = held.enter_context(closing(open_aggregate(address)))
             lanes = self.lanes(device.manifest)
             kept = DeviceWindows(time, lanes, device, deadline or Deadline())
             held.enter_context(closing(kept))
@@ -939,6 +945,53 @@ class WindowAggregation(Aggregation):
             *self.keys.rows(found.key),
             *self._values.results(found.states),
         ]
+
+
+#: Width of the number of a key, and of a value, in an accelerator that is generated for a query.
+_KEY_BITS = 12
+_VALUE_BITS = 32
+
+
+def accelerator_of(schema: pa.Schema, query: AggregateQuery, device: str) -> str:
+    """Return the address of the accelerator that a query names.
+
+    ``"sim:"`` is one that is generated for the query, unless its bundle is here. There is room in
+    it for 4,096 keys, which may have any number of columns, and for values of 32 bits.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If no accelerator can compute what the query needs.
+    MissingToolError, BuildError
+        If the bundle must be built and cannot be.
+    """
+    if device != SIMULATED:
+        return device
+    time = TimeColumn(schema, query.time, query.window, query.advance)
+    values = AggregateStates(schema, query.aggregates, parts=query.parts)
+    operator = _operator_of(time, values, keyed=bool(query.on))
+    QueryLanes(operator, values, keyed=bool(query.on))  # raises if it does not suit
+    return f"{SIMULATED}{operator_bundle(operator.to_dict())}"
+
+
+def _operator_of(time: Windows, values: AggregateStates, *, keyed: bool) -> WindowedOperator:
+    """Return the operator of a query: a field for each state, and one that counts the values."""
+    fields = [Field("key", _KEY_BITS, signed=False)] if keyed else []
+    reductions = [Reduction("rows", "count")]
+    for number, (function, _) in enumerate(state for state in values.states if state != ROWS):
+        name = f"v{number}"
+        is_count = function == "count"
+        fields.append(Field(name, 1, signed=False) if is_count else Field(name, _VALUE_BITS))
+        function = "sum" if is_count else function
+        reductions.append(Reduction(f"r{number}", function, Expression(name)))
+    return WindowedOperator(
+        name="query",
+        size=time.window // time.pane,
+        advance=time.advance // time.pane,
+        fields=tuple(fields) or (Field("nothing", 1, signed=False),),
+        keys=(Key((Expression("key"),)),) if keyed else (),
+        reductions=tuple(reductions),
+    )
 
 
 # Aggregation over windows of time as a stream.

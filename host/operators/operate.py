@@ -22,6 +22,7 @@ import pyarrow as pa
 from host.columns.kinds import Kind, column_type, contiguous, integer_view, row_at
 from host.columns.windows import TimeColumn, Windows
 from host.devices import device_kind, open_aggregate, open_device
+from host.devices.bundles import SIMULATED, default_bundle, operator_bundle
 from host.devices.simulated import SimulatedAggregate
 from host.devices.waiting import Deadline, Work
 from host.errors import AcceleratorLimitError, UnsupportedTypeError, UsageError, unusable_uri
@@ -60,6 +61,7 @@ __all__ = [
     "OperatorAggregation",
     "OperatorQuery",
     "OperatorStream",
+    "accelerator_for",
     "load_description",
     "operate_tables",
     "reference_rows",
@@ -216,8 +218,8 @@ class OperatorEngine:
     ----------
     operator : WindowedOperator
     device : str, optional
-        Address of the accelerator: of aggregates for an aggregate or a forward, else of joins. By
-        default, and for ``"software:"``, the software engine.
+        Address of the accelerator: of aggregates for an aggregate or a forward, else of joins; see
+        :func:`accelerator_for`. By default, and for ``"software:"``, the software engine.
 
     Attributes
     ----------
@@ -241,6 +243,7 @@ class OperatorEngine:
                 self._joins = opened.enter_context(open_device(device or "software:"))
             elif device is not None and device != "software:":
                 self._core = WindowedOperator.from_dict(operator.circuit())
+                device = accelerator_for(operator, device)
                 self._aggregate = opened.enter_context(closing(open_aggregate(device)))
                 _require_same(self._core, self._aggregate.manifest, device)
             self._opened = opened.pop_all()
@@ -343,6 +346,24 @@ def _arrays(columns: Iterable[pa.Array]) -> list[Int64s]:
     return [column.to_numpy(zero_copy_only=False) for column in columns]
 
 
+def accelerator_for(operator: WindowedOperator, device: str) -> str:
+    """Return the address of the accelerator that is named for an operator.
+
+    ``"sim:"`` is one that is generated for it, unless its bundle is here; for an operator of pairs,
+    it is the default index.
+
+    Raises
+    ------
+    MissingToolError, BuildError
+        If the bundle must be built and cannot be.
+    """
+    if device != SIMULATED:
+        return device
+    if operator.match is not None:
+        return f"{SIMULATED}{default_bundle('index')}"
+    return f"{SIMULATED}{operator_bundle(operator.circuit())}"
+
+
 def require_device(operator: WindowedOperator, uri: str) -> None:
     """Raise unless an address is one of an accelerator for an operator, which is not opened.
 
@@ -377,7 +398,8 @@ def _require_same(core: WindowedOperator, manifest: AggregateManifest, uri: str)
             f"Accelerator {uri!r} was generated for operator {given.get('name')!r}, which differs "
             f"from {core.name!r} in its {', '.join(different)}",
             f"generate one for the operator: "
-            f"{command('sim build --operator DESCRIPTION.py --output DIR')}",
+            f"{command('sim build --operator DESCRIPTION.py --output DIR')}, or name 'sim:', "
+            f"which does so",
         )
 
 

@@ -240,7 +240,8 @@ class Pipeline:
         query : AggregateQuery
             The aggregation.
         device : str, optional
-            An accelerator of windowed aggregates, ``"sim:BUNDLE"``, with the same answer.
+            An accelerator of windowed aggregates, with the same answer: ``"sim:BUNDLE"``, or
+            ``"sim:"`` for one that is built for the query.
         started : callable, optional
             Called with the stream of each execution, whose ``work`` has the counts.
         """

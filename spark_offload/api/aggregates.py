@@ -90,8 +90,9 @@ def stream_aggregate(plan: Plan) -> DataFrame:
         mean of a column, as ``"sum:price"``.
     options
         ``device``, ``partitions`` and ``strict`` of :class:`~spark_offload.Options`. The device is
-        ``"sim:BUNDLE"``, the bundle of an accelerator of aggregates: each task simulates one, which
-        keeps the windows of its keys; of a stream, it reduces the rows of a micro-batch to panes.
+        ``"sim:BUNDLE"``, the bundle of an accelerator of aggregates, or ``"sim:"``, one that is
+        built for the query: each task simulates one, which keeps the windows of its keys; of a
+        stream, it reduces the rows of a micro-batch to panes.
         By default, the host does. What the accelerator cannot compute is an error. Where it has no
         room for keys, times or values of the rows, the task goes on on the host, and
         :func:`explain` and :func:`metrics` say so. Without keys there is one partition, and Spark's
@@ -252,9 +253,10 @@ def operate(plan: Plan) -> DataFrame:
         integers (by default 1).
     options
         ``device`` and ``partitions`` of :class:`~spark_offload.Options`. The device is
-        ``"sim:BUNDLE"``, an accelerator for the operator, which each task simulates; by default,
-        the software engine. That of an aggregate reduces the rows at hand to panes, that of a
-        forward finds the keys, and that of a join finds pairs. What it cannot do is an error.
+        ``"sim:BUNDLE"``, an accelerator for the operator, or ``"sim:"``, one that is built for it,
+        which each task simulates; by default, the software engine. That of an aggregate reduces the
+        rows at hand to panes, that of a forward finds the keys, and that of a join finds pairs.
+        What it cannot do is an error.
 
     Returns
     -------

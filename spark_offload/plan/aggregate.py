@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from host import UsageError
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
-from host.operators.aggregate import WindowAggregation
+from host.operators.aggregate import WindowAggregation, accelerator_of
 from host.operators.states import Phases
 from host.query.queries import BOUNDARIES, AggregateQuery
 from spark_offload.cluster.machines import cluster_of, ship_bundle
@@ -138,14 +138,13 @@ def make_aggregate_plan(
     if stored is not None:
         what = "of panes of all rows, which tasks read from Parquet files"
 
-    def strategy(schema: StructType, name: str) -> Strategy:
+    def strategy(schema: StructType, name: str, device: str | None) -> Strategy:
         known: dict[str, Any] = {
             "query": query, "schema": schema, "partitions": number, "name": name
         }  # fmt: skip
-        if on_host:
+        if device is None:
             return partial(_on_host, **known, stored=stored)
-        device, goes_on = str(options.device), not options.strict
-        return partial(_on_devices, **known, device=device, goes_on=goes_on)
+        return partial(_on_devices, **known, device=device, goes_on=not options.strict)
 
     return aggregate_plan(
         frame,
@@ -171,7 +170,7 @@ def aggregate_plan(
     frame: DataFrame,
     query: AggregateQuery,
     options: Options,
-    strategy: Callable[[StructType, str], Strategy],
+    strategy: Callable[[StructType, str, str | None], Strategy],
     *,
     side: str = "given",
     reduced: AggregateQuery | None = None,
@@ -184,7 +183,8 @@ def aggregate_plan(
     Parameters
     ----------
     strategy : callable
-        Takes the columns of the answer and what the aggregation is called in Spark's plan.
+        Takes the columns of the answer, what the aggregation is called in Spark's plan, and the
+        address of its accelerator, if it has one.
     side : str
         What messages call the input.
     reduced : AggregateQuery, optional
@@ -201,7 +201,9 @@ def aggregate_plan(
     refusal = None
     try:
         given = check_columns(frame, query, side)
-        text = device_text(device, given, reduced or query, goes_on=not options.strict)
+        computed = reduced or query
+        device = None if device is None else accelerator_of(given, computed, device)
+        text = device_text(device, given, computed, goes_on=not options.strict)
         schema = schema_of(frame.schema, query)
     except (UnsupportedTypeError, AcceleratorLimitError) as error:
         if options.strict or device is not None:
@@ -225,7 +227,9 @@ def aggregate_plan(
         schema=schema,
         explanation=explanation,
         strategy=(
-            strategy(schema, explanation.name) if refusal is None else by_spark_itself(own, read)
+            strategy(schema, explanation.name, device)
+            if refusal is None
+            else by_spark_itself(own, read)
         ),
         own=own,
         keys=len(BOUNDARIES) + len(query.on),

@@ -13,7 +13,12 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from host import UsageError
 from host.installation import command
-from host.operators.operate import OperatorColumns, OperatorQuery, require_device
+from host.operators.operate import (
+    OperatorColumns,
+    OperatorQuery,
+    accelerator_for,
+    require_device,
+)
 from spark_offload.cluster.by_value import carrying
 from spark_offload.cluster.machines import Cluster, cluster_of, ship_bundle, ship_packages
 from spark_offload.explanation.explanations import Explanation
@@ -92,6 +97,7 @@ class OperatorInputs:
         device = None if options.device == SOFTWARE else options.device
         assert device is None or isinstance(device, str)
         if device is not None:
+            device = accelerator_for(operator, device)
             require_device(operator, device)
         return cls(query, tuple(rows), columns, tuple(schemas), device)
 

@@ -76,8 +76,9 @@ class Options:
         log say so.
     build : bool
         Whether a larger simulated accelerator is built, for device ``"sim:"``, where the default
-        one is too small for the window or has too few key fields, and none that serves is here. The
-        rows of a time-based window are counted for that, in a job of Spark.
+        one is too small for the window or has too few key fields, and none that serves is here, or
+        one that decides ``where`` if nothing else bounds the pairs on both sides. The rows of a
+        time-based window are counted for that, in a job of Spark.
     trace : bool
         Whether the device stamps every tuple and result with its clock cycle, which the plan's
         metrics then tell the latency from.

@@ -148,7 +148,7 @@ def make_aggregate_stream_plan(
     metrics = metrics_name(question, frame, kind=AGGREGATES)
     late = delay(frame.schema, query.time)
 
-    def strategy(schema: StructType, title: str) -> Strategy:
+    def strategy(schema: StructType, title: str, device: str | None) -> Strategy:
         return partial(
             _of_panes,
             query=query,
@@ -156,7 +156,7 @@ def make_aggregate_stream_plan(
             name=metrics,
             title=title,
             question=question,
-            device=None if options.device is None else str(options.device),
+            device=device,
             goes_on=not options.strict,
         )
 

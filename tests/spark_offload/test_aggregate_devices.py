@@ -15,6 +15,7 @@ from host.errors import (
     UnsupportedTypeError,
     UsageError,
 )
+import host.operators.aggregate
 from spark_offload import (
     explain,
     metrics,
@@ -65,10 +66,27 @@ def small(frame):
     return frame.selectExpr("t", "k", "cast(x % 7 as int) as y", "cast(t as double) as w", "tag")
 
 
-def test_the_plan_tells_of_the_accelerator(folders, bundle):
+@pytest.fixture
+def generated(bundle, monkeypatch):
+    """Let ``sim:`` find the small bundle; return the operators that are asked for."""
+    documents = []
+
+    def bundle_of(document):
+        documents.append(document)
+        return bundle
+
+    monkeypatch.setattr(host.operators.aggregate, "operator_bundle", bundle_of)
+    return documents
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_plan_tells_of_the_accelerator(folders, bundle, generated, named):
+    device = f"sim:{bundle}" if named else "sim:"
     for frame in (small(folders.batch("left")), small(folders.stream("left"))):
-        said = str(explain(stream_aggregate(frame, device=f"sim:{bundle}", **ASKED)))
-        assert "3 cores with room for 13 keys and windows of 6 panes; each task makes one" in said
+        said = str(explain(stream_aggregate(frame, device=device, **ASKED)))
+        assert f"sim:{bundle}: 3 cores with room for 13 keys and windows of 6 panes" in said
+    # Batch frames need windows of three panes; of streams, panes are all that is computed.
+    assert [document["size"] for document in generated] == [] if named else [3, 1]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +95,7 @@ def test_the_plan_tells_of_the_accelerator(folders, bundle):
         ({"aggregates": {"w": "sum:w"}}, AcceleratorLimitError, "'w' has floats"),
         ({"aggregates": {"a": "max:y", "b": "max:n"}}, AcceleratorLimitError, "max.n."),
         ({"device": "software:"}, UsageError, "cannot aggregate, as only 'sim:BUNDLE' can"),
-        ({"device": "sim:"}, UsageError, "cannot aggregate"),
+        ({"device": "sim:", "aggregates": {"w": "sum:w"}}, AcceleratorLimitError, "has floats"),
         ({"aggregates": {"last": "max:k"}}, UnsupportedTypeError, "'k'"),
     ],
 )
@@ -115,13 +133,13 @@ def test_the_bundle_of_a_join_is_refused(folders, software_bundle):
 
 
 @pytest.mark.long
-def test_batch_frames_have_the_answer_of_spark(folders, device):
+def test_batch_frames_have_the_answer_of_spark(folders, device, generated):
     rng = random.Random(3)
     folders.drop([row for number in range(4) for row in random_batch(rng, number, 100)], [])
     frame = small(folders.batch("left"))
     for keys, partitions in ((["k"], 2), ([], None)):
         asked = {**ASKED, "on": keys, "partitions": partitions}
-        answer = stream_aggregate(frame, device=device, **asked)
+        answer = stream_aggregate(frame, device="sim:" if keys else device, **asked)
         assert verify(answer).rows > 10
         tasks = metrics(answer).tasks
         assert sum(task.left_rows for task in tasks) == 400
@@ -141,12 +159,13 @@ def test_batch_frames_have_the_answer_of_spark(folders, device):
 
 
 @pytest.mark.long
-def test_streams_have_the_answer_of_spark(folders, device):
+def test_streams_have_the_answer_of_spark(folders, device, generated):
     rng = random.Random(4)
     for number in range(3):
         folders.drop(random_batch(rng, number), [])
     folders.drop([row(5), row(1000)], [])
-    answer = stream_aggregate(small(folders.stream("left")), device=device, **ASKED)
+    answer = stream_aggregate(small(folders.stream("left")), device="sim:", **ASKED)
     assert verify(answer).rows > 20
+    assert generated
     measured = stream_aggregate_metrics(folders.run(answer))
     assert all(batch.cycles > 0 and batch.device_seconds > 0 for batch in measured if batch.rows)

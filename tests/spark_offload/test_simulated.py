@@ -2,6 +2,7 @@
 """The same joins on the simulated accelerator, cycle by cycle."""
 
 import json
+import random
 import shutil
 
 import pytest
@@ -11,6 +12,7 @@ from host.errors import CapacityError
 from host.protocol.manifest import RoutedClock
 from spark_offload import explain, metrics, plan_join, stream_join
 from tests.spark_offload.oracle import join_rows
+from tests.spark_offload.stream_folders import random_batch, row, rows_of
 from tests.spark_offload.test_join import collected, frames, random_rows
 
 LEFT, RIGHT = random_rows(5, 700, span=900), random_rows(6, 600, span=900)
@@ -180,3 +182,31 @@ def test_metrics_and_cost_tell_what_the_cycles_take_in_hardware(spark, simulated
         cycles = f"{int(measured.total('cycles')):,} cycles: "
         assert (f"hardware: {cycles}" in str(measured)) == expected
         assert (twin in str(measured)) == expected
+
+
+@pytest.mark.long
+def test_an_accelerator_is_generated_for_a_condition(folders, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path / "cache"))
+    rng = random.Random(8)
+    for number in range(3):
+        folders.drop(random_batch(rng, number), random_batch(rng, number))
+    folders.drop([row(50)], [row(50)])
+    words = {"time": "t", "within": "9s", "where": "l.y * 2 < r.y and l.k != r.k"}
+
+    def joined(source, **options):
+        sides = (source(side).selectExpr("t", "k", "x % 7 as y") for side in ("left", "right"))
+        return stream_join(*sides, **words, **options)
+
+    expected = rows_of(joined(folders.batch))
+    assert sum(expected.values()) > 20
+    for source in (folders.batch, folders.stream):
+        answer = joined(source, device="sim:", build=True, strict=True)
+        said = str(explain(answer))
+        assert "it finds (l.f1 * 2 < r.f1) & (l.f0 != r.f0)" in said
+        assert "demo-where-" in said
+        if answer.isStreaming:
+            folders.run(answer)
+            assert rows_of(folders.answer()) == expected
+        else:
+            assert rows_of(answer) == expected
+            assert sum(task.cycles for task in metrics(answer).tasks) > 0

@@ -69,6 +69,19 @@ def test_a_device_gives_the_same_file(asked, tmp_path, capsys, monkeypatch):
     assert len(closed) == 3
 
 
+def test_the_simulated_device_is_generated_for_the_query(asked, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(aggregate, "operator_bundle", lambda document: document["name"])
+    opened = []
+    monkeypatch.setattr(
+        aggregate, "open_aggregate", lambda uri: opened.append(uri) or ModelDevice()
+    )
+    output = str(tmp_path / "out.parquet")
+    assert main(["aggregate", *asked, output, "--device", "sim:", "--verify"]) == 0
+    assert "3 cycles of sim:, " in capsys.readouterr().err
+    assert opened == ["sim:query"]
+    assert rows_of(output) == ROWS
+
+
 def test_a_device_of_an_operator_with_having_writes_nothing(asked, tmp_path, capsys, monkeypatch):
     described = OPERATOR.with_(having="total > 3")
     parameters = aggregate_parameters(described, cores=3, keys=13, panes=6)
@@ -84,7 +97,6 @@ def test_a_device_of_an_operator_with_having_writes_nothing(asked, tmp_path, cap
     ("device", "said"),
     [
         ("software:", "Device 'software:' cannot aggregate, as only simulated ones can so far"),
-        ("sim:", "Device 'sim:' lacks its bundle"),
         ("sim:nowhere", "Bundle 'nowhere' has no readable manifest"),
         ("what", "Device 'what' names no kind of device"),
     ],

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
+import argparse
 import os
 from pathlib import Path
+import shlex
 import signal
 import subprocess
 import sys
 
 import pytest
 
+from hdl.bundle import write_bundle
+from hdl.options import add_parameter_options, parameters_from
 from host import installation
 from host.devices import bundles
 from host.devices.bundles import (
@@ -14,11 +18,16 @@ from host.devices.bundles import (
     default_bundle,
     find_bundles,
     library_folder,
+    operator_bundle,
     source_hash,
 )
 from host.devices.simulated import LIBRARY
 from host.errors import BuildError, FailureError, MissingToolError
 from host.files.atomic import publish
+from host.operators.operate import require_device
+from host.operators.windowed import Field, Key, Reduction, WindowedOperator
+from host.query.conditions import Condition
+from host.query.deciding import predicate_for
 from tests.halves import half
 from tests.host.tables import bundle
 
@@ -56,10 +65,10 @@ def builder(monkeypatch):
     def replace(program):
         real = bundles.run_builder
 
-        def run(command, quiet):
-            calls.append(command)
-            assert command[:4] == [sys.executable, "-m", "sim", "build"]
-            return real([sys.executable, "-c", program, *command[-2:]], quiet)
+        def run(call, what, quiet):
+            calls.append(call)
+            assert call[:4] == [sys.executable, "-m", "sim", "build"]
+            return real([sys.executable, "-c", program, *call[-2:]], what, quiet)
 
         monkeypatch.setattr(bundles, "run_builder", run)
         return calls
@@ -242,6 +251,57 @@ def test_bundles_that_cannot_be_used_are_not_listed(tmp_path):
     (bad / "manifest.json").write_text("{}")
     assert [folder for folder, _ in find_bundles(tmp_path)] == [good]
     assert find_bundles(tmp_path / "missing") == []
+
+
+OPERATOR = WindowedOperator(
+    name="sums",
+    size=4,
+    advance=1,
+    fields=[Field("k", 3, signed=False), Field("v", 8)],
+    keys=[Key("k")],
+    reductions=[Reduction("s", "sum", "v")],
+)
+
+
+def test_an_operator_has_a_bundle_that_the_builder_makes_of_its_data(tmp_path, capsys, monkeypatch):
+    """The builder is given a file, of which it is to make the circuit of this operator."""
+    calls = []
+
+    def build(call, what, quiet):
+        parser = argparse.ArgumentParser()
+        add_parameter_options(parser)
+        given = parser.parse_args(call[4:-2])
+        parameters = parameters_from(given, aggregates=True)
+        calls.append(what)
+        folder = Path(call[-1])
+        write_bundle(parameters, folder)
+        publish(Path("/dev/null"), folder / LIBRARY)
+        return ""
+
+    monkeypatch.setattr(bundles, "run_builder", build)
+    place = operator_bundle(OPERATOR.circuit(), tmp_path)
+    assert operator_bundle(OPERATOR.circuit(), tmp_path) == place
+    assert calls == ["an accelerator for operator 'sums'"]
+    require_device(OPERATOR, f"sim:{place}")
+    assert "Building an accelerator for operator 'sums', once, in" in capsys.readouterr().err
+    assert operator_bundle(OPERATOR.with_(size=5).circuit(), tmp_path) != place
+    monkeypatch.setattr(bundles, "LANGUAGE", "no_such")
+    assert operator_bundle(OPERATOR.circuit(), tmp_path) == place
+    with pytest.raises(MissingToolError, match=r"sim build --operator DESCRIPTION\.py --output"):
+        operator_bundle(OPERATOR.with_(size=6).circuit(), tmp_path)
+
+
+def test_the_command_that_builds_what_is_missing_can_be_pasted(monkeypatch, tmp_path):
+    monkeypatch.setattr(bundles, "LANGUAGE", "no_such")
+    where = predicate_for(Condition("l.x < r.x and l.name != r.name"))
+    with pytest.raises(MissingToolError) as caught:
+        default_bundle(directory=tmp_path, options=where.options, what="one")
+    text = str(caught.value).split("`")[1].partition("sim build ")[2]
+    *options, output, folder = shlex.split(text)
+    assert options == ["--preset", "demo", *where.options]
+    assert output == "--output"
+    publish(Path("/dev/null"), bundle(Path(folder)) / LIBRARY)
+    assert default_bundle(directory=tmp_path, options=where.options) == Path(folder)
 
 
 def test_every_engine_has_a_default_bundle_of_its_own(builder, tmp_path):

@@ -40,8 +40,13 @@ def bundles(tmp_path, monkeypatch):
             publish(Path("/dev/null"), folder / LIBRARY)
         return folder
 
-    def default_bundle(engine, directory, *, options=()):
+    def default_bundle(engine, directory, *, options=(), what=""):
         if engine != "index":
+            if options:
+                built.append((list(options), what))
+                own = {"comparator": "custom", "where": options[1], "keys": ("x32", "x32")}
+                size = int(options[-1]) if options[-2] == "--sub-window" else 64
+                return make(f"own{len(built)}", engine="scan", cores=4, sub_window=size, **own)
             return make(engine, sub_window=64, engine="scan", cores=4)
         assert directory == tmp_path
         if options:
@@ -100,6 +105,43 @@ def test_a_larger_one_is_built_only_if_that_is_allowed(bundles):
     assert chosen.uri == f"sim:{folder / 'built'}"
     assert chosen.reason.endswith("so this was built")
     assert built == [["--sub-window", "128", "--key", "f0:32", "--key", "f1:32", "--key", "f2:32"]]
+
+
+def test_a_condition_that_nothing_bounds_gets_an_accelerator_if_that_is_asked_for(bundles):
+    folder, _, built = bundles
+    asked = Query(time="t", rows=9, where="l.x < r.x and l.city != r.city and l.name != 'a'")
+    chosen = choose_device("sim:", asked, directory=folder)
+    assert chosen.uri == f"sim:{folder / 'scan'}"
+    assert "build=True (--build) builds one that decides the condition itself" in chosen.reason
+    assert not built
+    chosen = choose_device("sim:", asked, directory=folder, build=True)
+    assert chosen.uri == f"sim:{folder / 'own1'}"
+    own = "(l.f1 < r.f1) & (l.f0 != r.f0)"
+    assert chosen.reason.endswith(f"it finds {own}")
+    options = ["--where", own, "--key", "f0:32", "--key", "f1:32"]
+    assert built == [(options, f"an accelerator that finds pairs with {own}")]
+    larger = Query(time="t", rows=300, where=asked.where)
+    chosen = choose_device("sim:", larger, directory=folder, build=True)
+    assert chosen.uri == f"sim:{folder / 'own3'}"
+    assert built[-1][0] == [*options, "--sub-window", "128"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"where": "l.x < r.x and l.city != r.city", "on": "k"},
+        {"where": "abs(l.x - r.x) <= 3 and l.city != r.city"},
+        {"where": "l.x - r.x <= 3"},
+        {"where": "l.name != 'a' or l.x * 0.5 < r.x"},
+    ],
+)
+def test_what_terms_bound_or_no_circuit_decides_is_left_to_the_host(bundles, words):
+    folder, _, built = bundles
+    asked = Query(time="t", rows=9, **words)
+    chosen = choose_device("sim:", asked, directory=folder, build=True)
+    assert Path(chosen.uri[4:]).name in ("default", "scan")
+    assert "--build" not in chosen.reason
+    assert not built
 
 
 @pytest.fixture

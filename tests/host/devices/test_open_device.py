@@ -2,6 +2,7 @@
 import pytest
 
 from host import open_device
+from host.devices import open_aggregate
 from host.errors import UsageError
 
 
@@ -31,3 +32,8 @@ def test_what_is_no_device_is_refused(module):
         open_device("mine.empty:1")
     with pytest.raises(UsageError, match="'mine.none'"):
         open_device("mine.none:1")
+
+
+def test_an_accelerator_of_aggregates_has_a_bundle():
+    with pytest.raises(UsageError, match="'sim:' lacks its bundle"):
+        open_aggregate("sim:")

@@ -55,6 +55,7 @@ class ModelDevice:
 
     def __init__(self, described=OPERATOR, parameters=PARAMETERS, *, most=100):
         self.operator, self.manifest, self.most = described, manifest_of(parameters), most
+        self.key = described.keys[0].parts[0].text if described.keys else None
         self.fields = {"PANE": 1, "SIZE": 1, "ADVANCE": 1}
         self.queue = []
         self.clear()
@@ -92,7 +93,7 @@ class ModelDevice:
         time = fields["timestamp"]
         assert time >= self.time, "rows come in the order of panes"
         self.time = time
-        self.windows.tuples.append((time, fields["item"], fields))
+        self.windows.tuples.append((time, fields.get(self.key, 0), fields))
 
     def execute(self, op, value):
         if op in self.fields:
