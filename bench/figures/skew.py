@@ -4,10 +4,14 @@
 from contextlib import closing
 
 import numpy as np
+import pyarrow as pa
 
 from hdl.parameters import KeyField
+from host import Query, open_device
+from host.devices.bundles import SIMULATED, choose_device
 from host.protocol.spread import Spread
 from host.reference.predicate import Bounds
+from host.session.join import Join
 from sim.benches.saturated_run import RARE, SaturatedRun, tuples
 
 from .index import BAND, EQUI
@@ -90,6 +94,33 @@ def zipf_results_per_cycle(report):
             report(f"figures: exponent {exponent}: {rate:.3f} results per cycle")
             least = min(least, rate)
     return least
+
+
+#: Rows of each side of the figure of trades and quotes, and of its windows.
+TRADES, TRADES_WINDOW = 6_000, 1 << 12
+
+
+@figure("index.skew.symbols", unit="cycles", goal="<= 2")
+def symbols(report):
+    """Cycles per tuple of an equality of symbols and a band of prices, by the way of a user.
+
+    2,000 symbols have a Zipf distribution of exponent 1.1, so the first has a fifth of the rows;
+    prices are within +-3, and deviate by 300 from that of the symbol. Windows hold 4,096 tuples.
+    """
+    prices = np.random.default_rng(5).integers(1_000, 100_000, 2_000)
+    shares = np.cumsum(np.arange(1, len(prices) + 1) ** -1.1)
+
+    def rows(seed):
+        generator = np.random.default_rng(seed)
+        symbol = np.searchsorted(shares, generator.random(TRADES) * shares[-1])
+        price = prices[symbol] + np.rint(generator.normal(0, 300, TRADES)).astype(np.int64)
+        return pa.table({"t": np.arange(TRADES), "symbol": symbol, "price": price})
+
+    query = Query(time="t", rows=TRADES_WINDOW, on="symbol", band={"price": (-3, 3)})
+    with open_device(choose_device(SIMULATED, query).uri) as device:
+        found = Join(rows(1), rows(2), query, device).run()
+    report(f"figures: {found.table.num_rows / TRADES / 2:.2f} results a tuple")
+    return found.cycles / TRADES / 2
 
 
 def band_ratio(values, report):

@@ -66,7 +66,8 @@ def bucket_plan(
     its values fill, and the field with the most cells has the lowest bits.
 
     Beside a hash, only the field with the most cells is cut, and more coarsely. The hashed keys may
-    be few, with many rows each, or nearly unique, and then further cells would not help. All other
+    be few, with many rows each, which take narrower cells (``finer``), or nearly unique, and then
+    further cells would not help. All other
     fields have no part in the bucket number. The probes of a predicate without any bounds read the
     whole window.
 
@@ -81,7 +82,7 @@ def bucket_plan(
     choice : int
         Choice of the hash's seeds; see :func:`host.protocol.spread.seeds`.
     finer : mapping of str to int, optional
-        How many times the cells of a grid are halved, by key field; a negative number doubles them.
+        How many times the cells of a field are halved, by its name; a negative number doubles them.
         Where tuples lie close together, the entries of wide cells cost more than visits to more
         cells; see :mod:`host.protocol.cells`.
     """
@@ -102,7 +103,7 @@ def bucket_plan(
 
     bits = {key.name: key.bits for key in manifest.keys}
     spare = SPARE_BITS if fixed else 0
-    halved = {} if fixed or finer is None else finer
+    halved = finer or {}
     shifts = {
         name: max(span.bit_length() + spare - halved.get(name, 0), 0)
         for name, span in spans.items()

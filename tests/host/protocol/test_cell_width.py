@@ -73,8 +73,40 @@ def test_uniform_tuples_get_wider_cells_as_long_as_visits_are_what_takes_time(ma
     assert [part.shift for part in few.values()] == [6, 7], "a window of few tuples"
 
 
-def test_a_hash_stays(manifest):
-    assert fitted(manifest, around(0, 100), 5_000, {**BAND, "x": EQUAL}) is None
+@pytest.fixture
+def beside_a_hash():
+    return {"x": EQUAL, "y": Bounds(-3, 3)}
+
+
+def test_the_cut_beside_a_hash_is_narrower_where_keys_have_many_rows(manifest, beside_a_hash):
+    """By hand: of 2 keys, 4,096 tuples have one, 16 of them in a unit of the middle."""
+    sample = around(0, 100)
+    sample["x"] = np.arange(COUNT).astype(np.uint64) % np.uint64(2)
+    plain = bucket_plan(manifest, beside_a_hash)
+    plan = fitted(manifest, sample, 8_192, beside_a_hash)
+    assert plan["x"] == plain["x"]
+    assert plan["x"].hashed
+    assert plain["y"].shift == 5
+    assert plan["y"].shift in (0, 1)
+    sample["x"] = np.arange(COUNT).astype(np.uint64)
+    wider = fitted(manifest, sample, 100, beside_a_hash)
+    assert wider is None or wider["y"].shift > 5, "each key has a row"
+
+
+def test_keys_with_few_tuples_of_a_popular_one_are_counted_as_pairs(manifest, beside_a_hash):
+    """A quarter of the tuples have one key, so two of them have it by a chance of 1/16."""
+    sample = {
+        "x": np.where(np.arange(COUNT) % 4 == 0, 0, np.arange(COUNT)).astype(np.uint64),
+        "y": np.zeros(COUNT, np.uint64),
+    }
+    plan = bucket_plan(manifest, beside_a_hash)
+    found = expected_cycles(manifest, plan, beside_a_hash, {}, sample, 16_000)
+    alike = 1 / 16 + 1 / 2**9  # or the same hash, of the 9 bits beside the cut
+    assert found == pytest.approx(16_000 * alike * (1 + 6 / 32), rel=0.01)
+
+
+def test_nothing_is_fitted_without_cells(manifest):
+    assert fitted(manifest, around(0, 100), 5_000, {"x": EQUAL, "y": EQUAL}) is None
     assert fitted(manifest, around(0, 100), 5_000, {}) is None, "all tuples are in one bucket"
 
 

@@ -34,13 +34,14 @@ def rows(seed, count=ROWS):
         {
             "t": np.arange(count),
             "x": generator.integers(-32, 32, count).astype(np.int16),
+            "k": generator.geometric(0.5, count).astype(np.int16),
         }
     )
 
 
-def joined(device, window, count=ROWS, how="left"):
+def joined(device, window, count=ROWS, how="left", on=()):
     """Join two tables with a band; return the entries that were read, after comparing all pairs."""
-    query = Query(band=[("x", "x", -2, 2)], time="t", **over(window), how=how)
+    query = Query(band=[("x", "x", -2, 2)], time="t", **over(window), how=how, on=on)
     tables = rows(1, count), rows(2, count)
     join = Join(*tables, query, device, record=True)
     for _ in join.batches():
@@ -57,8 +58,11 @@ def test_narrower_cells_give_the_same_answer_and_read_fewer_entries(
     device, monkeypatch, window, how
 ):
     fitted = joined(device, window, how=how)
+    # Half of the rows have one key, and a quarter another one: their buckets are cut as well.
+    beside = joined(device, window, how=how, on="k")
     monkeypatch.setattr(execution, "fitted_words", lambda *_: None)
     assert fitted < 0.7 * joined(device, window, how=how)
+    assert beside < 0.8 * joined(device, window, how=how, on="k")
 
 
 def test_few_tuples_change_nothing(device, monkeypatch):
