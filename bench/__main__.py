@@ -21,8 +21,8 @@ MODULES = (
     "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
     "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
     "segments", "failures", "shells", "crossing", "link", "scalegate", "chip_cost", "board",
-    "fast_link", "external", "epochs", "elastic", "where", "aggregate", "aggregate_tables",
-    "join_aggregate", "texts", "asof", "peers",
+    "fast_link", "external", "epochs", "elastic", "where", "ordered_index", "aggregate",
+    "aggregate_tables", "join_aggregate", "texts", "asof", "peers",
 )  # fmt: skip
 
 

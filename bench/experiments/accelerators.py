@@ -10,13 +10,15 @@ from host.errors import ManifestError
 from host.protocol.manifest import load_manifest
 from sim.verilated.library import build_library
 
-__all__ = ["ACCELERATORS", "ARCHITECTURES", "CORES", "design", "prepare"]
+__all__ = ["ACCELERATORS", "ARCHITECTURES", "CORES", "PAPER", "design", "prepare"]
 
 SOURCES = Path(__file__).parents[2] / "hdl"
 #: Short names of the architectures, as in the figures.
 ARCHITECTURES = {"sj": "splitjoin", "llhj": "low-latency-handshake", "hj": "handshake"}
 #: Numbers of join cores of the figures over cores.
 CORES = (2, 4, 8, 16, 32)
+#: Number of join cores of the paper's largest machine.
+PAPER = 28
 XY16 = tuple(KeyField(name=name, bits=16) for name in "xy")
 
 
@@ -49,7 +51,7 @@ def engine(**changes):
 ACCELERATORS = {
     f"{short}-{cores}": compared(architecture, cores)
     for short, architecture in ARCHITECTURES.items()
-    for cores in CORES
+    for cores in (*CORES, PAPER)
 } | {
     "rounds-8": compared("splitjoin", 8).with_(rounds=True),
     "rounds-8x4": compared("splitjoin", 8).with_(rounds=True, lanes=4),

@@ -3,7 +3,8 @@
 
 import numpy as np
 
-from bench.experiments.catalogue import PLOTS, settled
+from bench.experiments.accelerators import PAPER
+from bench.experiments.catalogue import PLOTS, load_interval, settled
 from bench.experiments.point import Point
 from bench.experiments.sweep import sweep
 
@@ -66,6 +67,49 @@ def visiting_ratio_timed(report):
 def visiting_ratio_counted(report):
     """The ratio of :func:`visiting_ratio_timed` for count-based windows of 1,024 tuples."""
     return visiting_ratio(False, report)
+
+
+#: Half-widths of a band of two fields: one pair in 1,000 matches, and one in 227,000, which is the
+#: whole width next to the paper's 1 in 250,000.
+PAPER_WIDTHS = (158, 10)
+
+
+@figure("evaluation.cores_28", unit="times", goal=">= 1")
+def paper_cores(report):
+    """Throughput of SplitJoin over the low-latency handshake join's with the paper's 28 cores.
+
+    Windows of 2^10 tuples, by time, of which one pair in 1,000 matches, and in 227,000; the least.
+    """
+    window, ratios, notes = 1 << 10, [], []
+    interval = load_interval(window, PAPER)
+    for width in PAPER_WIDTHS:
+        full = {
+            short: Point(
+                f"{short}-{PAPER}", window, timed=True, width=width,
+                tuples=1600 if short == "sj" else 2 * window + 1600,
+            )
+            for short in ("sj", "llhj")
+        }  # fmt: skip
+        timely = {
+            short: Point(
+                f"{short}-{PAPER}", window, timed=True, width=width, interval=interval,
+                tuples=2000 if width == PAPER_WIDTHS[0] else 20_000,
+            )
+            for short in ("sj", "llhj")
+        }  # fmt: skip
+        found = sweep([*full.values(), *timely.values()], report)
+        cycles = [found[full[short]]["cycles_per_tuple"] for short in ("sj", "llhj")]
+        ratios.append(cycles[1] / cycles[0])
+        notes.append(
+            f"half-width {width}: {cycles[0]:.2f} and {cycles[1]:.2f} cycles per tuple, "
+            f"{ratios[-1]:.3f}"
+        )
+        later = [found[timely[short]]["visiting"] for short in ("sj", "llhj")]
+        notes.append(
+            f"half-width {width}, a tuple every {interval} cycles (85 %): visiting latency "
+            f"{later[0]:.0f} and {later[1]:.0f} cycles, {later[1] / later[0]:.2f} times"
+        )
+    return Result(min(ratios), notes=tuple(notes))
 
 
 @figure("latency.log_k_fit", unit="R^2", goal=">= 0.99")
