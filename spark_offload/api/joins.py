@@ -24,7 +24,7 @@ from spark_offload.errors import kit_errors
 from spark_offload.partitioning.columns import arrow_schema, check_frame, is_streaming
 from spark_offload.plan.accelerator import QueryCheck, check_query
 from spark_offload.plan.asof import make_asof_plan
-from spark_offload.plan.inputs import checked_intervals, longest_of
+from spark_offload.plan.inputs import Intervals, longest_of
 from spark_offload.plan.join import make_plan
 from spark_offload.plan.options import NOT_ONCE, Options
 from spark_offload.plan.plan import Plan, answer_of
@@ -156,6 +156,7 @@ def plan_words(
     words: Mapping[str, Any],
     options: Options,
     check: QueryCheck = check_query,
+    intervals: Intervals | None = None,
 ) -> Plan:
     """Check a join that is asked for in words, which may have conditions of Spark; see above.
 
@@ -168,12 +169,13 @@ def plan_words(
         :func:`stream_join` takes them.
     options : Options
         How it runs, and the other words.
-    check : callable
+    check, intervals
         As for :func:`plan_query`.
     """
     for name in ("on", "band", "where"):
         _refuse_conditions(words[name], name)
-    return plan_query(left, right, Query(**words, **options.asked()), options, check=check)
+    query = Query(**words, **options.asked())
+    return plan_query(left, right, query, options, check=check, intervals=intervals)
 
 
 def _refuse_conditions(given: object, argument: str) -> None:
@@ -194,6 +196,7 @@ def plan_query(
     options: Options,
     *,
     check: QueryCheck = check_query,
+    intervals: Intervals | None = None,
 ) -> Plan:
     """Check a join that is given as a query, as a command gives it; see :func:`plan_join`.
 
@@ -208,15 +211,19 @@ def plan_query(
     check : callable
         Whether an accelerator can serve the query, of batch frames; by default, whether it sends
         the pairs.
+    intervals : Intervals, optional
+        What is required of the intervals of an overlap join.
     """
     if query.once:
         raise UsageError(NOT_ONCE)
     if is_streaming(left) or is_streaming(right):
         from spark_offload.stream.plans import make_stream_plan
 
+        if intervals is not None:
+            left, right = intervals.checked(left, right)
         return make_stream_plan(left, right, query, options)
     with kit_errors():
-        return make_plan(left, right, query, options, check)
+        return make_plan(left, right, query, options, check, intervals)
 
 
 # The function that joins intervals that overlap, which a PySpark program calls.
@@ -289,18 +296,18 @@ def overlap_join(
             if longest is None
             else as_span(longest, "longest")
         )
-        rows = [
-            checked_intervals(frame, names, length, side)
-            for frame, names, side in ((left, ours, "left"), (right, theirs, "right"))
-        ]
-    return stream_join(
-        *rows,
-        on=on,
-        band=[(term.left, term.right, term.low, term.high) for term in terms],
-        time=(ours[0], theirs[0]),
-        within=length,
-        **options,
-    )
+    words = {
+        "time": (ours[0], theirs[0]),
+        "on": on,
+        "band": [(term.left, term.right, term.low, term.high) for term in terms],
+        "where": options.pop("where", None),
+        "within": length,
+        "advance": None,
+        "rows": None,
+        "how": options.pop("how", "inner"),
+    }
+    run, intervals = Options.of("stream_join", options), Intervals((ours, theirs), length)
+    return plan_words(left, right, words, run, intervals=intervals).dataframe()
 
 
 # The functions of as-of joins that a PySpark program calls.

@@ -11,7 +11,7 @@ lie in different files come in the order of the files' names.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -42,6 +42,7 @@ from spark_offload.partitioning.tagged import (
     ROW_BITS,
     SHARED,
     TAG_COLUMNS,
+    window_width,
 )
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "stored_input",
     "stored_inputs",
     "stored_rows",
+    "wrong_interval",
 ]
 
 Int64s = npt.NDArray[np.int64]
@@ -93,6 +95,17 @@ class Group(NamedTuple):
     greatest: int
 
 
+class Interval(NamedTuple):
+    """Intervals that start with the time: place of the column in which they end, greatest length.
+
+    The length is a number of units of the order numbers, and a text for messages.
+    """
+
+    end: int
+    longest: int
+    text: str
+
+
 # An input, as the driver finds it.
 
 
@@ -116,6 +129,8 @@ class StoredInput:
         The row groups that have rows, in the order of the files.
     is_sorted : bool
         Whether the rows were declared sorted by time.
+    interval : Interval or None
+        What is required of intervals that start with the time.
     """
 
     side: str
@@ -125,6 +140,7 @@ class StoredInput:
     time: int
     groups: tuple[Group, ...]
     is_sorted: bool
+    interval: Interval | None = None
 
     @property
     def rows(self) -> int:
@@ -144,7 +160,25 @@ class StoredInput:
         for unit in _units(self.reaching(begin, end)):
             names = sorted({self.files[group.file] for group in unit})
             with _reading_files(" or ".join(names)):
-                yield from self._read(unit, begin, end)
+                for chunk in self._read(unit, begin, end):
+                    self._check(chunk)
+                    yield chunk
+
+    def _check(self, chunk: "Chunk") -> None:
+        """Raise at an interval that ends before it starts, or is longer than the longest one."""
+        if self.interval is None:
+            return
+        ends = chunk.rows.column(self.interval.end)
+        found = _integers(ends.fill_null(pa.scalar(0, ends.type)))
+        length = (found - chunk.times).view(np.uint64)
+        known = ends.is_valid().to_numpy(zero_copy_only=False)
+        wrong = known & ((found < chunk.times) | (length > self.interval.longest))
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            names = self.columns[self.time], self.columns[self.interval.end]
+            first, second, rest = wrong_interval(self.side, names, self.interval.text)
+            start = chunk.rows.column(self.time)[at].as_py()
+            raise UsageError(f"{first}{start}{second}{ends[at].as_py()}{rest}")
 
     def _read(self, unit: Sequence[Group], begin: int, end: int) -> "Iterator[Chunk]":
         with ExitStack() as stack:
@@ -241,15 +275,23 @@ class StoredInput:
         )
 
 
+def wrong_interval(side: str, names: tuple[str, str], longest: object) -> tuple[str, str, str]:
+    """Return what is said before, between and behind the start and the end of a wrong interval."""
+    start, end = names
+    rule = f"; it must not end before it starts, nor be longer than {longest}: "
+    remedy = "leave the row out, or give a larger longest."
+    return f"An interval of the {side} input has {start}=", f" and {end}=", f"{rule}{remedy}"
+
+
 @contextmanager
 def _reading_files(name: str) -> Iterator[None]:
     """Turn errors of reading a file that the driver could read into failures of a task."""
     try:
         with reading_file(Path(name), ".parquet"):
             yield
-    except DisorderError:
-        raise
     except UsageError as error:
+        if not isinstance(error.__cause__, (OSError, pa.ArrowException, ValueError)):
+            raise  # what is wrong is a row
         raise FailureError(
             f"{str(error).rstrip('.')}; the file changed after the join was planned, or is "
             f"damaged: mend it, and plan the join again."
@@ -634,10 +676,25 @@ def stored_rows(
 # What the driver finds out, from plans and footers.
 
 
-def stored_inputs(left: DataFrame, right: DataFrame, query: Query) -> StoredInputs | str:
+def stored_inputs(
+    left: DataFrame,
+    right: DataFrame,
+    query: Query,
+    intervals: tuple[tuple[str, str], tuple[str, str]] | None = None,
+) -> StoredInputs | str:
     """Return the inputs if tasks can read them by themselves, else why they cannot.
 
     Plans and footers are read for it, and no rows.
+
+    Parameters
+    ----------
+    left, right : DataFrame
+        The inputs.
+    query : Query
+        The join.
+    intervals : (str, str), (str, str), optional
+        For each side, the columns of the intervals of an overlap join, whose window is as wide as
+        the longest one.
     """
     found = []
     for side, frame, order in zip(("left", "right"), (left, right), query.time, strict=True):
@@ -661,6 +718,12 @@ def stored_inputs(left: DataFrame, right: DataFrame, query: Query) -> StoredInpu
     kinds = {_order_kind(own.types[own.time]) for own in found}
     if None in kinds or len(kinds) > 1:
         return "the order columns are not whole numbers, days, or microseconds, both of one kind"
+    for at, (_, end) in enumerate(intervals or ()):
+        place = (left, right)[at].columns.index(end)
+        if _order_kind(found[at].types[place]) not in kinds:
+            return f"column {end!r} has another kind of values than the starts"
+        width = window_width(query, (left, right)[at].schema[query.time[at]].dataType)
+        found[at] = replace(found[at], interval=Interval(place, width, str(query.width)))
     return StoredInputs(*found)
 
 

@@ -32,7 +32,7 @@ from spark_offload.partitioning.columns import arrow_schema, common_type, told_a
 from spark_offload.partitioning.halos import HaloCounts, count_halos
 from spark_offload.partitioning.placement import Facts, Placement
 from spark_offload.partitioning.ranges import Cuts, OrderProfile, lazy_cuts, profile_order
-from spark_offload.partitioning.stored import StoredRanges, stored_inputs
+from spark_offload.partitioning.stored import StoredRanges, stored_inputs, wrong_interval
 from spark_offload.partitioning.tagged import (
     TaggedInput,
     can_be_cut,
@@ -46,12 +46,12 @@ from spark_offload.task.task import in_utc
 from spark_offload.verification.own_join import Difference, difference_of
 
 __all__ = [
+    "Intervals",
     "JoinInputs",
     "Tagged",
     "checked_by_rules",
     "checked_for_disorder",
     "checked_for_nulls",
-    "checked_intervals",
     "longest_of",
 ]
 
@@ -83,6 +83,46 @@ class Tagged:
 
 
 @dataclass(frozen=True)
+class Intervals:
+    """What is required of the intervals of both inputs of an overlap join.
+
+    None ends before it starts, and none is longer than the longest. One without a start or an end
+    passes.
+
+    Parameters
+    ----------
+    columns : (str, str), (str, str)
+        For each side, the columns with the start and the end.
+    longest : int or Duration
+        Largest length.
+    """
+
+    columns: tuple[tuple[str, str], tuple[str, str]]
+    longest: int | Duration
+
+    def checked(self, left: DataFrame, right: DataFrame) -> tuple[DataFrame, DataFrame]:
+        """Return frames that fail on an interval that will not do.
+
+        Raises
+        ------
+        UsageError
+            If two columns have no difference, or no such one.
+        """
+        return self._checked(left, Side.R), self._checked(right, Side.S)
+
+    def _checked(self, frame: DataFrame, side: Side) -> DataFrame:
+        names = self.columns[side]
+        rows, (ends, begins) = _columns(frame, names)
+        holds = _length(frame, names, self.longest).holds(ends, begins)
+        texts = wrong_interval(("left", "right")[side], names, self.longest)
+        fails = raised(UsageError, texts[0], begins, texts[1], ends, texts[2]).cast("boolean")
+        missing = begins.isNull() | ends.isNull()
+        fine = F.when(missing | F.coalesce(holds, F.lit(False)), True).otherwise(fails)
+        checked = rows.where(fine)
+        return checked if rows is frame else checked.toDF(*frame.columns)
+
+
+@dataclass(frozen=True)
 class JoinInputs:
     """The inputs of one join.
 
@@ -92,11 +132,14 @@ class JoinInputs:
         The frames, checked to have the columns of the query.
     query : Query
         What is joined.
+    intervals : Intervals, optional
+        What is required of the intervals of an overlap join, where tasks read the rows.
     """
 
     left: DataFrame
     right: DataFrame
     query: Query
+    intervals: Intervals | None = None
 
     @property
     def order_type(self) -> DataType:
@@ -131,7 +174,12 @@ class JoinInputs:
             stored=lambda: (
                 "the windows are counted before"
                 if counted
-                else stored_inputs(self.left, self.right, self.query)
+                else stored_inputs(
+                    self.left,
+                    self.right,
+                    self.query,
+                    None if self.intervals is None else self.intervals.columns,
+                )
             ),
         )
 
@@ -254,46 +302,6 @@ def longest_of(
     longest = max(0, int(row["length"]), int(row["other"]))
     unit = _UNITS.get(difference.types.left.kind)
     return longest if unit is None else Duration(longest * unit)
-
-
-def checked_intervals(
-    frame: DataFrame, names: tuple[str, str], longest: int | Duration, side: str
-) -> DataFrame:
-    """Return a frame that fails on an interval that ends before it starts, or is longer.
-
-    Intervals without a start or an end pass.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows.
-    names : (str, str)
-        Columns with the start and the end.
-    longest : int or Duration
-        Largest length.
-    side : str
-        ``"left"`` or ``"right"``, for the message.
-
-    Raises
-    ------
-    UsageError
-        If the two columns have no difference, or no such one.
-    """
-    start, end = names
-    rows, (ends, begins) = _columns(frame, names)
-    holds = _length(frame, names, longest).holds(ends, begins)
-    fails = raised(
-        UsageError,
-        f"An interval of the {side} input has {start}=",
-        begins,
-        f" and {end}=",
-        ends,
-        f"; it must not end before it starts, nor be longer than {longest}: leave the row out, or "
-        f"give a larger longest.",
-    ).cast("boolean")
-    missing = begins.isNull() | ends.isNull()
-    checked = rows.where(F.when(missing | F.coalesce(holds, F.lit(False)), True).otherwise(fails))
-    return checked if rows is frame else checked.toDF(*frame.columns)
 
 
 def _length(frame: DataFrame, names: tuple[str, str], longest: int | Duration | None) -> Difference:

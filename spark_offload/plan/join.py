@@ -36,6 +36,7 @@ from spark_offload.plan.accelerator import (
     software_serves,
 )
 from spark_offload.plan.inputs import (
+    Intervals,
     JoinInputs,
     Tagged,
     checked_for_disorder,
@@ -171,6 +172,7 @@ def make_plan(
     query: Query,
     options: Options,
     check: QueryCheck = check_query,
+    intervals: Intervals | None = None,
 ) -> Plan:
     """Check everything that can be checked without reading a row, and decide where to run.
 
@@ -183,6 +185,8 @@ def make_plan(
     ----------
     check : callable
         Whether the accelerator can serve the query.
+    intervals : Intervals, optional
+        What is required of the intervals of an overlap join.
 
     Raises
     ------
@@ -197,12 +201,15 @@ def make_plan(
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     session = left.sparkSession
     choice, terms, causes = serving(query, options, session, schemas, check)
-    inputs = JoinInputs(left, right, query)
+    inputs = JoinInputs(left, right, query, intervals)
     counted = choice.is_simulated and options.build and query.is_timed
     facts = inputs.facts(fills=choice.has_limits, counted=counted)
     placement = choose_placement(
         query, facts, partitions=options.partitions, partition_by=options.partition_by
     )
+    if intervals is not None and placement.stored is None:
+        left, right = intervals.checked(left, right)
+        inputs = JoinInputs(left, right, query)
     if choice.is_simulated and options.build and facts.width is not None:
         ship_packages(cluster_of(session))
         tuples = count_windows(inputs.tagged(placement).frame, facts.width)

@@ -27,6 +27,7 @@ __all__ = [
     "joined",
     "joined_from_files",
     "overlapped",
+    "overlapped_from_files",
     "own_asof_joined",
     "packed",
     "refusal",
@@ -99,6 +100,12 @@ def overlapped(spark, overlap, **options):
     order = [begin for begin, _ in overlap.intervals]
     rows = frames(spark, overlap.case, order)
     return overlap_join(*rows, **(overlap_arguments(overlap) | options))
+
+
+def overlapped_from_files(spark, overlap, folder):
+    """Return the same of files that tasks read."""
+    asked = overlap_arguments(overlap) | {"device": "software:", "partitions": 2}
+    return overlap_join(*stored(spark, overlap.case, folder), **asked, partition_by="files")
 
 
 def packed(frame, number):

@@ -28,6 +28,7 @@ from tests.paths.spark_answers import (
     joined,
     joined_from_files,
     overlapped,
+    overlapped_from_files,
     own_asof_joined,
     refusal,
     wrong_answers,
@@ -177,6 +178,24 @@ def test_overlaps_have_the_answer_in_order(spark, overlaps):
     answers = [overlapped(spark, one, device="software:", partitions=1) for one in overlaps]
     cases = [overlap.case for overlap in overlaps]
     assert wrong_answers(cases, answers, ordered=True) == []
+
+
+@pytest.mark.parametrize(
+    "overlaps",
+    [
+        (OVERLAPS[7], *map(random_overlap, (0, 2))),
+        pytest.param((*OVERLAPS, *map(random_overlap, range(3, 60))), marks=pytest.mark.long),
+    ],
+    ids=SOME,
+)
+def test_overlaps_of_files_have_the_answer_in_order(spark, tmp_path, overlaps):
+    served, answers = [], []
+    for number, overlap in enumerate(overlaps):
+        with suppress(UsageError, AnalysisException):
+            answers.append(overlapped_from_files(spark, overlap, tmp_path / str(number)))
+            served.append(overlap.case)
+    assert len(served) > len(overlaps) / 3
+    assert wrong_answers(served, answers, ordered=True) == []
 
 
 @pytest.mark.long

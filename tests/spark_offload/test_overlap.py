@@ -77,12 +77,18 @@ def test_pairs_are_those_of_the_reference(spark, temporal, touching, longest):
         ((None, 3, "a", 0), NullOrderError, "right.start.*null"),
     ],
 )
-def test_an_interval_that_breaks_the_rules_fails_the_action(spark, row, error, said):
+def test_an_interval_that_breaks_the_rules_fails_the_action(spark, tmp_path, row, error, said):
     left, _ = frames(spark)
     right = spark.createDataFrame([row], left.schema)
     joined = overlap_join(left, right, longest=8, **SIDES)
     with pytest.raises(error, match=said):
         act(joined)
+    # Where tasks read files, they look at the intervals.
+    for side, rows in (("left", left), ("right", right)):
+        rows.coalesce(1).write.parquet(str(tmp_path / side))
+    stored = [spark.read.parquet(str(tmp_path / side)) for side in ("left", "right")]
+    with pytest.raises(error, match=said):
+        act(overlap_join(*stored, longest=8, **SIDES))
 
 
 @pytest.mark.parametrize(
