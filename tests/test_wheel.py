@@ -143,5 +143,5 @@ def test_commands_run_from_any_folder_where_the_wheel_is_installed(installed, tm
     run(command, *["spark", "zip", "--output", "packages.zip"], **there)
     with zipfile.ZipFile(tmp_path / "packages.zip") as archive:
         held = {*archive.namelist()}
-    shipped = ("host/", "spark_offload/", "splitjoin/")
+    shipped = ("host/", "spark_offload/", "splitjoin/", "sim/__init__.py", "sim/model/")
     assert held == {path for path in files_of_packages() if path.startswith(shipped)}

@@ -272,17 +272,18 @@ def cluster_of(session: SparkSession, *, streaming: bool = False) -> Cluster:
     return ContextCluster(session)
 
 
-# What executors need, sent to them once a session: two packages, and the bundles of devices.
+# What executors need, sent to them once a session: packages, and the bundles of devices.
 #
 # Names carry a hash of the content, so a session that meets a newer bundle ships it beside the
 # old one, and nothing is shipped twice.
 
 MANIFEST = "manifest.json"
-PACKAGES = ("host", "spark_offload", "splitjoin")
+PACKAGES = ("host", "spark_offload", "splitjoin", "sim.model")
+"""What executors run; the last one is the model of an accelerator that ``software:BUNDLE`` is."""
 
 
 def ship_packages(cluster: Cluster) -> str:
-    """Send ``host`` and ``spark_offload`` to the executors; return the name of the archive."""
+    """Send :data:`PACKAGES` to the executors; return the name of the archive."""
     name, content = _packages()
 
     def send(folder: Path) -> None:
@@ -362,7 +363,10 @@ def _package_files() -> Iterator[tuple[str, bytes]]:
                 yield f"{prefix}/{entry.name}", entry.read_bytes()
 
     for package in PACKAGES:
-        yield from walk(files(package), package)
+        above, _, _ = package.rpartition(".")
+        if above:
+            yield f"{above}/__init__.py", (files(above) / "__init__.py").read_bytes()
+        yield from walk(files(package), package.replace(".", "/"))
 
 
 def _digest(content: dict[str, bytes]) -> str:

@@ -22,11 +22,15 @@ pairs = stream_join(
     left, right, band={("x", "x"): (-1, 1)}, time="t", within=3, device="software:"
 )
 print("pairs:", [tuple(row) for row in pairs.collect()])
+traced = stream_join(
+    left, right, band={("x", "x"): (-1, 1)}, time="t", within=3, device="software:BUNDLE"
+)
+print("from a model:", [tuple(row) for row in traced.collect()])
 """
 
 
 @pytest.mark.long
-def test_a_program_runs_from_the_archive_alone(tmp_path, capsys):
+def test_a_program_runs_from_the_archive_alone(tmp_path, capsys, software_bundle):
     archive = tmp_path / "out" / "splitjoin.zip"
     assert main(["zip", "--output", str(archive)]) == 0
     assert f"spark-submit --py-files {archive}" in capsys.readouterr().out
@@ -34,8 +38,13 @@ def test_a_program_runs_from_the_archive_alone(tmp_path, capsys):
     assert "host/__init__.py" in names
     assert "host/devices/software.json" in names
     assert {"splitjoin/spark.py", "splitjoin/py.typed"} <= {*names}
+    # The model of an accelerator that software:BUNDLE stands for, and no more of the simulation.
+    assert {name.split("/")[1] for name in names if name.startswith("sim/")} == {
+        "__init__.py", "model"
+    }  # fmt: skip
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+    bundle = Path(software_bundle.removeprefix("software:")).absolute()
+    program.write_text(PROGRAM.replace("BUNDLE", str(bundle)))
     submit = Path(sys.executable).with_name("spark-submit")
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "JAVA_HOME") if name in os.environ}
     done = subprocess.run(
@@ -47,3 +56,4 @@ def test_a_program_runs_from_the_archive_alone(tmp_path, capsys):
         timeout=240,
     )
     assert "pairs: [(1, 5, 2, 6), (4, 7, 2, 6)]" in done.stdout, done.stderr[-2000:]
+    assert "from a model: [(1, 5, 2, 6), (4, 7, 2, 6)]" in done.stdout, done.stderr[-2000:]
