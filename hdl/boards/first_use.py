@@ -17,13 +17,15 @@ from .flows import FLOWS
 
 __all__ = ["PROGRAMS", "compile_programs", "main"]
 
-#: The programs of all flows that are WebAssembly, in the order of their use.
+#: A small program that does nothing without a bitstream, not even tell its version.
+_SILENT = "yowasp-icepack"
+#: The programs of all flows that are WebAssembly and tell their version, in the order of their use.
 PROGRAMS = tuple(
     dict.fromkeys(
         step.tool
         for flow in FLOWS.values()
         for step in flow.steps
-        if step.tool.startswith("yowasp-")
+        if step.tool.startswith("yowasp-") and step.tool != _SILENT
     )
 )
 #: Seconds that one program may take to be compiled.
