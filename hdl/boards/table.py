@@ -24,7 +24,8 @@ class Board:
         Class that knows the pins, as ``"module:Class"``: of amaranth-boards, or, by the full name
         of the module, of the kit.
     family : str
-        ``"ecp5"``, ``"gowin"``, ``"ice40"`` or ``"nexus"``: which tools make the bitstream.
+        ``"ecp5"``, ``"gowin"``, ``"ice40"``, ``"nexus"`` or ``"gatemate"``: which tools make
+        the bitstream.
     mhz : float
         Clock of the accelerator and of the link.
     preset : str
@@ -132,6 +133,11 @@ BOARDS = {
             "crosslink-nx-evn", "Lattice CrossLink-NX Evaluation Board, LIFCL-40",
             "hdl.boards.platforms:CrossLinkNxEvnPlatform", "nexus", mhz=12, divisor=12,
             preset="board-small", load="ecpprog -S {file}",
+        ),
+        Board(
+            "gatemate-a1-evb", "Olimex GateMateA1-EVB, CCGM1A1",
+            "hdl.boards.platforms:GateMateEvbPlatform", "gatemate", mhz=10, divisor=10,
+            preset="board-small", load="openFPGALoader -b olimex_gatemateevb {file}", slots=2,
         ),
     )
 }  # fmt: skip

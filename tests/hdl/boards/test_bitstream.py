@@ -84,7 +84,13 @@ def tools(monkeypatch):
     ["tang-nano-9k"]
     + [
         pytest.param(name, marks=pytest.mark.long)
-        for name in ("ecpix5-45f", "ulx3s-12f", "ice40-hx8k-evn", "crosslink-nx-evn")
+        for name in (
+            "ecpix5-45f",
+            "ulx3s-12f",
+            "ice40-hx8k-evn",
+            "crosslink-nx-evn",
+            "gatemate-a1-evb",
+        )
     ],
 )
 def test_a_bitstream_comes_with_its_bundle_and_a_report(name, tools, tmp_path):
@@ -198,6 +204,7 @@ def test_a_board_has_the_clock_of_its_platform_a_line_and_a_preset(board):
         ("ecpix5-85f", {"size": "um5g-85k", "package": "CABGA554", "speed": "8"}),
         ("ice40-hx8k-evn", {"series": "hx", "part": "hx8k", "package": "ct256"}),
         ("crosslink-nx-evn", {"part": "LIFCL-40-9BG400C"}),
+        ("gatemate-a1-evb", {}),
     ],
 )
 def test_nextpnr_is_told_the_device_of_a_board(name, options):

