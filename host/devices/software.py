@@ -91,7 +91,7 @@ class SoftwareDevice(Device):
                 f"is a {self.manifest.chain.architecture} join, which has no model in software; "
                 f"open it by `sim:`, or another bundle",
             )
-        if self.manifest.predicate is not None:
+        if self.manifest.predicate is not None and self.manifest.where is None:
             load_predicate(self.manifest.predicate)  # one that cannot be imported is told of here
         self._closed = False
         self._joined: Counter[str] = Counter()
