@@ -78,11 +78,12 @@ def _case(
     on: str | None = None,
     band: Mapping[str, tuple[int, int]] | None = None,
     broadcast: bool = False,
+    by_time: bool = True,
 ) -> Case:
     """Return an equality or a band of two streams that take turns in time.
 
-    The expert cuts the time into cells, and the fields of a band; ``band`` has the reach and the
-    greatest value of each. Right rows are repeated for the cells that they reach.
+    The expert cuts the fields of a band into cells, and the time too if it pays; ``band`` has the
+    reach and the greatest value of each. Right rows are repeated for the cells that they reach.
     """
     reaches = {"t": within} | {name: reach for name, (reach, _) in (band or {}).items()}
 
@@ -98,7 +99,7 @@ def _case(
 
     def expert(left: DataFrame, right: DataFrame) -> DataFrame:
         cells = [Cells(name, *field) for name, field in (band or {}).items()]
-        if on is not None:
+        if by_time:
             cells.append(Cells("t", within, 1 << 40))
         return grid_join(left, right, cells, near(reaches), on=on, broadcast=broadcast)
 
@@ -207,10 +208,9 @@ CASES = {
         within=39_999,
         band={"x": (10, 10_000), "y": (10, 10_000)},
         broadcast=True,
+        by_time=False,
     ),
-    "clustered": _case(
-        _clustered, 2, within=399, band={"x": (10, 10_000), "y": (10, 10_000)}, broadcast=True
-    ),
+    "clustered": _case(_clustered, 2, within=399, band={"x": (10, 10_000), "y": (10, 10_000)}),
     "equality": _case(_uniform(k=1_000), 1.5, within=500, on="k"),
     "skew": _case(_skewed, 2, within=20, on="k"),
     "quotes": _case(_quotes, 1.5, within=200, on="k"),
