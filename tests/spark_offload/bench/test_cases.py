@@ -19,6 +19,7 @@ def test_every_question_has_the_answer_of_the_expert(spark, tmp_path, capsys):
     assert not any(line.endswith(" 0 rows") for line in turns), "every question has an answer"
 
 
+@pytest.mark.long
 def test_rows_may_come_through_spark(spark, tmp_path):
     path = tmp_path / "cases.json"
     asked = ["--cases", "equality", "--rows", "3000", "--turns", "1", "--output", str(path)]
