@@ -46,6 +46,7 @@ __all__ = [
     "output_schema",
     "partition_key",
     "quoted",
+    "read_names",
     "read_schema",
     "require_columns",
     "require_equal_bytes",
@@ -330,8 +331,12 @@ def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> pa.Sche
 
 def read_schema(schema: StructType, query: AggregateQuery) -> StructType:
     """Return the columns that are read: the one of time, the keys, those that are aggregated."""
-    names = dict.fromkeys([query.time, *query.on, *query.columns])
-    return StructType([schema[name] for name in names])
+    return StructType([schema[name] for name in read_names(query)])
+
+
+def read_names(query: AggregateQuery) -> list[str]:
+    """Return the names of the columns of :func:`read_schema`."""
+    return list(dict.fromkeys([query.time, *query.on, *query.columns]))
 
 
 def rows_with_a_time(frame: DataFrame, query: AggregateQuery) -> DataFrame:

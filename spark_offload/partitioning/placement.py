@@ -187,8 +187,9 @@ def _stored(query: Query, facts: Facts, partitions: int | None, *, asked: bool) 
     UsageError
         If it was asked for and is impossible.
     """
-    why = _why_not_stored(query, facts)
-    found = why if why is not None else facts.stored()
+    if not asked and facts.fills and equal_columns(query):
+        return None  # by equal columns, windows hold the fewest rows
+    found = _why_not_stored(query, facts) or facts.stored()
     if isinstance(found, str):
         if asked:
             raise UsageError(f"partition_by='files' is not possible: {found}.")
@@ -199,7 +200,7 @@ def _stored(query: Query, facts: Facts, partitions: int | None, *, asked: bool) 
     profile = found.profile(rule.ranges)
     cut = rule.cut(profile)
     halos = time_halos(cut.starts, facts.width, query.how)
-    if not asked and not _pays(query, facts, found, halos, full):
+    if not asked and not _pays(query, found, halos, full):
         return None
     ranges = StoredRanges(found, halos)
     reason = f"by ranges of the order columns, which tasks read from Parquet files; {cut.note}"
@@ -217,13 +218,13 @@ def _why_not_stored(query: Query, facts: Facts) -> str | None:
     return None
 
 
-def _pays(query: Query, facts: Facts, found: StoredInputs, halos: Halos, wanted: int) -> bool:
+def _pays(query: Query, found: StoredInputs, halos: Halos, wanted: int) -> bool:
     """Whether tasks that read files are quicker than a shuffle, by rows that they read again."""
     if found.read_share(halos) > MOST_READ:
         return False
-    # By equal columns, windows hold fewer rows, and all cores work whatever the window is.
+    # By equal columns, all cores work whatever the window is.
     alone = not halos.starts and found.rows >= 2 * PAYING_ROWS and wanted > 1
-    return not (equal_columns(query) and (alone or facts.fills))
+    return not (alone and equal_columns(query))
 
 
 def by_equal_columns(

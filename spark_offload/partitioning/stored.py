@@ -42,6 +42,8 @@ from spark_offload.partitioning.tagged import (
     ROW_BITS,
     SHARED,
     TAG_COLUMNS,
+    order_integers,
+    source_of,
     window_width,
 )
 
@@ -169,7 +171,7 @@ class StoredInput:
         if self.interval is None:
             return
         ends = chunk.rows.column(self.interval.end)
-        found = _integers(ends.fill_null(pa.scalar(0, ends.type)))
+        found = order_integers(ends.fill_null(pa.scalar(0, ends.type)))
         length = (found - chunk.times).view(np.uint64)
         known = ends.is_valid().to_numpy(zero_copy_only=False)
         wrong = known & ((found < chunk.times) | (length > self.interval.longest))
@@ -188,14 +190,17 @@ class StoredInput:
                 run = list(groups)
                 self._require_unchanged(file, number, run)
                 runs.append((file, run))
-            times = np.concatenate([self._times(file, run) for file, run in runs])
+            column = pa.chunked_array(
+                [chunk for file, run in runs for chunk in self._times(file, run).chunks]
+            )
+            times = order_integers(column.combine_chunks())
             numbers = np.concatenate([_numbers(run) for _, run in runs])
             falls = np.flatnonzero(times[1:] < times[:-1])
             if not len(falls):
                 yield from self._passing(runs, times, numbers, begin, end)
                 return
             if self.is_sorted:
-                self._raise(int(falls[0]), times, numbers, runs)
+                self._raise(int(falls[0]), column, numbers)
             kept = np.flatnonzero((times >= begin) & (times < end))
             order = kept[np.argsort(times[kept], kind="stable")]
             tables = [
@@ -232,10 +237,9 @@ class StoredInput:
                 if at >= high:
                     return
 
-    def _times(self, file: pq.ParquetFile, run: Sequence[Group]) -> Int64s:
+    def _times(self, file: pq.ParquetFile, run: Sequence[Group]) -> pa.ChunkedArray:
         name = self.columns[self.time]
-        column = file.read_row_groups([group.place for group in run], columns=[name]).column(0)
-        return _integers(column.combine_chunks())
+        return file.read_row_groups([group.place for group in run], columns=[name]).column(0)
 
     def _require_unchanged(self, file: pq.ParquetFile, number: int, run: Sequence[Group]) -> None:
         """Raise unless the file is the one that ranges were cut for."""
@@ -246,31 +250,14 @@ class StoredInput:
             if not there or _told(metadata, group.place, place) != told:
                 raise _changed(self.files[number], group.place)
 
-    def _raise(
-        self,
-        fall: int,
-        times: Int64s,
-        numbers: Int64s,
-        runs: "Sequence[tuple[pq.ParquetFile, Sequence[Group]]]",
-    ) -> None:
+    def _raise(self, fall: int, times: pa.ChunkedArray, numbers: Int64s) -> None:
         """Raise for the row behind ``fall``, which goes back in time."""
-        name = self.columns[self.time]
-        column = pa.chunked_array(
-            [
-                chunk
-                for file, run in runs
-                for chunk in file.read_row_groups([g.place for g in run], columns=[name])
-                .column(0)
-                .chunks
-            ]
-        )
-        number = int(numbers[fall + 1])
-        file, row = number >> ROW_BITS, number & ((1 << ROW_BITS) - 1)
+        file, row = source_of(int(numbers[fall + 1]))
         raise DisorderError(
-            f"{self.side}.{name}",
+            f"{self.side}.{self.columns[self.time]}",
             row,
-            column[fall].as_py(),
-            column[fall + 1].as_py(),
+            times[fall].as_py(),
+            times[fall + 1].as_py(),
             partition=file or None,
         )
 
@@ -318,13 +305,6 @@ class Chunk(NamedTuple):
             Chunk(self.times[:at], self.numbers[:at], self.rows.slice(0, at)),
             Chunk(self.times[at:], self.numbers[at:], self.rows.slice(at)),
         )
-
-
-def _integers(column: pa.Array) -> Int64s:
-    if pa.types.is_date32(column.type):
-        column = column.cast(pa.int32())
-    found: Int64s = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return found
 
 
 def _numbers(run: Sequence[Group]) -> Int64s:
@@ -429,6 +409,17 @@ class StoredInputs:
         return read / max(1, self.rows)
 
 
+def _numbered(session: SparkSession, count: int) -> DataFrame:
+    """Return a frame of so many partitions, each of which holds its number."""
+    return session.range(0, count, 1, count)
+
+
+def _parts(numbers: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    """Yield the numbers that a partition of such a frame holds."""
+    for batch in numbers:
+        yield from batch.column(0).to_pylist()
+
+
 _BEHIND = 1 << 63
 """Above any order number."""
 
@@ -461,8 +452,7 @@ class StoredRanges:
 
     def frame(self, session: SparkSession) -> DataFrame:
         """Return a frame with a partition for each range, which holds the range's number."""
-        count = self.partitions
-        return session.range(0, count, 1, count)
+        return _numbered(session, self.partitions)
 
     def tagged(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a range as a frame of :mod:`.tagged` has them.
@@ -472,9 +462,8 @@ class StoredRanges:
         numbers : iterator of RecordBatch
             The number of the range, as a partition of :meth:`frame` holds it.
         """
-        for batch in numbers:
-            for part in batch.column(0).to_pylist():
-                yield from self._tagged(part)
+        for part in _parts(numbers):
+            yield from self._tagged(part)
 
     def _tagged(self, part: int) -> Iterator[pa.RecordBatch]:
         sides = [
@@ -606,16 +595,14 @@ class StoredRows:
 
     def frame(self, session: SparkSession) -> DataFrame:
         """Return a frame with a partition for each part, which holds the part's number."""
-        count = len(self.parts)
-        return session.range(0, count, 1, count)
+        return _numbered(session, len(self.parts))
 
     def batches(self, numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part, whose number a partition of :meth:`frame` holds."""
-        for batch in numbers:
-            for part in batch.column(0).to_pylist():
-                for number, groups in groupby(self.parts[part], key=itemgetter(0)):
-                    with _reading_files(self.files[number]):
-                        yield from self._read(number, [group[1:] for group in groups])
+        for part in _parts(numbers):
+            for number, groups in groupby(self.parts[part], key=itemgetter(0)):
+                with _reading_files(self.files[number]):
+                    yield from self._read(number, [group[1:] for group in groups])
 
     def _read(self, number: int, groups: Sequence[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
         columns = list(self.columns)
@@ -699,19 +686,10 @@ def stored_inputs(
     found = []
     for side, frame, order in zip(("left", "right"), (left, right), query.time, strict=True):
         read = parquet_read(frame)
-        own: StoredInput | str = (
-            read
-            if isinstance(read, str)
-            else (
-                stored_input(
-                    side,
-                    read,
-                    arrow_schema(frame.schema, side),
-                    order,
-                    is_sorted=bool(query.sorted),
-                )
-            )
-        )
+        if isinstance(read, str):
+            return f"the {side} input {read}"
+        schema = arrow_schema(frame.schema, side)
+        own = stored_input(side, read, schema, order, is_sorted=bool(query.sorted))
         if isinstance(own, str):
             return f"the {side} input {own}"
         found.append(own)

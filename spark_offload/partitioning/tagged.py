@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import math
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -37,7 +40,9 @@ __all__ = [
     "gauge_width",
     "literals",
     "order_frame",
+    "order_integers",
     "order_number",
+    "source_of",
     "steps_reached",
     "tagged_frame",
     "tagged_ranges",
@@ -159,6 +164,14 @@ def order_number(order: Column, kind: DataType) -> Column:
     return order.cast("long")
 
 
+def order_integers(column: pa.Array) -> npt.NDArray[np.int64]:
+    """Return the order numbers of a column that a task reads; it has no nulls."""
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    numbers: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
 def gauge_width(query: Query, kind: DataType) -> int | None:
     """Return the width of a window as a difference of the numbers that tasks read.
 
@@ -210,6 +223,11 @@ HALO_COLUMNS = ("part", "halo")
 
 ALONE_COLUMN = "alone"
 """The column behind these: whether the partition answers for the row if it comes alone."""
+
+
+def source_of(number: int) -> tuple[int, int]:
+    """Return the partition or file of an input row, and its number within that."""
+    return number >> ROW_BITS, number & ((1 << ROW_BITS) - 1)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from spark_offload.partitioning.columns import (
     check_batch_frame,
     check_columns,
     numbered,
+    read_names,
     read_schema,
     rows_with_a_time,
 )
@@ -158,7 +159,7 @@ def make_aggregate_plan(
 
 
 def _stored(frame: DataFrame, query: AggregateQuery) -> StoredRows | None:
-    names = list(dict.fromkeys([query.time, *query.on, *query.columns]))
+    names = read_names(query)
     if not set(names) <= set(frame.columns):
         return None  # to be complained of
     cores = cluster_of(frame.sparkSession).cores

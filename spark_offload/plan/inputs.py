@@ -32,7 +32,12 @@ from spark_offload.partitioning.columns import arrow_schema, common_type, told_a
 from spark_offload.partitioning.halos import HaloCounts, count_halos
 from spark_offload.partitioning.placement import Facts, Placement
 from spark_offload.partitioning.ranges import Cuts, OrderProfile, lazy_cuts, profile_order
-from spark_offload.partitioning.stored import StoredRanges, stored_inputs, wrong_interval
+from spark_offload.partitioning.stored import (
+    StoredInputs,
+    StoredRanges,
+    stored_inputs,
+    wrong_interval,
+)
 from spark_offload.partitioning.tagged import (
     TaggedInput,
     can_be_cut,
@@ -171,17 +176,12 @@ class JoinInputs:
             filtered=lambda: is_filtered_read(self.left) and is_filtered_read(self.right),
             settings=lambda: partition_settings(self.left.sparkSession),
             fills=fills,
-            stored=lambda: (
-                "the windows are counted before"
-                if counted
-                else stored_inputs(
-                    self.left,
-                    self.right,
-                    self.query,
-                    None if self.intervals is None else self.intervals.columns,
-                )
-            ),
+            stored=lambda: "the windows are counted before" if counted else self._stored(),
         )
+
+    def _stored(self) -> StoredInputs | str:
+        columns = None if self.intervals is None else self.intervals.columns
+        return stored_inputs(self.left, self.right, self.query, columns)
 
     def profile(self, ranges: int = 1) -> OrderProfile | None:
         """Read how the rows of both inputs lie in time; None if their times cannot be cut.

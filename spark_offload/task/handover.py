@@ -16,7 +16,7 @@ from host.protocol.segments import largest_window, side_label
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from host.session.intake import TaggedLayout, WindowGauge
-from spark_offload.partitioning.tagged import ALONE_COLUMN, HALO_COLUMNS, LEAST
+from spark_offload.partitioning.tagged import ALONE_COLUMN, HALO_COLUMNS, LEAST, order_integers
 
 __all__ = [
     "Handover",
@@ -77,11 +77,7 @@ def count_windows(tagged: DataFrame, width: int) -> int:
 
 def order_numbers(batch: pa.RecordBatch) -> Int64s:
     """Return the times of tagged rows as whole numbers, as far apart as the times are."""
-    order = batch.column("order")
-    if pa.types.is_date32(order.type):
-        order = order.cast(pa.int32())
-    numbers: Int64s = order.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return numbers
+    return order_integers(batch.column("order"))
 
 
 # A partition that the device cannot hold: cut where it cannot, for another device to go on.

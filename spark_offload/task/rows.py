@@ -27,6 +27,7 @@ from spark_offload.partitioning.tagged import (
     ROW_BITS,
     SHARED,
     TAG_COLUMNS,
+    source_of,
 )
 from spark_offload.task.task import BUFFER_ROWS, Task
 
@@ -295,7 +296,7 @@ class SideCheck:
         }
 
     def _raise(self, row: int, earlier: object, later: object) -> None:
-        partition, within = row >> ROW_BITS, row & ((1 << ROW_BITS) - 1)
+        partition, within = source_of(row)
         raise DisorderError(
             f"{self._side}.{self._order}",
             within,
