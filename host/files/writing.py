@@ -4,10 +4,10 @@
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 import glob
 import io
-from itertools import chain, combinations
+from itertools import combinations
 import json
 import os
 from pathlib import Path
@@ -30,6 +30,7 @@ __all__ = [
     "atomic_output",
     "inputs_of",
     "require_outputs",
+    "table_file",
     "write_table",
 ]
 
@@ -190,7 +191,8 @@ def _files_in(folder: Path) -> Iterator[Path]:
 # JSON has neither NaN nor infinities. They are written as null, with a note on standard error.
 
 Int64s: TypeAlias = npt.NDArray[np.int64]
-Batches: TypeAlias = Iterable[pa.RecordBatch]
+#: Writes a batch to an open file.
+Write: TypeAlias = Callable[[pa.RecordBatch], object]
 
 #: Days since 1970 of the first day of year 1, and of the last day of year 9999.
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
@@ -202,55 +204,64 @@ _INT64 = np.iinfo(np.int64)
 _SHOWN = 60
 
 
-def write_table(batches: Batches, schema: pa.Schema, path: str | Path) -> int:
-    """Write batches as they arrive; return the number of rows. The ending decides the format.
+def write_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
+    """Write batches as they arrive; return the number of rows. See :func:`table_file`."""
+    rows = 0
+    with table_file(schema, path) as write:
+        for batch in batches:
+            write(batch)
+            rows += batch.num_rows
+    return rows
 
-    The file appears under its name when all rows are written. If an error is raised, no new file
+
+@contextmanager
+def table_file(schema: pa.Schema, path: str | Path) -> Iterator[Write]:
+    """Yield a function that writes a batch to a file; the ending decides the format.
+
+    The file appears under its name when the block ends. If it raises an error, no new file
     appears, and an existing file stays unchanged.
 
     Raises
     ------
     UsageError
-        If the format cannot hold a column, which is known before a batch is asked for, or a value.
+        If the format cannot hold a column, which is known before a batch is written, or a value.
     FailureError
         If the file cannot be written.
     """
-    writers: dict[str, Callable[[Batches, pa.Schema, Path], int]] = {
-        ".parquet": _write_parquet,
-        ".csv": _write_csv,
-        ".json": _write_json,
+    writers: dict[str, Callable[[pa.Schema, Path], AbstractContextManager[Write]]] = {
+        ".parquet": _parquet_file,
+        ".csv": _csv_file,
+        ".json": _json_file,
     }
     writer = writers[format_of(path)]
-    with atomic_output(path) as place:
-        return writer(batches, schema, place)
+    with atomic_output(path) as place, writer(schema, place) as write:
+        yield write
 
 
-def _write_csv(batches: Batches, schema: pa.Schema, place: Path) -> int:
+@contextmanager
+def _csv_file(schema: pa.Schema, place: Path) -> Iterator[Write]:
     texts = _Texts("CSV", schema)
     with place.open("wb") as stream:
         csv.write_csv(pa.RecordBatch.from_arrays(texts.empty, schema.names), stream)
-        for batch in batches:
-            # Each batch has types of its own, as times are text where the calendar needs it.
-            options = csv.WriteOptions(include_header=False)
-            csv.write_csv(texts.of_rows(batch), stream, options)
-    return texts.rows
+        # Each batch has types of its own, as times are text where the calendar needs it.
+        options = csv.WriteOptions(include_header=False)
+        yield lambda batch: csv.write_csv(texts.of_rows(batch), stream, options)
 
 
-def _write_json(batches: Batches, schema: pa.Schema, place: Path) -> int:
+@contextmanager
+def _json_file(schema: pa.Schema, place: Path) -> Iterator[Write]:
     texts = _Texts("JSON", schema)
     with place.open("w", encoding="utf-8") as stream:
-        for batch in batches:
-            stream.writelines(
-                json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
-                for row in texts.of_rows(batch).to_pylist()
-            )
+        yield lambda batch: stream.writelines(
+            json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+            for row in texts.of_rows(batch).to_pylist()
+        )
     for name, count in texts.not_finite.items():
         print(
             f"Note: column {name!r} has {count} values that are NaN or infinite, which JSON has "
             f"not; they are written as null (CSV and Parquet keep them).",
             file=sys.stderr,
         )
-    return texts.rows
 
 
 class _Texts:
@@ -458,7 +469,8 @@ def _expanded(year: int, rest: str) -> str:
     return (f"{year:04}" if 0 <= year <= 9999 else f"{year:+05}") + rest
 
 
-def _write_parquet(batches: Batches, schema: pa.Schema, place: Path) -> int:
+@contextmanager
+def _parquet_file(schema: pa.Schema, place: Path) -> Iterator[Write]:
     # Each batch becomes a row group, with dictionaries of its own. Those of the numbers of a join
     # took more than half of the time of writing, and made the file no smaller.
     repeated = [field.name for field in schema if not pa.types.is_primitive(field.type)]
@@ -466,21 +478,30 @@ def _write_parquet(batches: Batches, schema: pa.Schema, place: Path) -> int:
     if _refusal(nothing) is not None:
         for at in range(len(schema)):
             _try_parquet(nothing.select([at]))
-    rows, rest = 0, iter(batches)
-    first = next(rest, nothing)
-    encoding = dict.fromkeys(_narrow(first), "DELTA_BINARY_PACKED")
-    with pq.ParquetWriter(
-        place, schema, use_dictionary=repeated, column_encoding=encoding or None
-    ) as writer:
-        for batch in chain([first], rest):
-            try:
-                writer.write_batch(batch)
-            except pa.ArrowException:
-                for at in range(batch.num_columns):
-                    _try_parquet(batch.select([at]), rows)
-                raise
-            rows += batch.num_rows
-    return rows
+    writer: pq.ParquetWriter | None = None
+    rows = 0
+
+    def write(batch: pa.RecordBatch) -> None:
+        nonlocal writer, rows
+        if writer is None:  # the first batch decides how numbers are written
+            encoding = dict.fromkeys(_narrow(batch), "DELTA_BINARY_PACKED")
+            writer = files.enter_context(
+                pq.ParquetWriter(
+                    place, schema, use_dictionary=repeated, column_encoding=encoding or None
+                )
+            )
+        try:
+            writer.write_batch(batch)
+        except pa.ArrowException:
+            for at in range(batch.num_columns):
+                _try_parquet(batch.select([at]), rows)
+            raise
+        rows += batch.num_rows
+
+    with ExitStack() as files:
+        yield write
+        if writer is None:
+            write(nothing)
 
 
 def _narrow(batch: pa.RecordBatch) -> list[str]:

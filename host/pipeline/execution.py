@@ -33,6 +33,7 @@ from host.runtime import (
     BUFFER_BYTES,
     ExecStreamGraph,
     Governor,
+    OnError,
     Quantity,
     Quantum,
     Requirements,
@@ -71,6 +72,8 @@ class Settings:
         Governor of threads and staging buffers.
     counters : CopyCounters
         Counters of batches and copies.
+    errors : list of Exception, optional
+        What rows that are left out raised; by default, the first error ends the run.
     """
 
     threads: int = 1
@@ -79,6 +82,7 @@ class Settings:
     buffer_rows: int = 1 << 17
     governor: Governor = field(default_factory=Governor)
     counters: CopyCounters = field(default_factory=CopyCounters)
+    errors: list[Exception] | None = None
 
 
 # A pipeline whose source has been bound: streams of a graph, run alone or in threads.
@@ -194,7 +198,8 @@ class Execution:
             later = [step for each in runs[number:] for step in each]
             for fused in [operators] if self.settings.fuse else [[each] for each in operators]:
                 stage = FusedStage(" ".join(map(str, fused)))
-                graph.add(stage, FusedStageParams(fused, counted, runs_ahead(later, ahead)))
+                halves = self.settings.errors is not None
+                graph.add(stage, FusedStageParams(fused, counted, runs_ahead(later, ahead), halves))
                 graph.connect(producer, stage)
                 producer = stage
         return producer
@@ -208,7 +213,14 @@ class Execution:
             if stop is not None and stop.is_set():
                 raise Cancelled
 
-        yield from Scheduler(graph, Quantum(self.settings.rows), observe).read()
+        errors = self.settings.errors
+        reaction = OnError.RAISE if errors is None else OnError.RESUME
+        scheduler = Scheduler(graph, Quantum(self.settings.rows), observe, reaction)
+        try:
+            yield from scheduler.read()
+        finally:
+            if errors is not None:
+                errors.extend(error for _, error in scheduler.errors)
 
     # In threads.
 

@@ -2,20 +2,26 @@
 """Operations on more than a batch: their effects on flags, and the streams that they become."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from host.errors import UsageError
+from host.files.reading import format_of
+from host.files.writing import Write, table_file
 from host.operators.aggregate import Aggregate, AggregateParams, WindowAggregation
 from host.pipeline.flags import Chained, Decision, Effect, Flag, Operation, Place, Stateful, Traits
 from host.pipeline.row_operators import FusedStage, FusedStageParams, Project, Stateless
 from host.pipeline.sorting import Sort, SortParams, Uniq, UniqParams, key_columns
 from host.query.queries import BOUNDARIES, AggregateQuery
 from host.runtime import (
+    BufferState,
     ConduitExecStream,
     ConduitParams,
+    ExecStream,
     ExecStreamGraph,
     Quantum,
     Stream,
@@ -26,6 +32,8 @@ from host.runtime import (
 __all__ = [
     "Aggregated",
     "Distinct",
+    "FileSink",
+    "FileSinkParams",
     "Limit",
     "LimitParams",
     "Limited",
@@ -33,6 +41,7 @@ __all__ = [
     "NumberParams",
     "Sorted",
     "Step",
+    "Teed",
     "Unordered",
     "fused_runs",
     "plan_steps",
@@ -191,6 +200,111 @@ class Limited(Chained):
 
     def __str__(self) -> str:
         return f"limit({self.rows})" if not self.skip else f"limit({self.rows}, skip={self.skip})"
+
+
+# The operation that also writes its rows to a file.
+
+
+@dataclass(frozen=True)
+class FileSinkParams(StreamParams):
+    """Parameters of :class:`FileSink`.
+
+    Parameters
+    ----------
+    path : Path
+        The file; its ending decides the format.
+    schema : pa.Schema
+        Columns of the rows.
+    """
+
+    path: Path
+    schema: pa.Schema
+
+
+class FileSink(ExecStream[FileSinkParams]):
+    """Stream that writes its input to a file, which appears when all of it has been written.
+
+    It takes all rows, however few of them its producer's other consumers want.
+    """
+
+    fan_in, fan_out = 1, 0
+    retains_input = False
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._file: AbstractContextManager[Write] | None = None
+
+    @property
+    def can_early_close(self) -> bool:
+        return False
+
+    def open(self, restart: bool = False) -> None:
+        super().open(restart)
+        self.close_impl()
+        self._file = table_file(self.params.schema, self.params.path)
+        self._write = self._file.__enter__()
+
+    def execute(self, quantum: Quantum) -> StreamResult:
+        (rows,) = self.inputs
+        done = 0
+        while done < quantum.rows:
+            if rows.state is BufferState.EOS:
+                file, self._file = self._file, None
+                assert file is not None
+                file.__exit__(None, None, None)
+                return StreamResult.EOS
+            if not rows.demand():
+                return StreamResult.BUF_UNDERFLOW
+            batch = rows.access()
+            self._write(batch)
+            rows.consume()
+            done += batch.num_rows
+        return StreamResult.QUANTUM_EXPIRED
+
+    def close_impl(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:  # what has been written is dropped
+            stopped = GeneratorExit()
+            with suppress(GeneratorExit):
+                file.__exit__(GeneratorExit, stopped, None)
+
+
+@dataclass(frozen=True)
+class Teed(Stateful):
+    """Operation that passes rows on, and writes them to a file, too.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; its ending decides the format.
+    """
+
+    path: str | Path
+
+    def effect(self, traits: Traits) -> Effect:
+        del traits
+        return Effect(clear=Flag.SIZED)  # the rows are wanted, not only their number
+
+    def schema(self, schema: pa.Schema) -> pa.Schema:
+        format_of(self.path)
+        return schema
+
+    def reason(self, place: Place) -> str:
+        del place
+        return "the rows go to two readers, by reference"
+
+    def build(self, graph: ExecStreamGraph, producer: Stream, place: Place) -> Stream:
+        sink = graph.add(
+            FileSink(f"file {str(self.path)!r}"), FileSinkParams(Path(self.path), place.schema)
+        )
+        all_columns = Project({name: name for name in place.schema.names})
+        passed = graph.add(FusedStage("rows"), FusedStageParams([all_columns]))
+        graph.connect(producer, sink)
+        graph.connect(producer, passed)
+        return passed
+
+    def __str__(self) -> str:
+        return f"tee({str(self.path)!r})"
 
 
 # The operation that sorts by columns.

@@ -19,7 +19,7 @@ from host.pipeline.execution import Execution, Settings, arrays_of
 from host.pipeline.explanation import explain
 from host.pipeline.flags import Flag, Operation
 from host.pipeline.joining import Joined, Merged
-from host.pipeline.operations import Aggregated, Distinct, Limited, Sorted, Unordered
+from host.pipeline.operations import Aggregated, Distinct, Limited, Sorted, Teed, Unordered
 from host.pipeline.row_operators import (
     CopyCounters,
     Filter,
@@ -182,6 +182,14 @@ class Pipeline:
         """Keep the first ``rows`` rows after ``skip``; the streams before stop then."""
         return self._with(Limited(rows, skip))
 
+    def tee(self, path: str | Path) -> "Pipeline":
+        """Write the rows to a file as well, Parquet, CSV or JSON by its ending.
+
+        The file appears when all rows that there are here have been written, also if a later limit
+        wants fewer. A run that ends before leaves no file.
+        """
+        return self._with(Teed(path))
+
     def merge(self, *others: "Pipeline", by: str | Sequence[str]) -> "Pipeline":
         """Merge with other pipelines of the same columns; rows that tie keep the pipelines' order.
 
@@ -276,6 +284,20 @@ class Pipeline:
         """Count batches and copies in ``counters``."""
         return self._set(counters=counters)
 
+    def resuming(self, errors: list[Exception]) -> "Pipeline":
+        """Leave out each row for which a stateless operation raises, and go on behind it.
+
+        Functions that raise for a batch are called again with parts of it, down to one row, so they
+        should do nothing but return a value. A ``flat_map`` that raises behind a result loses the
+        rest of its batch. Streams that cannot go on raise as without it.
+
+        Parameters
+        ----------
+        errors : list
+            The errors are appended to it, one for each row that is left out.
+        """
+        return self._set(errors=errors)
+
     # Terminal operations.
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -303,6 +325,18 @@ class Pipeline:
         if execution.traits.has(Flag.SIZED) and execution.traits.rows is not None:
             return execution.traits.rows
         return sum(batch.num_rows for batch in execution.batches())
+
+    def first(self) -> dict[str, Any] | None:
+        """Return the first row, by column, or None; the streams before stop as soon as it comes."""
+        rows = self.limit(1).collect().to_pylist()
+        return rows[0] if rows else None
+
+    def any_match(self, function: Callable[..., Any], columns: Sequence[str] | None = None) -> bool:
+        """Return whether a function of columns is true for a row; see :meth:`filter`.
+
+        The streams before stop at the first such row.
+        """
+        return self.filter(function, columns).limit(1).count() > 0
 
     def join_aggregate(
         self,

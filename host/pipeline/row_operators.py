@@ -762,11 +762,15 @@ class FusedStageParams(ConduitParams):
     ahead : bool
         Whether to produce several batches while there is room for them. If not, a batch is made
         only when it is wanted.
+    halves : bool
+        Whether a batch for which an operator raises is tried again in halves, so that only a row
+        for which it raises is lost. What a row has already brought is kept.
     """
 
     operators: Sequence[Stateless]
     counters: CopyCounters = field(default_factory=CopyCounters)
     ahead: bool = True
+    halves: bool = False
 
 
 class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBatch]):
@@ -774,13 +778,14 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
 
     No batch is made between operators. Closing the stream closes the generators in its operators
     wherever they are. If an operator raises, its batch has been consumed, and the next execution
-    continues behind the batch.
+    continues behind the batch; with ``halves``, behind the row.
     """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._pulled: Submitted | None = None
         self._rest: pa.RecordBatch | None = None
+        self._taken: list[pa.RecordBatch] = []  # what has been consumed and waits, last one first
 
     def prepare(self, params: FusedStageParams) -> None:
         super().prepare(params)
@@ -794,14 +799,18 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
         done = 0
         while done < quantum.rows:
             if self._rest is None and self._pulled is None:
-                result = self.precheck_conduit_buffers()
-                if result is not StreamResult.YIELD:
-                    return result
-                batch = self.input.access().slice(0, self.output.provide())
-                self.input.consume(batch.num_rows)
-                self.params.counters.batches_in += 1
-                done += batch.num_rows
-                self._pulled = self.fused.pull(Rows.of_batch(batch, self.params.counters))
+                if not self._taken:
+                    result = self.precheck_conduit_buffers()
+                    if result is not StreamResult.YIELD:
+                        return result
+                    batch = self.input.access().slice(0, self.output.provide())
+                    self.input.consume(batch.num_rows)
+                    self._taken.append(batch)
+                    self.params.counters.batches_in += 1
+                    done += batch.num_rows
+                self._batch = self._taken.pop()
+                self._has_result = False
+                self._pulled = self.fused.pull(Rows.of_batch(self._batch, self.params.counters))
             room = self.output.provide()
             if not room:
                 return StreamResult.BUF_OVERFLOW
@@ -828,14 +837,20 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
             self._pulled = None
             if isinstance(end, StopIteration):
                 return None
-            raise
+            middle = self._batch.num_rows // 2
+            if not self.params.halves or not middle or self._has_result:
+                raise
+            self._taken += [self._batch.slice(middle), self._batch.slice(0, middle)]
+            return None
         if rows is None or not rows.num_rows:
             return None
+        self._has_result = True
         self.params.counters.batches_out += 1
         return rows.batch()
 
     def _stop(self) -> None:
         """Stop the current pass, and close the generators that run in it."""
         pulled, self._pulled, self._rest = self._pulled, None, None
+        self._taken.clear()
         if pulled is not None:
             pulled.close()

@@ -291,6 +291,69 @@ def test_rows_are_written_whole_or_not_at_all(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["out.parquet"]
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_two_readers_get_the_same_rows_by_reference_and_the_file_has_all(tmp_path, threads):
+    path = tmp_path / "even.parquet"
+    pipeline = (
+        numbers(3000)
+        .batch_rows(64)
+        .parallel(threads)
+        .filter(lambda k: pc.less(k, 2))
+        .tee(path)
+        .update("x", lambda values: np.negative(values, values))
+        .limit(5)
+    )
+    expected = numbers(3000).filter(lambda k: pc.less(k, 2)).collect()
+    found = pipeline.collect()
+    assert found["x"].to_pylist() == [-x for x in expected["x"].to_pylist()[:5]]
+    assert pq.read_table(path).equals(expected)  # what one reader writes in place, no other sees
+    graph = pipeline.parallel(1).execution().graph()
+    shared = [line for line in graph.plan().splitlines() if " to all ->" in line]
+    assert len(shared) == 2
+    assert all("constant reference" in line for line in shared)
+
+
+def test_a_second_reader_is_an_effect_so_that_rows_are_not_only_counted(tmp_path):
+    path = tmp_path / "all.csv"
+    assert numbers(300).tee(path).count() == 300
+    assert len(path.read_text().splitlines()) == 301
+
+
+def test_a_file_of_a_reader_that_stops_or_of_a_run_that_fails_does_not_appear(tmp_path):
+    path = tmp_path / "some.json"
+    with closing(numbers(3000).batch_rows(16).tee(path).batches()) as batches:
+        next(batches)
+    with pytest.raises(UsageError, match="row 3 "):
+        Pipeline.of_table(pa.table({"x": [b"a", b"b", b"c", b"\xff"]})).tee(path).collect()
+    failing = numbers(3000).batch_rows(16).tee(path)
+    with pytest.raises(ZeroDivisionError):
+        failing.map("x", lambda x: x if len(x) == 0 else 1 / 0).count()
+    assert not list(tmp_path.iterdir())
+
+
+def failing_at(bad):
+    def checked(x):
+        found = sorted(bad & set(x.to_pylist()))
+        if found:
+            raise ValueError(f"number {found[0]}")
+        return x
+
+    return checked
+
+
+@settings(max_examples=25)
+@given(st.sets(st.integers(0, 199), max_size=8), st.sampled_from([1, 3]), st.integers(1, 90))
+def test_a_row_that_raises_is_left_out_and_told(bad, threads, rows):
+    errors = []
+    pipeline = numbers(200).batch_rows(rows).parallel(threads).map("x", failing_at(bad))
+    found = pipeline.resuming(errors).collect()["x"].to_pylist()
+    assert found == [n for n in range(200) if n not in bad]
+    assert sorted(map(str, errors)) == sorted(f"number {n}" for n in bad)
+    if bad:
+        with pytest.raises(ValueError, match="number"):
+            pipeline.collect()
+
+
 def test_parquet_is_read_by_row_groups(tmp_path):
     path = tmp_path / "in.parquet"
     pq.write_table(numbers(1000).collect(), path, row_group_size=100)

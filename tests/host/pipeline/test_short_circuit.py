@@ -197,6 +197,29 @@ def test_a_source_is_asked_for_no_more_than_the_limit():
     assert (asked, closed) == ([0, 1, 2], [True])
 
 
+@pytest.mark.parametrize("end", ["first", "any_match"])
+def test_a_terminal_operation_that_knows_enough_asks_for_no_more(end):
+    asked, closed = [], []
+
+    def supply():
+        try:
+            for number in count():
+                asked.append(number)
+                yield one(number)
+        finally:
+            closed.append(True)
+
+    odd = Pipeline.of_batches(supply, SCHEMA).filter(lambda x: pc.equal(pc.bit_wise_and(x, 1), 1))
+    if end == "first":
+        assert odd.first() == {"x": 1}
+    else:
+        assert odd.any_match(lambda x: pc.less(x, 2))
+    assert (asked, closed) == ([0, 1], [True])
+    none = Pipeline.of_table(pa.table({"x": [1, None]}))
+    assert not none.any_match(lambda x: pc.greater(x, 1))
+    assert none.limit(0).first() is None
+
+
 def test_a_function_that_does_not_return_is_an_error_and_no_hang(monkeypatch):
     monkeypatch.setattr(parallel, "_STOP_SECONDS", 0.3)
     entered, gate = threading.Event(), threading.Event()
