@@ -53,6 +53,10 @@ ACCELERATORS = {
     for short, architecture in ARCHITECTURES.items()
     for cores in (*CORES, PAPER)
 } | {
+    # The paper's cores with sub-windows of the least size that it draws in Figure 19.
+    "sj-28-large": compared("splitjoin", PAPER).with_(sub_window=4096),
+    "llhj-28-large": compared("low-latency-handshake", PAPER).with_(sub_window=4096),
+    "rounds-28-large": compared("splitjoin", PAPER).with_(sub_window=4096, rounds=True),
     "rounds-8": compared("splitjoin", 8).with_(rounds=True),
     "rounds-8x4": compared("splitjoin", 8).with_(rounds=True, lanes=4),
     "rounds-8-ports": compared("splitjoin", 8).with_(rounds=True, result_streams=2),

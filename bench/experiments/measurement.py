@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure one point: hardware counters, and stamps of what went in and came out."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from host.devices import Stamps
 from host.devices.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
 from host.protocol.codecs import WordCodec
-from host.protocol.configuration import MARKS, configuration
+from host.protocol.configuration import MARKS, configuration, round_size
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow, TimeWindow
 
 from .latency import latencies
 
-__all__ = ["METHOD", "measure"]
+__all__ = ["METHOD", "Filled", "measure", "measure_filled"]
 
 #: Raise this when points are measured in another way: what is stored is then measured anew.
 METHOD = 5
@@ -27,14 +27,40 @@ CHUNK = 256
 SILENCE = 1 << 20
 #: Share of the counted tuples that comes before them, under the same load.
 LEAD = 0.25
+#: What loads of one fill may differ in.
+LOAD = dict.fromkeys(("period", "interval", "width", "tuples", "rounds"), 0)
 COUNTED = ("results", "stars", "comparisons", "region_busy", "region_stalled", "output_busy")
+
+
+@dataclass(frozen=True)
+class Filled:
+    """Windows that are filled once, and the loads that are measured on them one after another.
+
+    Filling a window takes its square in comparisons, and most of the time where it is large.
+
+    Parameters
+    ----------
+    loads : tuple of Point
+        Points that differ in band, period, rounds, interval and number of tuples only. The windows
+        are filled under the band of the first one.
+    """
+
+    loads: tuple
+
+    @property
+    def accelerator(self):
+        """Name of the accelerator of all loads."""
+        return self.loads[0].accelerator
 
 
 @dataclass
 class Traffic:
-    """When each tuple arrived and was accepted, and all results with their cycles."""
+    """When each tuple arrived and was accepted, and all results with their cycles.
 
-    arrived: list = field(default_factory=list)
+    ``arrived`` has the tuples that came at a pace, by their number.
+    """
+
+    arrived: dict = field(default_factory=dict)
     accepted: list = field(default_factory=list)
     results: list = field(default_factory=list)
     produced: list = field(default_factory=list)
@@ -67,6 +93,51 @@ class Run:
             if self.traffic.results:
                 marks += int(self.codec.marks(self.traffic.results[-1]).sum())
         self.traffic = Traffic()
+
+    def change(self, point):
+        """Set bounds and precision of another load, with the windows as they are."""
+        if replace(point, **LOAD) != replace(self.point, **LOAD):
+            raise ValueError(f"Loads of one fill differ in {', '.join(LOAD)} only, not as {point}")
+        self.point, codec = point, self.codec
+        words = [
+            codec.pack_control(f"BOUND_{end}", index, sign * point.width)
+            for index in range(len(self.manifest.keys))
+            for end, sign in (("LOW", -1), ("HIGH", 1))
+        ]
+        ordering = point.ordering
+        if ordering.in_hardware:
+            size = round_size(self.manifest, ordering.rounds)
+            words.append(codec.pack_control("INNER", 0, size))
+        else:
+            longest = 1 << self.manifest.probe_bits
+            words.append(codec.pack_control("PRECISION", 0, min(point.period, longest)))
+        words = np.concatenate(words)
+        while len(words):
+            words = words[self.exchange(words, CHUNK) :]
+            self.traffic.accepted.pop()  # they are no tuples
+
+    def counted(self, point, period):
+        """Return what is counted under the load of the point; without latencies if period is 0."""
+        if point.interval:
+            self.settle()
+        self.load(max(16, int(point.tuples * LEAD)))
+        start, before = self.device.cycle, self.device.counters()
+        self.load(point.tuples)
+        end, after = self.device.cycle, self.device.counters()
+        counts = {name: after[name] - before[name] for name in after}
+        tuples = counts["tuples_r"] + counts["tuples_s"]
+        accepted = np.concatenate(self.traffic.accepted)
+        arrived, paced = accepted.copy(), self.traffic.arrived
+        arrived[list(paced)] = list(paced.values())
+        found = latencies(self.codec, self.manifest, self.traffic, arrived, period, (start, end))
+        return {
+            "tuples_counted": tuples,
+            "cycles": counts["cycles"],
+            "cycles_per_tuple": pace_of(accepted[accepted >= start]),
+            **{f"{name}_per_tuple": counts[name] / tuples for name in COUNTED},
+            "ingress_stalled_share": counts["ingress_stalled"] / counts["cycles"],
+            **found,
+        }
 
     def words(self, count):
         """Return the words of the next tuples, whose sides alternate."""
@@ -113,8 +184,9 @@ class Run:
     def pace(self, count):
         """Offer a tuple every ``interval`` cycles; what is not accepted at once waits in line."""
         words, first = self.words(count), 0
+        begin = self.sent - count - 1
         for n in range(1, count + 1):
-            self.traffic.arrived.append(self.device.cycle)
+            self.traffic.arrived[begin + n] = self.device.cycle
             first += self.exchange(words[first:n], self.point.interval)
         while first < count:
             first += self.exchange(words[first:], CHUNK)
@@ -157,29 +229,23 @@ def measure(manifest, point):
     point : Point
         What to measure.
     """
-    run = Run(manifest.path, point)
+    return measure_filled(manifest, Filled((point,)))[0]
+
+
+def measure_filled(manifest, filled):
+    """Return what was counted under each load, as :func:`measure` does for one.
+
+    Latencies of loads behind one with another period are unknown, as probes are then not numbered
+    from the first one on.
+    """
+    first, found, periods = filled.loads[0], [], set()
+    run = Run(manifest.path, first)
     with run.device:
         run.configure()
-        run.saturate(2 * point.window)
-        if point.interval:
-            run.settle()
-        run.load(max(16, int(point.tuples * LEAD)))
-        start, before = run.device.cycle, run.device.counters()
-        run.load(point.tuples)
-        end, after = run.device.cycle, run.device.counters()
-    counts = {name: after[name] - before[name] for name in after}
-    tuples = counts["tuples_r"] + counts["tuples_s"]
-    accepted = np.concatenate(run.traffic.accepted)
-    arrived = accepted.copy()
-    if point.interval:
-        paced = run.traffic.arrived
-        arrived[len(accepted) - len(paced) :] = paced
-    found = latencies(run.codec, manifest, run.traffic, arrived, point.period, (start, end))
-    return {
-        "tuples_counted": tuples,
-        "cycles": counts["cycles"],
-        "cycles_per_tuple": pace_of(accepted[accepted >= start]),
-        **{f"{name}_per_tuple": counts[name] / tuples for name in COUNTED},
-        "ingress_stalled_share": counts["ingress_stalled"] / counts["cycles"],
-        **found,
-    }
+        run.saturate(2 * first.window)
+        for point in filled.loads:
+            if found:
+                run.change(point)
+            periods.add(point.period)
+            found.append(run.counted(point, point.period if len(periods) == 1 else 0))
+    return found

@@ -4,7 +4,8 @@
 import numpy as np
 
 from bench.experiments.accelerators import PAPER
-from bench.experiments.catalogue import PLOTS, load_interval, settled
+from bench.experiments.catalogue import NAMES, PLOTS, load_interval, settled
+from bench.experiments.measurement import Filled, measure_filled
 from bench.experiments.point import Point
 from bench.experiments.sweep import sweep
 
@@ -110,6 +111,88 @@ def paper_cores(report):
             f"{later[0]:.0f} and {later[1]:.0f} cycles, {later[1] / later[0]:.2f} times"
         )
     return Result(min(ratios), notes=tuple(notes))
+
+
+#: Window of the paper's figures with the paper's cores. The largest of the paper, of 2^21 tuples,
+#: would take a thousand times as long to fill.
+LARGE = 1 << 16
+#: Half-widths of a band of two fields: 1 pair matches in 227,000, in 1,000 and in 10.
+RATES = {"1 in 227,000": 10, "1 in 1,000": 158, "1 in 10": 1581}
+#: Joins that are measured with them, and whether by time.
+LARGE_JOINS = (("sj", True), ("sj", False), ("llhj", True))
+#: Cycles between two tuples, at about 85 % of what a core can compare and at half of it.
+PACES = {"85 %": load_interval(LARGE, PAPER), "50 %": LARGE // PAPER}
+
+
+def large_loads(short, timed):
+    """Return the loads of a join with the paper's cores and a large window, by name."""
+    name = f"{short}-{PAPER}-large"
+    # A chain's tuples spread over the cores anew as they flow.
+    settling = 0 if short == "sj" else 2 * LARGE
+    loads = {
+        rate: Point(name, LARGE, timed=timed, width=width, tuples=200)
+        for rate, width in RATES.items()
+    }
+    first = next(iter(loads))
+    loads[first] = Point(name, LARGE, timed=timed, width=RATES[first], tuples=settling + 400)
+    loads |= {
+        pace: Point(name, LARGE, timed=timed, interval=interval, tuples=600)
+        for pace, interval in PACES.items()
+    }
+    if short == "sj":
+        loads |= {
+            order: Point(name, LARGE, timed=timed, period=period, tuples=400)
+            for order, period in (("relaxed(64)", 64), ("no stars", 0))
+        }
+    return loads
+
+
+@figure("evaluation.paper_size", unit="times", goal=">= 1")
+def paper_size(report):
+    """Throughput of SplitJoin over the low-latency handshake join's: 28 cores, windows of 2^16.
+
+    Figures 12, 13 and 15 to 18, and the outer order of Figure 19; the least ratio of the three
+    match rates, by time. Each join's windows are filled once and keep their tuples from load to
+    load. It takes up to two hours of a processor core.
+    """
+    large = {key: large_loads(*key) for key in LARGE_JOINS}
+    fills = {key: Filled(tuple(loads.values())) for key, loads in large.items()}
+    found = sweep(fills.values(), report, measured=measure_filled, store="filled.jsonl")
+    by = {key: dict(zip(large[key], found[fill], strict=True)) for key, fill in fills.items()}
+    notes = []
+    for (short, timed), loads in by.items():
+        of = f"{NAMES[short]}, by {'time' if timed else 'count'}"
+        for rate in (name for name in loads if name not in PACES):
+            notes.append(f"{of}, {rate}: {loads[rate]['cycles_per_tuple']:,.1f} cycles per tuple")
+        for pace in PACES:
+            seen = loads[pace]
+            ended = "" if short != "sj" else f", end to end {seen['processing']:,.0f}"
+            notes.append(
+                f"{of}, {pace}: visiting {seen['visiting']:,.0f} cycles{ended}; rows read per "
+                f"core {seen['region_busy_per_tuple'] / PAPER:,.0f}"
+            )
+    ours, theirs = by["sj", True], by["llhj", True]
+    ratios = [theirs[rate]["cycles_per_tuple"] / ours[rate]["cycles_per_tuple"] for rate in RATES]
+    return Result(min(ratios), notes=tuple(notes))
+
+
+@figure("evaluation.inner_order_28", unit="of 1", goal=">= 0.98")
+def inner_order(report):
+    """Throughput with a star per 32 stored tuples of a core over that in outer order.
+
+    Figure 19 with its 28 cores, and sub-windows of 2^10 where the paper has 2^12 to 2^15;
+    saturated, by count.
+    """
+    window = PAPER << 10
+    rounds = tuple(1 << n for n in range(11))
+    loads = tuple(
+        Point("rounds-28-large", window, width=10, tuples=100, rounds=n) for n in reversed(rounds)
+    )
+    fill = Filled(loads)
+    found = sweep([fill], report, measured=measure_filled, store="filled.jsonl")[fill]
+    cycles = {load.rounds: one["cycles_per_tuple"] for load, one in zip(loads, found, strict=True)}
+    notes = tuple(f"a star per {n:,} stored tuples: {cycles[n]:,.1f} cycles" for n in rounds)
+    return Result(cycles[rounds[-1]] / cycles[32], notes=notes)
 
 
 @figure("latency.log_k_fit", unit="R^2", goal=">= 0.99")
