@@ -13,7 +13,14 @@ from spark_offload.api.aggregates import (
     plan_operate,
     stream_aggregate,
 )
-from spark_offload.api.joins import asof_join, overlap_join, plan_asof_join, plan_join, stream_join
+from spark_offload.api.joins import (
+    asof_join,
+    join_many,
+    overlap_join,
+    plan_asof_join,
+    plan_join,
+    stream_join,
+)
 from spark_offload.cluster.session import open_session
 from spark_offload.errors import task_error
 from spark_offload.explanation.explanations import Explanation, TermExplanation
@@ -45,6 +52,7 @@ __all__ = [
     "asof_join",
     "explain",
     "join_aggregate",
+    "join_many",
     "metrics",
     "open_session",
     "operate",

@@ -113,35 +113,40 @@ def paper_cores(report):
     return Result(min(ratios), notes=tuple(notes))
 
 
-#: Window of the paper's figures with the paper's cores. The largest of the paper, of 2^21 tuples,
-#: would take a thousand times as long to fill.
-LARGE = 1 << 16
+#: Windows of the paper's figures with the paper's cores, and of SplitJoin alone. Filling one takes
+#: its square in comparisons: the largest of the paper, of 2^21 tuples, a thousand times as many.
+LARGE, LARGEST = 1 << 14, 1 << 16
 #: Half-widths of a band of two fields: 1 pair matches in 227,000, in 1,000 and in 10.
 RATES = {"1 in 227,000": 10, "1 in 1,000": 158, "1 in 10": 1581}
-#: Joins that are measured with them, and whether by time.
-LARGE_JOINS = (("sj", True), ("sj", False), ("llhj", True))
-#: Cycles between two tuples, at about 85 % of what a core can compare and at half of it.
-PACES = {"85 %": load_interval(LARGE, PAPER), "50 %": LARGE // PAPER}
+#: Joins that are measured so, whether by time, and their window.
+LARGE_JOINS = (
+    ("sj", True, LARGE), ("sj", False, LARGE), ("llhj", True, LARGE), ("sj", True, LARGEST),
+)  # fmt: skip
 
 
-def large_loads(short, timed):
+def paces(window):
+    """Return the cycles between two tuples: at 85 % of what a core can compare, and at half."""
+    return {"85 %": load_interval(window, PAPER), "50 %": window // PAPER}
+
+
+def large_loads(short, timed, window):
     """Return the loads of a join with the paper's cores and a large window, by name."""
     name = f"{short}-{PAPER}-large"
     # A chain's tuples spread over the cores anew as they flow.
-    settling = 0 if short == "sj" else 2 * LARGE
+    settling = 0 if short == "sj" else 2 * window
     loads = {
-        rate: Point(name, LARGE, timed=timed, width=width, tuples=200)
+        rate: Point(name, window, timed=timed, width=width, tuples=200)
         for rate, width in RATES.items()
     }
     first = next(iter(loads))
-    loads[first] = Point(name, LARGE, timed=timed, width=RATES[first], tuples=settling + 400)
+    loads[first] = Point(name, window, timed=timed, width=RATES[first], tuples=settling + 400)
     loads |= {
-        pace: Point(name, LARGE, timed=timed, interval=interval, tuples=600)
-        for pace, interval in PACES.items()
+        pace: Point(name, window, timed=timed, interval=interval, tuples=600)
+        for pace, interval in paces(window).items()
     }
     if short == "sj":
         loads |= {
-            order: Point(name, LARGE, timed=timed, period=period, tuples=400)
+            order: Point(name, window, timed=timed, period=period, tuples=400)
             for order, period in (("relaxed(64)", 64), ("no stars", 0))
         }
     return loads
@@ -149,29 +154,29 @@ def large_loads(short, timed):
 
 @figure("evaluation.paper_size", unit="times", goal=">= 1")
 def paper_size(report):
-    """Throughput of SplitJoin over the low-latency handshake join's: 28 cores, windows of 2^16.
+    """Throughput of SplitJoin over the low-latency handshake join's: 28 cores, windows of 2^14.
 
     Figures 12, 13 and 15 to 18, and the outer order of Figure 19; the least ratio of the three
-    match rates, by time. Each join's windows are filled once and keep their tuples from load to
-    load. It takes up to two hours of a processor core.
+    match rates, by time. SplitJoin by itself also has windows of 2^16. Each join's windows are
+    filled once and keep their tuples from load to load. It takes half an hour of a processor core.
     """
     large = {key: large_loads(*key) for key in LARGE_JOINS}
     fills = {key: Filled(tuple(loads.values())) for key, loads in large.items()}
     found = sweep(fills.values(), report, measured=measure_filled, store="filled.jsonl")
     by = {key: dict(zip(large[key], found[fill], strict=True)) for key, fill in fills.items()}
     notes = []
-    for (short, timed), loads in by.items():
-        of = f"{NAMES[short]}, by {'time' if timed else 'count'}"
-        for rate in (name for name in loads if name not in PACES):
+    for (short, timed, window), loads in by.items():
+        of = f"{NAMES[short]}, 2^{window.bit_length() - 1} by {'time' if timed else 'count'}"
+        for rate in (name for name in loads if name not in paces(window)):
             notes.append(f"{of}, {rate}: {loads[rate]['cycles_per_tuple']:,.1f} cycles per tuple")
-        for pace in PACES:
+        for pace in paces(window):
             seen = loads[pace]
             ended = "" if short != "sj" else f", end to end {seen['processing']:,.0f}"
             notes.append(
                 f"{of}, {pace}: visiting {seen['visiting']:,.0f} cycles{ended}; rows read per "
                 f"core {seen['region_busy_per_tuple'] / PAPER:,.0f}"
             )
-    ours, theirs = by["sj", True], by["llhj", True]
+    ours, theirs = by["sj", True, LARGE], by["llhj", True, LARGE]
     ratios = [theirs[rate]["cycles_per_tuple"] / ours[rate]["cycles_per_tuple"] for rate in RATES]
     return Result(min(ratios), notes=tuple(notes))
 

@@ -29,6 +29,8 @@ from host.query.words import Length, Span, as_span
 from host.session.join import Join
 
 __all__ = [
+    "EARLIEST",
+    "LATEST",
     "ManyQuery",
     "join_tables_of_many",
 ]
@@ -156,6 +158,20 @@ class ManyQuery:
                 elif side == 0 and column.startswith(f"{name}."):
                     named.append(column.removeprefix(f"{name}."))
         return tuple(dict.fromkeys(named))
+
+    def require_columns(self, schemas: Sequence[pa.Schema]) -> None:
+        """Raise unless all columns that are compared are there, and those of time of one type."""
+        types = []
+        for number, (name, schema) in enumerate(zip(self.names, schemas, strict=True)):
+            for column in self.columns(number):
+                require_column(schema.names, column, f"input {name!r}")
+            types.append(schema.field(self.time[number]).type)
+        for name, kind in zip(self.names, types, strict=True):
+            if kind != types[0]:
+                raise UsageError(
+                    f"Times of several inputs must be of one type, but that of {self.names[0]!r} "
+                    f"is {types[0]} and that of {name!r} is {kind}; cast one of them."
+                )
 
     def __str__(self) -> str:
         inputs = ", ".join(self.names)
@@ -291,7 +307,7 @@ def join_tables_of_many(
         If a device has no room for the window.
     """
     given = [without_views(tables[name]) for name in query.names]
-    _require_one_type(given, query)
+    query.require_columns([table.schema for table in given])
     found = _beginning(given[0], query)
     numbers: list[Int64s] = [np.arange(given[0].num_rows)]
     for number, table in enumerate(given[1:], 1):
@@ -308,21 +324,6 @@ def join_tables_of_many(
         for column in table.column_names
     }
     return pa.table(columns)
-
-
-def _require_one_type(given: Sequence[pa.Table], query: ManyQuery) -> None:
-    """Raise unless all columns that are compared are there, and those of time of one type."""
-    types = []
-    for number, (name, table) in enumerate(zip(query.names, given, strict=True)):
-        for column in query.columns(number):
-            require_column(table.column_names, column, f"input {name!r}")
-        types.append(table.schema.field(query.time[number]).type)
-    for name, kind in zip(query.names, types, strict=True):
-        if kind != types[0]:
-            raise UsageError(
-                f"Times of several inputs must be of one type, but that of {query.names[0]!r} is "
-                f"{types[0]} and that of {name!r} is {kind}; cast one of them."
-            )
 
 
 def _beginning(table: pa.Table, query: ManyQuery) -> pa.Table:

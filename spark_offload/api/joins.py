@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins over windows, of intervals that overlap, and of closest rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from host import UsageError
+from host.operators.many import EARLIEST, LATEST, ManyQuery
 from host.operators.overlap import overlap_terms
 from host.query.conditions import Where
 from host.query.queries import AsofQuery, Bands, Query
@@ -21,7 +23,13 @@ from host.query.words import (
 )
 from host.reference.types import Direction, JoinType
 from spark_offload.errors import kit_errors
-from spark_offload.partitioning.columns import arrow_schema, check_frame, is_streaming
+from spark_offload.partitioning.columns import (
+    arrow_schema,
+    check_batch_frame,
+    check_frame,
+    is_streaming,
+    quoted,
+)
 from spark_offload.plan.accelerator import QueryCheck, check_query
 from spark_offload.plan.asof import make_asof_plan
 from spark_offload.plan.inputs import Intervals, longest_of
@@ -31,6 +39,7 @@ from spark_offload.plan.plan import Plan, answer_of
 
 __all__ = [
     "asof_join",
+    "join_many",
     "overlap_join",
     "plan_asof_join",
     "plan_join",
@@ -224,6 +233,87 @@ def plan_query(
         return make_stream_plan(left, right, query, options)
     with kit_errors():
         return make_plan(left, right, query, options, check, intervals)
+
+
+# The function that joins several inputs, which a PySpark program calls.
+
+
+def join_many(
+    inputs: Mapping[str, DataFrame],
+    *,
+    time: str | Sequence[str],
+    within: Length,
+    on: str | Sequence[str | Sequence[str]] = (),
+    advance: Length | None = None,
+    where: str | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Join the rows of two, three or more batch frames over a window.
+
+    A result has one row of each input, and any two of its rows are at most ``within`` apart in
+    time. It is as many joins as :func:`stream_join` makes, in the order in which the inputs are
+    given, so the two that pair least should come first. With ``on`` each is partitioned by key;
+    else Spark computes what was found before several times.
+
+    Parameters
+    ----------
+    inputs : mapping of str to DataFrame
+        Batch frames, by the names that conditions and results have.
+    time : str or sequence of str
+        The columns of time, of one type: one name, or one for each input.
+    within : int, timedelta or str
+        How far apart the rows of a result may be.
+    on : str or list, optional
+        Columns that must be equal in all inputs: a name, or a list of names and of lists with one
+        for each input.
+    advance : int, timedelta or str, optional
+        Windows in common, ``[n * advance, n * advance + within)``: one of them has all rows of a
+        result.
+    where : str, optional
+        Any other condition, such as ``"a.x < b.y and abs(b.z - c.z) <= 3"``. Each of its parts is
+        asked where the last of its inputs is joined.
+    options
+        ``device``, ``partitions``, ``partition_by``, ``strict`` and ``build`` of
+        :class:`~spark_offload.Options`, for every join.
+
+    Returns
+    -------
+    DataFrame
+        The columns of all inputs, called ``input.column``, in no order.
+
+    Raises
+    ------
+    UsageError
+        If an argument, a column, a type or the device will not do; before anything runs.
+    """
+    run = Options.of("join_many", options, *_OF_MANY)
+    query = ManyQuery.of(
+        list(inputs), time=time, within=within, on=on, advance=advance, where=where
+    )
+    for name, frame in inputs.items():
+        check_batch_frame(frame, f"{name!r}")
+    schemas = [arrow_schema(frame.schema, f"{name!r}") for name, frame in inputs.items()]
+    query.require_columns(schemas)
+    first, *others = inputs.items()
+    found = _named(first[1], first[0])
+    begin = F.col(quoted(f"{first[0]}.{query.time[0]}"))
+    found = found.withColumns({EARLIEST: begin, LATEST: begin})
+    for number, (name, frame) in enumerate(others, 1):
+        plan = plan_query(found, frame, query.step(number), run)
+        columns = [*found.columns, *_named(frame, name).columns]
+        now = F.col(quoted(f"{name}.{query.time[number]}"))
+        ends = {EARLIEST: F.least(EARLIEST, now), LATEST: F.greatest(LATEST, now)}
+        found = plan.dataframe().toDF(*columns).withColumns(ends)
+    return found.drop(EARLIEST, LATEST)
+
+
+#: The options of a join of several inputs.
+_OF_MANY = ("device", "partitions", "partition_by", "strict", "build")
+
+
+def _named(frame: DataFrame, name: str) -> DataFrame:
+    """Return an input of several with the names that its columns have in the result."""
+    return frame.toDF(*(f"{name}.{column}" for column in frame.columns))
 
 
 # The function that joins intervals that overlap, which a PySpark program calls.
