@@ -32,7 +32,7 @@ def aggregate(workload: Workload, device: str | None, output: Path) -> None:
     """Count the rows, and add up a field, of each key in each window of time."""
     words = ["--input", workload.left, "--time", "t", "--window", workload.within, "--on", "k"]
     values = ["--aggregate", "n=count", "--aggregate", "total=sum:x"]
-    _run("aggregate", device, output, *words, *values)
+    _run("aggregate", device, output, *words, *values, "--sorted")
 
 
 def asof(workload: Workload, device: str | None, output: Path) -> None:

@@ -73,6 +73,8 @@ def order_by_both(major: Int64s, minor: Int64s) -> Int64s:
 
 #: An odd multiplier for hashes of key fields, from the golden ratio (Knuth, 6.4).
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+#: Tuples right before a tuple that are looked at one by one, if it reaches no further.
+NEAR = 16
 
 
 @dataclass(frozen=True)
@@ -103,42 +105,74 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class Partners:
-    """The earlier tuples that each later tuple meets.
+class Ranges:
+    """The earlier tuples of some later ones, as ranges of a list.
 
     Parameters
     ----------
     later : array of int64
-        Ranks of the later tuples that have partners, ascending.
-    is_right : array of int64
-        One for each of them that is of the right side, else zero.
+        The later tuples, ascending, as in :class:`Partners`.
     first, count : array of int64
-        For each of them, where its partners are in ``ranks``, and how many it has.
-    ranks : array of int64
-        Ranks of earlier tuples, ascending within the partners of a tuple.
+        For each of them, where its partners are in ``earlier``, and how many it has.
+    earlier : array of int64
+        Earlier tuples, ascending within the partners of a tuple, as in :class:`Partners`.
+    """
+
+    later: Int64s
+    first: Int64s
+    count: Int64s
+    earlier: Int64s
+
+    def pairs(self) -> Int64s:
+        """Return all pairs, as in :class:`Partners`."""
+        place = np.repeat(self.first - np.cumsum(self.count) + self.count, self.count)
+        place += np.arange(len(place))
+        pairs = self.earlier[place]
+        pairs |= np.repeat(self.later, self.count)
+        return pairs
+
+
+@dataclass(frozen=True)
+class Partners:
+    """The earlier tuples that each later tuple meets.
+
+    A pair is a number: the later tuple's rank is in the bits from ``low`` on, the earlier tuple's
+    below, and whether that one is of the right side is the last bit. So pairs ascend in the strict
+    order.
+
+    Parameters
+    ----------
+    low : int
+        Bits of an earlier tuple.
+    near : array of int64
+        Pairs, ascending.
+    ranges : Ranges or None
+        Pairs of other later tuples, which have more partners, if there are any.
     is_exact : bool
         Whether partners are known to have equal keys; else only hashes of the keys were compared.
     """
 
-    later: Int64s
-    is_right: Int64s
-    first: Int64s
-    count: Int64s
-    ranks: Int64s
+    low: int
+    near: Int64s
+    ranges: Ranges | None
     is_exact: bool
 
     @property
     def total(self) -> int:
         """Number of pairs."""
-        return int(self.count.sum())
+        return len(self.near) + (0 if self.ranges is None else int(self.ranges.count.sum()))
 
     def pairs(self) -> tuple[Int64s, Int64s]:
         """Return the rank of the left and of the right tuple of each pair, in the strict order."""
-        moved = np.repeat(self.first - np.cumsum(self.count) + self.count, self.count)
-        moved += np.arange(len(moved))
-        earlier, later = self.ranks[moved], np.repeat(self.later, self.count)
-        swapped = np.repeat(self.is_right.astype(np.bool_), self.count)
-        return np.where(swapped, earlier, later), np.where(swapped, later, earlier)
+        pairs = self.near
+        if self.ranges is not None:
+            pairs = np.concatenate([self.near, self.ranges.pairs()])
+            if len(self.near):
+                pairs.sort(kind="stable")  # which merges what ascends already
+        later, earlier = pairs >> self.low, pairs & (1 << self.low) - 1
+        is_right = (pairs & 1).astype(np.bool_)
+        earlier >>= 1
+        return np.where(is_right, later, earlier), np.where(is_right, earlier, later)
 
 
 def partners(
@@ -192,36 +226,76 @@ def partners(
         own |= side
     packed.sort()
     # What has another key than the tuple right before it, or comes too late, meets nothing.
-    place = np.flatnonzero(packed[1:] - packed[:-1] < life + 1 << low)
+    reach: Int64s | int = life + 1 << low
+    place = np.flatnonzero(packed[1:] - packed[:-1] < reach)
     place += 1
     found = packed[place]
-    mask = (1 << low - 1) - 1
-    later = found >> 1
-    later &= mask
+    digits = (1 << low) - 1
     if oldest:
-        some = np.flatnonzero(later >= oldest)
-        place, found, later = place[some], found[some], later[some]
-    needle = found >> low
-    needle -= life
-    needle <<= low
+        some = np.flatnonzero(found & digits >= oldest << 1)
+        place, found = place[some], found[some]
     if times is None:
-        needle |= begin(later) << 1
-    start = np.searchsorted(packed, needle)
+        own = found & digits
+        reach = own + 1 - (begin(own >> 1) << 1)
+        some = np.flatnonzero(found - packed[place - 1] < reach)
+        place, found, reach = place[some], found[some], reach[some]
+    # The few tuples right before most tuples are looked at one by one.
+    begun = int(np.searchsorted(place, NEAR))
+    is_far = np.zeros(len(place), np.bool_)
+    is_far[begun:] = found[begun:] - packed[place[begun:] - NEAR] < _of(reach, slice(begun, None))
+    ranges = None
+    if is_far.any():
+        far, near = np.flatnonzero(is_far), np.flatnonzero(~is_far)
+        ranges = _ranges(packed, low, place[far], found[far], _of(reach, far))
+        place, found, reach = place[near], found[near], _of(reach, near)
+    return Partners(low, _near(packed, low, place, found, reach), ranges, is_exact)
+
+
+def _of(reach: Int64s | int, places: Int64s | slice) -> Int64s | int:
+    """Return how far some tuples reach."""
+    return reach if isinstance(reach, int) else reach[places]
+
+
+def _near(packed: Int64s, low: int, place: Int64s, found: Int64s, reach: Int64s | int) -> Int64s:
+    """Return the pairs of tuples that reach the one before, and less than :data:`NEAR` of them."""
+    digits, pairs = (1 << low) - 1, []
+    before = packed[place - 1]
+    for distance in range(1, NEAR):
+        others = np.flatnonzero(((before ^ found) & 1).astype(np.bool_))
+        pairs.append((found[others] & digits - 1) << low - 1 | before[others] & digits)
+        begun = int(np.searchsorted(place, distance + 1))
+        before = packed[place[begun:] - (distance + 1)]
+        further = np.flatnonzero(found[begun:] - before < _of(reach, slice(begun, None)))
+        if not len(further):
+            break
+        before = before[further]
+        further += begun
+        place, found, reach = place[further], found[further], _of(reach, further)
+    met = np.concatenate(pairs)
+    met.sort()
+    return met
+
+
+def _ranges(packed: Int64s, low: int, place: Int64s, found: Int64s, reach: Int64s | int) -> Ranges:
+    """Return the partners of tuples as ranges, however far they reach."""
+    start = np.searchsorted(packed, found - reach, side="right")
+    packed = packed & (1 << low) - 1
     is_right = packed & 1
     # How many tuples of the right side are before each place; the others are of the left side.
     rights = np.cumsum(is_right)
     rights -= is_right
+    lefts = len(packed) - int(rights[-1] + is_right[-1])
     since = rights[start]
     count = rights[place] - since  # of the right side, which a left tuple meets
-    found &= 1
-    first = np.where(found, start - since, lefts + since)
-    count = np.where(found, place - start - count, count)
+    side = found & 1
+    first = np.where(side, start - since, lefts + since)
+    count = np.where(side, place - start - count, count)
     some = np.flatnonzero(count)
-    some = some[order_by(later[some])]
-    packed >>= 1
-    packed &= mask
+    later = found[some] & (1 << low) - 2
+    order = order_by(later)
+    some = some[order]
     by_side = np.concatenate([packed.compress(is_right == side) for side in (0, 1)])
-    return Partners(later[some], found[some], first[some], count[some], by_side, is_exact)
+    return Ranges(later[order] << low - 1, first[some], count[some], by_side)
 
 
 def _spans(keys: tuple[Sequence[UInt64s], Sequence[UInt64s]]) -> tuple[list[int], list[int]]:

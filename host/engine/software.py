@@ -265,17 +265,16 @@ class SoftwareEngine:
         )
         if not self._takes(found.total, sides):
             return None
-        number, place = (np.empty(len(left) + len(right), np.int64) for _ in range(2))
-        for own, side in zip(ranks, (left, right), strict=True):
-            number[own], place[own] = np.arange(len(own)), side.places
-        pairs = found.pairs()
-        lefts, rights = (number[own] for own in pairs)
-        later = place[np.maximum(*pairs)]
+        number = np.empty(len(left) + len(right), np.int64)
+        for own in ranks:
+            number[own] = np.arange(len(own))
+        lefts, rights = (number[own] for own in found.pairs())
         if not found.is_exact:
             same = np.ones(len(lefts), np.bool_)
             for mine, theirs in zip(*keys, strict=True):
                 same &= mine[lefts] == theirs[rights]
-            lefts, rights, later = lefts[same], rights[same], later[same]
+            lefts, rights = lefts[same], rights[same]
+        later = np.maximum(left.places[lefts], right.places[rights])
         return later, left.rows[lefts], right.rows[rights]
 
     def _equal_fields(

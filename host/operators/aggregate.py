@@ -25,7 +25,7 @@ from host.engine.equal_keys import order_by
 from host.errors import AcceleratorLimitError, DisorderError, JoinError, KeyRangeError
 from host.expressions import Expression
 from host.installation import command
-from host.operators.panes import Array, Cells, Combine, Int64s, WindowStates, cells_of, merge_cells
+from host.operators.panes import Array, Cells, Combine, Int64s, WindowStates
 from host.operators.states import (
     ROWS,
     AggregateStates,
@@ -131,8 +131,7 @@ class HostWindows(OpenWindows):
     def add(self, keys: Int64s, panes: Int64s, values: list[Array], floor: int | None) -> None:
         """See :meth:`OpenWindows.add`."""
         del floor
-        added = cells_of(keys, panes, values, self.combines)
-        self.cells = merge_cells(self.cells, added, self.combines)
+        self.cells = self.cells.with_tuples(keys, panes, values, self.combines)
 
     def ended(self, ranks: Int64s, first: int | None, last: int | None) -> WindowStates:
         """See :meth:`OpenWindows.ended`."""
@@ -147,7 +146,9 @@ class HostWindows(OpenWindows):
         found = cells.windows(self.length, self.advance, self.combines, first=first, last=last)
         none = Cells.none(len(self.combines))
         self.cells = none if last is None else self.cells.after(self.floor(last))
-        return WindowStates(found.window, order_by(ranks)[found.key], found.states)
+        keys = np.empty_like(ranks)
+        keys[ranks] = np.arange(len(ranks))
+        return WindowStates(found.window, keys[found.key], found.states)
 
     def panes(self) -> Cells:
         """See :meth:`OpenWindows.panes`."""

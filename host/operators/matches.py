@@ -20,7 +20,7 @@ from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.asof import places
 from host.engine.software import SoftwareEngine, Tuples
 from host.errors import AcceleratorLimitError, CapacityError, DeviceError, UsageError
-from host.operators.panes import COMBINES, Cells, cells_of, merge_cells, reduce_ranges
+from host.operators.panes import COMBINES, Cells, cells_of, reduce_ranges
 from host.operators.states import ROWS, AggregateStates, State
 from host.protocol.codecs import MatchCodec
 from host.protocol.configuration import MARKS, configuration, require_abilities
@@ -476,8 +476,8 @@ def aggregate_matches(
     cells, values = Cells.none(len(states.states)), right.select(columns)
     for rows, others in _pieces(join.batches(), places):
         matches = _batch(values, others)
-        piece = cells_of(rows, np.zeros_like(rows), states.of_rows(matches), states.combines)
-        cells = merge_cells(cells, piece, states.combines)
+        added = states.of_rows(matches)
+        cells = cells.with_tuples(rows, np.zeros_like(rows), added, states.combines)
     return _with_aggregates(left, cells, states, chosen)
 
 

@@ -18,7 +18,6 @@ __all__ = [
     "Combine",
     "WindowStates",
     "cells_of",
-    "merge_cells",
     "reduce_ranges",
     "reduce_segments",
     "run_begins",
@@ -104,6 +103,24 @@ class Cells:
         """Return no cells, of so many reductions."""
         empty = np.zeros(0, np.int64)
         return cls(empty, empty, (empty,) * states)
+
+    def with_tuples(
+        self,
+        keys: Int64s,
+        panes: Int64s,
+        values: Sequence[Array],
+        combines: Sequence[Combine],
+    ) -> "Cells":
+        """Return the cells of the tuples of these cells and of more tuples; see :func:`cells_of`.
+
+        One sort has all of them in order: a state is what its tuple contributes.
+        """
+        if not len(keys):
+            return self
+        if len(self):
+            keys, panes = np.concatenate([self.key, keys]), np.concatenate([self.pane, panes])
+            values = [np.concatenate(pair) for pair in zip(self.states, values, strict=True)]
+        return cells_of(keys, panes, values, combines)
 
     def after(self, pane: int) -> "Cells":
         """Return the cells from ``pane`` on."""
@@ -215,15 +232,6 @@ def cells_of(
         for column, combine in zip(values, combines, strict=True)
     )
     return Cells(keys[first], panes[first], states)
-
-
-def merge_cells(one: Cells, other: Cells, combines: Sequence[Combine]) -> Cells:
-    """Return the cells of the tuples of both."""
-    if not len(one) or not len(other):
-        return one if len(one) else other
-    states = [np.concatenate(pair) for pair in zip(one.states, other.states, strict=True)]
-    keys, panes = np.concatenate([one.key, other.key]), np.concatenate([one.pane, other.pane])
-    return cells_of(keys, panes, states, combines)
 
 
 def reduce_segments(values: Array, begins: Int64s, combine: Combine) -> Array:

@@ -14,7 +14,7 @@ BEGIN = datetime(2026, 11, 29, tzinfo=UTC)
 
 
 @pytest.mark.long
-def test_packed_numbers_are_the_same_rows_in_spark(spark, tmp_path):
+def test_split_numbers_are_the_same_rows_in_spark(spark, tmp_path):
     times = [BEGIN + timedelta(seconds=at) for at in range(ROWS)]
     moments = pa.array(times, pa.timestamp("us", "UTC"))
     numbers = pa.array(range(ROWS))
@@ -36,8 +36,8 @@ def test_packed_numbers_are_the_same_rows_in_spark(spark, tmp_path):
         group.column(at).path_in_schema: group.column(at).encodings
         for at in range(group.num_columns)
     }
-    packed = {name for name, used in encodings.items() if "DELTA_BINARY_PACKED" in used}
-    assert packed >= {"t", "k", "x", "rk"}
+    split = {name for name, used in encodings.items() if "BYTE_STREAM_SPLIT" in used}
+    assert split >= {"t", "k", "x", "rk"}
     answer = pq.read_table(paths[2])
     read = spark.read.parquet(paths[2])
     assert dict(read.dtypes) == {

@@ -105,6 +105,29 @@ def test_pairs_and_their_order_are_those_of_the_reference_join(case, block, most
     assert np.array_equal(got[1], rows[1][kept])
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 1 << 32),
+    st.sampled_from([0.0, 0.3, 1.0]),
+    st.sampled_from([0.05, 0.5, 0.95]),
+    st.sampled_from([7, 90, 400]),
+    st.sampled_from([0, 55]),
+    st.one_of(st.integers(0, 60).map(TimeWindow), st.integers(1, 30).map(CountWindow)),
+)
+def test_keys_of_few_and_of_many_partners_are_found_together(seed, hot, share, block, bits, window):
+    """Few partners are looked at one by one, up to 15; more are ranges; wide keys are hashed."""
+    rng = np.random.default_rng(seed)
+    keys = np.where(rng.random(400) < hot, 0, rng.integers(0, 40, 400)) << bits
+    is_right = rng.random(400) < share
+    times = [np.sort(rng.integers(0, 400, int(n))).astype(np.uint64) for n in np.bincount(is_right)]
+    left, right = keys[~is_right], keys[is_right]
+    got, _ = joined(SoftwareEngine([Bounds(0, 0)], window), [left], [right], times, block)
+    arrivals = Arrivals.merge({"k": left}, {"k": right}, *times)
+    rows = reference_join(arrivals, DifferenceBand({"k": Bounds(0, 0)}), window).rows(arrivals)
+    assert np.array_equal(got[0], rows[0])
+    assert np.array_equal(got[1], rows[1])
+
+
 def band_of_two(rng, count):
     return [rng.integers(0, 10**4, count), rng.integers(0, 10**4, count)], [Bounds(-10, 10)] * 2
 

@@ -356,7 +356,7 @@ def test_a_duration_is_a_number_of_its_unit(tmp_path):
     assert objects(written(tmp_path, array, ".json")) == [90000]
 
 
-def test_narrow_numbers_are_packed_in_parquet_and_later_wide_ones_are_still_right(tmp_path):
+def test_narrow_numbers_are_split_in_parquet_and_later_wide_ones_are_still_right(tmp_path):
     """The first batch decides the encoding of a column, whatever follows."""
     whole = [*range(7), 1 << 62, -(1 << 63), (1 << 63) - 1, None]
     names = ["narrow", "wide", "text", "twice", "twice"]
@@ -370,8 +370,8 @@ def test_narrow_numbers_are_packed_in_parquet_and_later_wide_ones_are_still_righ
     path = tmp_path / "t.parquet"
     assert write_table(table.to_batches(max_chunksize=4), table.schema, path) == 11
     group = pq.ParquetFile(path).metadata.row_group(0)
-    packed = ["DELTA_BINARY_PACKED" in group.column(at).encodings for at in range(5)]
-    assert packed == [True, False, False, False, False]
+    split = ["BYTE_STREAM_SPLIT" in group.column(at).encodings for at in range(5)]
+    assert split == [True, False, False, False, False]
     back = pq.ParquetFile(path).read()
     assert back.num_columns == 5
     assert all(one.equals(other) for one, other in zip(back.columns, table.columns, strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from host.operators import panes
-from host.operators.panes import cells_of, merge_cells, reduce_segments
+from host.operators.panes import Cells, cells_of, reduce_segments
 
 
 def last_digits(a, b):
@@ -22,9 +22,13 @@ TUPLES = st.lists(
 )
 
 
+def parts(tuples, combines=tuple(COMBINES), dtype=np.int64):
+    keys, times, values = np.array(tuples, np.int64).reshape(-1, 3).T
+    return keys, times, [(values % 10).astype(dtype) for _ in combines], combines
+
+
 def cells(tuples, combines=tuple(COMBINES), dtype=np.int64):
-    keys, times, values = (np.array(column, np.int64) for column in zip(*tuples, strict=True))
-    return cells_of(keys, times, [(values % 10).astype(dtype) for _ in combines], combines)
+    return cells_of(*parts(tuples, combines, dtype))
 
 
 def expected(tuples, length, advance, first, last):
@@ -75,14 +79,14 @@ def test_many_windows_of_few_cells_are_not_swept():
 
 @settings(max_examples=60)
 @given(TUPLES, TUPLES, st.integers(-6, 21))
-def test_cells_of_parts_merge_to_the_cells_of_the_whole(one, other, first):
-    merged = merge_cells(cells(one), cells(other), COMBINES)
+def test_cells_with_more_tuples_are_the_cells_of_all(one, other, first):
+    merged = cells(one).with_tuples(*parts(other))
     whole = cells(one + other)
-    for got in (merged, merge_cells(merged, cells(one).after(99), COMBINES)):
+    for got in (merged, Cells.none(len(COMBINES)).with_tuples(*parts(one + other))):
         assert got.key.tolist() == whole.key.tolist()
         assert got.pane.tolist() == whole.pane.tolist()
         assert [at.tolist() for at in got.states] == [at.tolist() for at in whole.states]
-    assert merge_cells(cells(one).after(99), merged, COMBINES) is merged
+    assert merged.with_tuples(*parts([])) is merged
     assert set(merged.after(first).pane.tolist()) == {p for _, p, _ in one + other if p >= first}
     places = list(zip(whole.key.tolist(), whole.pane.tolist(), strict=True))
     assert places == sorted(set(places))
