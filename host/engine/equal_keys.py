@@ -94,14 +94,18 @@ class Moments:
     life: int
 
     def digits(self) -> tuple[Int64s, Int64s, int, int]:
-        """Return the times as small numbers, the largest difference, and the bits of their sums."""
+        """Return the times as small numbers, the largest difference, and bits that hold their sum.
+
+        There is room for one more, so that numbers with other digits in front of them are further
+        apart than the largest difference, whatever stands behind them.
+        """
         least = min(int(times[0]) for times in (self.left, self.right) if len(times))
         most = max(int(times[-1]) for times in (self.left, self.right) if len(times)) - least
         life = min(self.life, most)
         left, right = (
             (times - np.uint64(least)).view(np.int64) for times in (self.left, self.right)
         )
-        return left, right, life, (most + life).bit_length()
+        return left, right, life, (most + life + 1).bit_length()
 
 
 @dataclass(frozen=True)

@@ -112,14 +112,19 @@ def test_pairs_and_their_order_are_those_of_the_reference_join(case, block, most
     st.sampled_from([0.05, 0.5, 0.95]),
     st.sampled_from([7, 90, 400]),
     st.sampled_from([0, 55]),
+    st.sampled_from([1, 2, 5, 400]),
     st.one_of(st.integers(0, 60).map(TimeWindow), st.integers(1, 30).map(CountWindow)),
 )
-def test_keys_of_few_and_of_many_partners_are_found_together(seed, hot, share, block, bits, window):
+def test_keys_of_few_and_of_many_partners_are_found_together(
+    seed, hot, share, block, bits, latest, window
+):
     """Few partners are looked at one by one, up to 15; more are ranges; wide keys are hashed."""
     rng = np.random.default_rng(seed)
     keys = np.where(rng.random(400) < hot, 0, rng.integers(0, 40, 400)) << bits
     is_right = rng.random(400) < share
-    times = [np.sort(rng.integers(0, 400, int(n))).astype(np.uint64) for n in np.bincount(is_right)]
+    times = [
+        np.sort(rng.integers(0, latest, int(n))).astype(np.uint64) for n in np.bincount(is_right)
+    ]
     left, right = keys[~is_right], keys[is_right]
     got, _ = joined(SoftwareEngine([Bounds(0, 0)], window), [left], [right], times, block)
     arrivals = Arrivals.merge({"k": left}, {"k": right}, *times)
