@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ingress and its distribution tree, and how an epoch passes through them cycle by cycle."""
 
+from collections import Counter
+from statistics import fmean, pstdev
+
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -67,6 +70,8 @@ class EpochRun:
         Cores of the accelerator.
     steps : sequence of (int, int)
         Numbers of active cores before and after each step.
+    tuples : int
+        Least number of tuples in an epoch.
 
     Attributes
     ----------
@@ -79,16 +84,18 @@ class EpochRun:
         For each step, cycles in which its CORE words were taken, which change nothing yet.
     stalls : int
         Cycles in which the input had to wait.
+    stored : dict of (int, int) to Counter
+        For each step, how many tuples of the epoch before it each active core was told to store.
     """
 
-    def __init__(self, cores, steps):
+    def __init__(self, cores, steps, tuples=0):
         self.parameters = JoinParameters(
             cores=cores, keys=(KeyField(name="x", bits=16, signed=False),)
         )
         self.depth = len(tree_levels(cores, self.parameters.fan_out))
-        self.steps = steps
+        self.steps, self.tuples = steps, tuples
         self.dut = Broadcast(self.parameters)
-        self.cycles, self.preparation, self.stalls = {}, {}, 0
+        self.cycles, self.preparation, self.stored, self.stalls = {}, {}, {}, 0
 
     def run(self):
         """Send everything.
@@ -118,7 +125,7 @@ class EpochRun:
                 control("CORE", core)
             control("SEGMENT")
             begin = len(words) - 1
-            for turn in range(2 * self.parameters.cores // active + 3):
+            for turn in range(max(self.tuples, 2 * self.parameters.cores // active + 3)):
                 key = len(self.owners)
                 self.owners[key] = live[turn % active]
                 body = {"tuple": {"key": {"x": key}}}
@@ -128,11 +135,18 @@ class EpochRun:
         control("WINDOW", 1)  # of side R, so that no list of cores is needed for long
         marks = {}
         for step in self.steps:
+            known = len(self.owners)
             epoch(step[0])
+            self.stored[step] = Counter(list(self.owners.values())[known:])
             before = len(words)
             begin = epoch(step[1])
             marks[step] = (before, begin)
         return words, marks
+
+    def imbalance(self, step):
+        """Return the coefficient of variation of what cores stored before a step, in per cent."""
+        counts = self.stored[step].values()
+        return 100 * pstdev(counts) / fmean(counts)
 
     async def bench(self, ctx, words, marks):
         """Offer a word in every cycle, and note when words are taken and arrive."""

@@ -53,6 +53,27 @@ def reconfiguration_cycles(report):
     return Result(max(run.cycles.values()), notes=(depth, *notes))
 
 
+#: Tuples of a side in the windows of which the imbalance is measured.
+BALANCED = 1 << 12
+
+
+@figure("epoch.imbalance", unit="%", goal="<= 2")
+def imbalance(report):
+    """Coefficient of variation of the tuples that cores hold before a step of Table IV; the worst.
+
+    The right half of the seed's Figure 9, for a window of :data:`BALANCED` tuples: a core compares
+    each probe with what it holds. What each of the 70 cores is told to store is counted in the
+    circuit of ``epoch.reconfiguration_cycles``.
+    """
+    report("70 cores, windows of 4,096 tuples")
+    first = {step[0]: step for step in STEPS}
+    run = EpochRun(max(map(max, STEPS)), list(first.values()), BALANCED)
+    run.run()
+    found = {old: run.imbalance(step) for old, step in sorted(first.items())}
+    notes = tuple(f"{old} cores: {percent:.2f} %" for old, percent in found.items())
+    return Result(max(found.values()), notes=notes)
+
+
 @figure("epoch.stall_cycles", unit="cycles", goal="<= 0")
 def stall_cycles(report):
     """Cycles in which the input waits, over all steps of Table IV.

@@ -22,6 +22,14 @@ def test_an_epoch_reaches_all_cores_in_the_latency_of_ingress_and_tree(cores, st
     assert run.stalls == 0
 
 
+def test_what_cores_were_told_to_store_is_counted():
+    run = EpochRun(3, [(2, 3), (3, 1)], tuples=11)
+    run.run()
+    assert sorted(run.stored[2, 3].values()) == [5, 6]
+    assert run.imbalance((2, 3)) == pytest.approx(100 * 0.5 / 5.5)
+    assert sorted(run.stored[3, 1].values()) == [3, 4, 4]
+
+
 def test_the_steps_are_those_of_table_iv():
     """Threads before a step, and those after provisioning and after decommissioning."""
     up = dict(step for step in STEPS if step[1] > step[0])

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic joins: the answer stays, and each epoch takes effect where its gamma has passed."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
+from queue import SimpleQueue
+from threading import Event
+from time import sleep
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -384,6 +388,48 @@ def test_options_that_make_no_sense_are_told(bundles, options, message):
         pytest.raises(UsageError, match=message),
     ):
         Join(table(rng, 9, 9), table(rng, 9, 9), query_over(CountWindow(5)), device, **options)
+
+
+def test_threads_ask_for_epochs_while_the_join_runs(bundles):
+    """As STRETCH's concurrent calls: any thread asks at any time, and each epoch takes effect."""
+    requests, ended, asked, staged = SimpleQueue(), Event(), [], []
+
+    class Requests:
+        def next(self, place):
+            staged.append(place)
+            if not requests.empty():
+                asked.append(requests.get())
+                return Epoch(asked[-1])
+            return None
+
+    def ask(seed):
+        rng = np.random.default_rng(seed)
+        for number in range(20):
+            while len(staged) < 2 * number and not ended.is_set():
+                sleep(0.001)
+            requests.put(tuple(rng.permutation(5)[: rng.integers(2, 6)].tolist()))
+
+    rng = np.random.default_rng(3)
+    left, right = (table(rng, 2000, 4000) for _ in range(2))
+    query = query_over(CountWindow(15))
+    with open_device(f"software:{bundles['many']}") as device, ThreadPoolExecutor(3) as threads:
+        callers = [threads.submit(ask, seed) for seed in range(3)]
+        options = {"batch_rows": 16, "buffer_rows": 32}
+        join = Join(left, right, query, device, record=True, epochs=Requests(), **options)
+        try:
+            assert found(join) == sorted(naive_join(left, right, query))
+        finally:
+            ended.set()
+        for caller in callers:
+            caller.result(timeout=60)
+    by_number = sorted([*join.measured.epochs, *join.measured.superseded], key=number_of)
+    assert [epoch.cores for epoch in by_number] == asked[: len(by_number)]
+    assert len(by_number) >= len(asked) - 1  # the last one may come behind the last tuple
+    assert len(join.measured.epochs) > 10
+
+
+def number_of(epoch):
+    return epoch.number
 
 
 @pytest.fixture(scope="module")
