@@ -251,8 +251,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     group.add_argument(
         "--filtered",
         action="store_true",
-        help="put a filter that passes all rows before both inputs, so that they come through "
-        "Spark to the kit's tasks, which would read the files themselves",
+        help="put a filter that passes all rows before both inputs",
     )
     group.add_argument("--alone", action="store_true", help="leave out the expert's query")
     group.add_argument(

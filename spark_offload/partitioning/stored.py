@@ -9,7 +9,7 @@ The answer is that of the ranges of :mod:`spark_offload.partitioning.tagged`. Ro
 lie in different files come in the order of the files' names.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, pairwise
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow.acero import Declaration, ProjectNodeOptions, TableSourceNodeOptions
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
@@ -113,18 +114,16 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredInput:
-    """An input that is nothing but columns of Parquet files.
+    """An input that is nothing but rows and columns of Parquet files.
 
     Parameters
     ----------
     side : str
         ``"left"`` or ``"right"``, for messages.
-    files : tuple of str
-        The files, by name, on paths that are the same on all machines.
-    columns : tuple of str
-        Names in the files of the columns of the frame.
+    read : ParquetRead
+        The files, on paths that are the same on all machines, and what is read of them.
     types : tuple of DataType
-        Their types, which are those that Spark would hand over.
+        Types of the columns, which are those that Spark would hand over.
     time : int
         Place of the order column among them.
     groups : tuple of Group
@@ -136,8 +135,7 @@ class StoredInput:
     """
 
     side: str
-    files: tuple[str, ...]
-    columns: tuple[str, ...]
+    read: ParquetRead
     types: tuple[pa.DataType, ...]
     time: int
     groups: tuple[Group, ...]
@@ -145,26 +143,32 @@ class StoredInput:
     interval: Interval | None = None
 
     @property
+    def name(self) -> str:
+        """Name in the files of the order column."""
+        return self.read.columns[self.time]
+
+    @property
     def rows(self) -> int:
-        """Rows of all files."""
+        """Rows of all files, those that a filter leaves out among them."""
         return sum(group.rows for group in self.groups)
 
     def reaching(self, begin: int, end: int) -> list[Group]:
         """Return the row groups that have times from ``begin`` up to, without, ``end``."""
         return [group for group in self.groups if group.greatest >= begin and group.least < end]
 
-    def read(self, begin: int, end: int) -> "Iterator[Chunk]":
+    def chunks(self, begin: int, end: int) -> "Iterator[Chunk]":
         """Yield the rows from ``begin`` up to, without, ``end``, in the order of time.
 
         Rows of one time come in the order of the files. Row groups that follow one another in time
         are read one after the other; those that overlap are held and sorted.
         """
         for unit in _units(self.reaching(begin, end)):
-            names = sorted({self.files[group.file] for group in unit})
+            names = sorted({self.read.files[group.file] for group in unit})
             with _reading_files(" or ".join(names)):
                 for chunk in self._read(unit, begin, end):
-                    self._check(chunk)
-                    yield chunk
+                    if len(chunk.times):
+                        self._check(chunk)
+                        yield chunk
 
     def _check(self, chunk: "Chunk") -> None:
         """Raise at an interval that ends before it starts, or is longer than the longest one."""
@@ -177,7 +181,7 @@ class StoredInput:
         wrong = known & ((found < chunk.times) | (length > self.interval.longest))
         if wrong.any():
             at = int(np.argmax(wrong))
-            names = self.columns[self.time], self.columns[self.interval.end]
+            names = self.name, self.read.columns[self.interval.end]
             first, second, rest = wrong_interval(self.side, names, self.interval.text)
             start = chunk.rows.column(self.time)[at].as_py()
             raise UsageError(f"{first}{start}{second}{ends[at].as_py()}{rest}")
@@ -186,7 +190,7 @@ class StoredInput:
         with ExitStack() as stack:
             runs = []  # files, each with the row groups that follow one another in it
             for number, groups in groupby(unit, key=lambda group: group.file):
-                file = stack.enter_context(open_parquet(Path(self.files[number])))
+                file = stack.enter_context(open_parquet(Path(self.read.files[number])))
                 run = list(groups)
                 self._require_unchanged(file, number, run)
                 runs.append((file, run))
@@ -195,19 +199,19 @@ class StoredInput:
             )
             times = order_integers(column.combine_chunks())
             numbers = np.concatenate([_numbers(run) for _, run in runs])
-            falls = np.flatnonzero(times[1:] < times[:-1])
-            if not len(falls):
-                yield from self._passing(runs, times, numbers, begin, end)
+            if not (times[1:] < times[:-1]).any():
+                low, high = np.searchsorted(times, [begin, end]).tolist()
+                yield from self._passing(runs, times, numbers, low, high)
                 return
-            if self.is_sorted:
-                self._raise(int(falls[0]), column, numbers)
+            held = list(self._passing(runs, times, numbers, 0, len(times)))
+            times = np.concatenate([chunk.times for chunk in held])
+            numbers = np.concatenate([chunk.numbers for chunk in held])
+            rows = pa.Table.from_batches([chunk.rows for chunk in held]).combine_chunks()
+            falls = np.flatnonzero(times[1:] < times[:-1])
+            if self.is_sorted and len(falls):
+                self._raise(int(falls[0]), rows.column(self.time), numbers)
             kept = np.flatnonzero((times >= begin) & (times < end))
             order = kept[np.argsort(times[kept], kind="stable")]
-            tables = [
-                file.read_row_groups([group.place for group in run], columns=list(self.columns))
-                for file, run in runs
-            ]
-            rows = pa.concat_tables(tables).select(list(self.columns))
             for at in range(0, len(order), BATCH_ROWS):
                 chosen = order[at : at + BATCH_ROWS]
                 batch = rows.take(pa.array(chosen)).combine_chunks().to_batches()[0]
@@ -218,48 +222,70 @@ class StoredInput:
         runs: "Sequence[tuple[pq.ParquetFile, Sequence[Group]]]",
         times: Int64s,
         numbers: Int64s,
-        begin: int,
-        end: int,
+        low: int,
+        high: int,
     ) -> "Iterator[Chunk]":
-        """Yield rows that lie in the order of time, batch by batch."""
-        low, high = np.searchsorted(times, [begin, end]).tolist()
+        """Yield rows as they lie in the files, from that of place ``low`` up to, without, ``high``.
+
+        Parameters
+        ----------
+        runs : sequence of (ParquetFile, sequence of Group)
+            Open files, and the row groups that are read of each.
+        times, numbers : array of int
+            Order numbers and numbers of all their rows.
+        """
         at = 0
         for file, run in runs:
             places = [group.place for group in run]
-            for batch in file.iter_batches(
-                BATCH_ROWS, row_groups=places, columns=list(self.columns)
-            ):
+            for batch in file.iter_batches(BATCH_ROWS, row_groups=places, columns=self.read.stored):
                 first, at = at, at + batch.num_rows
                 here = slice(max(low, first), min(high, at))
                 if here.start < here.stop:
                     own = batch.slice(here.start - first, here.stop - here.start)
-                    yield Chunk(times[here], numbers[here], own.select(list(self.columns)))
+                    rows, fits = _wanted(self.read, run[0].file, own)
+                    yield Chunk(times[here][fits], numbers[here][fits], rows)
                 if at >= high:
                     return
 
     def _times(self, file: pq.ParquetFile, run: Sequence[Group]) -> pa.ChunkedArray:
-        name = self.columns[self.time]
-        return file.read_row_groups([group.place for group in run], columns=[name]).column(0)
+        places = [group.place for group in run]
+        return file.read_row_groups(places, columns=[self.name]).column(0)
 
     def _require_unchanged(self, file: pq.ParquetFile, number: int, run: Sequence[Group]) -> None:
         """Raise unless the file is the one that ranges were cut for."""
-        metadata, place = file.metadata, _place(file, self.columns[self.time])
+        metadata, place = file.metadata, _place(file, self.name)
         for group in run:
             there = group.place < metadata.num_row_groups
             told = (group.rows, group.least, group.greatest)
             if not there or _told(metadata, group.place, place) != told:
-                raise _changed(self.files[number], group.place)
+                raise _changed(self.read.files[number], group.place)
 
     def _raise(self, fall: int, times: pa.ChunkedArray, numbers: Int64s) -> None:
         """Raise for the row behind ``fall``, which goes back in time."""
         file, row = source_of(int(numbers[fall + 1]))
         raise DisorderError(
-            f"{self.side}.{self.columns[self.time]}",
+            f"{self.side}.{self.name}",
             row,
             times[fall].as_py(),
             times[fall + 1].as_py(),
             partition=file or None,
         )
+
+
+def _wanted(
+    read: ParquetRead, number: int, rows: pa.RecordBatch
+) -> tuple[pa.RecordBatch, slice | npt.NDArray[np.bool_]]:
+    """Return the columns of a frame from rows of a file, those that it has, and which these are."""
+    for name, values in read.keys.items():
+        rows = rows.append_column(name, pa.repeat(values[number], rows.num_rows))
+    chosen = rows.select(list(read.columns))
+    if read.where is None:
+        return chosen, slice(None)
+    source = Declaration("table_source", TableSourceNodeOptions(pa.Table.from_batches([rows])))
+    test = Declaration("project", ProjectNodeOptions([read.where], ["fits"]), [source])
+    fits = test.to_table(use_threads=False).column(0).fill_null(False).combine_chunks()
+    found = fits.to_numpy(zero_copy_only=False)
+    return (chosen, slice(None)) if found.all() else (chosen.filter(fits), found)
 
 
 def wrong_interval(side: str, names: tuple[str, str], longest: object) -> tuple[str, str, str]:
@@ -467,7 +493,7 @@ class StoredRanges:
 
     def _tagged(self, part: int) -> Iterator[pa.RecordBatch]:
         sides = [
-            own.read(*_bounds(self.halos, side, part))
+            own.chunks(*_bounds(self.halos, side, part))
             for own, side in ((self.inputs.left, Side.R), (self.inputs.right, Side.S))
         ]
         for left, right in _in_turns(*sides):
@@ -508,7 +534,7 @@ class StoredRanges:
                 count = 0 if chunk is None else len(chunk.times)
                 at = pa.array(order - behind, mask=sides != side)
                 behind += count
-                for index in range(len(own.columns)):
+                for index in range(len(own.types)):
                     columns.append(
                         pa.nulls(len(order), own.types[index])
                         if chunk is None
@@ -578,18 +604,15 @@ class StoredRows:
 
     Parameters
     ----------
-    files : tuple of str
-        The files.
-    columns : tuple of str
-        Names in the files of the columns that are read.
+    read : ParquetRead
+        The files, and what is read of them.
     time : int
         Place of the one among them without which a row does not count.
     parts : tuple of tuple of (int, int, int)
         For each task, number of the file, place and rows of each row group.
     """
 
-    files: tuple[str, ...]
-    columns: tuple[str, ...]
+    read: ParquetRead
     time: int
     parts: tuple[tuple[tuple[int, int, int], ...], ...]
 
@@ -601,20 +624,19 @@ class StoredRows:
         """Yield the rows of a part, whose number a partition of :meth:`frame` holds."""
         for part in _parts(numbers):
             for number, groups in groupby(self.parts[part], key=itemgetter(0)):
-                with _reading_files(self.files[number]):
+                with _reading_files(self.read.files[number]):
                     yield from self._read(number, [group[1:] for group in groups])
 
     def _read(self, number: int, groups: Sequence[tuple[int, int]]) -> Iterator[pa.RecordBatch]:
-        columns = list(self.columns)
-        with open_parquet(Path(self.files[number])) as file:
+        with open_parquet(Path(self.read.files[number])) as file:
             metadata = file.metadata
             for place, rows in groups:
                 there = place < metadata.num_row_groups
                 if not there or metadata.row_group(place).num_rows != rows:
-                    raise _changed(self.files[number], place)
+                    raise _changed(self.read.files[number], place)
             places = [place for place, _ in groups]
-            for batch in file.iter_batches(BATCH_ROWS, row_groups=places, columns=columns):
-                chosen = batch.select(columns)
+            for batch in file.iter_batches(BATCH_ROWS, row_groups=places, columns=self.read.stored):
+                chosen, _ = _wanted(self.read, number, batch)
                 times = chosen.column(self.time)
                 yield chosen.filter(times.is_valid()) if times.null_count else chosen
 
@@ -640,6 +662,7 @@ def stored_rows(
         return read
     schema = arrow_schema(frame.schema, "given")
     names = tuple(read.columns[frame.columns.index(name)] for name in columns)
+    read, at = replace(read, columns=names), list(columns).index(time)
     chosen = pa.schema([schema.field(name) for name in columns])
     groups: list[tuple[int, int, int]] = []
 
@@ -647,7 +670,7 @@ def stored_rows(
         for place in range(file.metadata.num_row_groups):
             groups.append((number, place, file.metadata.row_group(place).num_rows))
 
-    why = _look_at(read.files, names, chosen, note)
+    why = _look_at(read, chosen, at, note)
     if why is not None:
         return why
     total = sum(rows for *_, rows in groups)
@@ -657,7 +680,7 @@ def stored_rows(
         if parts[-1] and before // share >= len(parts):
             parts.append([])
         parts[-1].append(group)
-    return StoredRows(read.files, names, list(columns).index(time), tuple(map(tuple, parts)))
+    return StoredRows(read, at, tuple(map(tuple, parts)))
 
 
 # What the driver finds out, from plans and footers.
@@ -741,7 +764,7 @@ def stored_input(
         if own is None:
             dark.append(read.files[number])
 
-    why = _look_at(read.files, read.columns, schema, note)
+    why = _look_at(read, schema, time, note)
     if why is not None:
         return why
     if dark:
@@ -753,24 +776,24 @@ def stored_input(
         return f"has more than {MOST_SORTED:,} rows in row groups that overlap in time"
     if is_sorted and any(after.least < before.greatest for before, after in pairwise(groups)):
         return "is not sorted by time, as was declared"  # to be complained of row by row
-    return StoredInput(
-        side, read.files, read.columns, tuple(schema.types), time, tuple(groups), is_sorted
-    )
+    return StoredInput(side, read, tuple(schema.types), time, tuple(groups), is_sorted)
 
 
 def _look_at(
-    files: Sequence[str],
-    columns: Sequence[str],
-    schema: pa.Schema,
-    note: Callable[[pq.ParquetFile, int], None],
+    read: ParquetRead, schema: pa.Schema, time: int, note: Callable[[pq.ParquetFile, int], None]
 ) -> str | None:
     """Open files, to note what their footers tell; return why tasks cannot read them, if so."""
-    if len(files) > MOST_FILES:
-        return f"has {len(files):,} files, more than {MOST_FILES:,}"
-    for number, path in enumerate(files):
+    if len(read.files) > MOST_FILES:
+        return f"has {len(read.files):,} files, more than {MOST_FILES:,}"
+    if read.columns[time] in read.keys:
+        return "has its times in the names of folders"
+    types = dict(zip(read.columns, schema.types, strict=True)) | dict(
+        zip(read.tested.names, read.tested.types, strict=True)
+    )
+    for number, path in enumerate(read.files):
         try:
             with open_parquet(Path(path)) as file:
-                why = _unlike(file, columns, schema)
+                why = _unlike(file, {name: types[name] for name in read.stored})
                 if why is not None:
                     return f"has a file, {path!r}, {why}"
                 note(file, number)
@@ -779,10 +802,10 @@ def _look_at(
     return None
 
 
-def _unlike(file: pq.ParquetFile, columns: Sequence[str], schema: pa.Schema) -> str | None:
+def _unlike(file: pq.ParquetFile, types: Mapping[str, pa.DataType]) -> str | None:
     """Return how the columns of a file differ from what Spark reads of it; None if not."""
     found = file.schema_arrow
-    for name, kind in zip(columns, schema.types, strict=True):
+    for name, kind in types.items():
         at = found.get_field_index(name)
         if at < 0:
             return f"without exactly one column {name!r}"

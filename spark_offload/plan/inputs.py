@@ -20,10 +20,10 @@ from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from spark_offload.cluster.machines import cluster_of, ship_packages
 from spark_offload.cluster.query_plans import (
+    FILTERING,
     NO_ESTIMATE,
     estimated_bytes,
     estimated_rows,
-    is_filtered_read,
     is_plain_read,
     partition_settings,
 )
@@ -173,7 +173,9 @@ class JoinInputs:
             order_type=None if cut else order_type.simpleString(),
             profile=lambda ranges: profile_order(order_frame(left, right, order_type), ranges),
             rows=self._estimated_rows,
-            filtered=lambda: is_filtered_read(self.left) and is_filtered_read(self.right),
+            filtered=lambda: all(
+                is_plain_read(rows, FILTERING) for rows in (self.left, self.right)
+            ),
             settings=lambda: partition_settings(self.left.sparkSession),
             fills=fills,
             stored=lambda: "the windows are counted before" if counted else self._stored(),

@@ -42,7 +42,7 @@ def stored(spark, tmp_path, monkeypatch):
             path = str(tmp_path / name)
             tuples = [tuple(row.values()) for row in rows]
             spark.createDataFrame(tuples, SCHEMA).coalesce(1).write.parquet(path)
-            frames.append(spark.read.parquet(path).where("t is not null"))
+            frames.append(spark.read.parquet(path).where("t + 0 is not null"))
         return frames
 
     before = spark.conf.get("spark.sql.shuffle.partitions")

@@ -5,6 +5,7 @@ import random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 import pytest
 
@@ -48,19 +49,23 @@ def test_a_join_of_files_has_no_shuffle_and_reads_nothing_through_the_jvm(rows, 
     plan = capsys.readouterr().out
     assert "Exchange" not in plan
     assert "FileScan" not in plan
-    answer(rows.where("t >= 0"), rows).explain()
+    answer(rows.where("t + 0 >= 0"), rows).explain()
     assert "FileScan" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda spark, rows, folder: rows.where("t > 3"), "more than a read of files"),
+        (lambda spark, rows, folder: rows.where("t % 2 > 0"), "a filter with Remainder"),
+        (lambda spark, rows, folder: rows.where("v <=> 'a'"), "a filter with EqualNullSafe"),
+        (lambda spark, rows, folder: rows.where("t < 2.5D"), "a filter with Cast"),
+        (lambda spark, rows, folder: rows.where("t < k"), "a filter with AttributeReference"),
+        (lambda spark, rows, folder: rows.where("t < year(now())"), "a filter with Cast"),
         (lambda spark, rows, folder: rows.withColumn("v", F.upper("v")), "that are computed"),
         (lambda spark, rows, folder: rows.cache(), "more than a read of files"),
         (lambda spark, rows, folder: spark.range(9).selectExpr("id t", "id k"), "no read of files"),
         (lambda spark, rows, folder: spark.read.json(folder), "no read of Parquet files"),
-        (lambda spark, rows, folder: spark.read.parquet(f"{folder}/keyed"), "folders with keys"),
+        (lambda spark, rows, folder: spark.read.parquet(f"{folder}/keyed"), "times in the names"),
         (
             lambda spark, rows, folder: spark.read.option("mergeSchema", True).parquet(folder),
             "options that Spark alone knows",
@@ -69,8 +74,8 @@ def test_a_join_of_files_has_no_shuffle_and_reads_nothing_through_the_jvm(rows, 
 )
 def test_what_else_a_frame_is_goes_through_spark(spark, rows, tmp_path, change, words):
     folder = str(tmp_path / "other")
-    if "keys" in words:
-        rows.write.partitionBy("v").parquet(f"{folder}/keyed")
+    if "names" in words:
+        rows.where("t < 9").write.partitionBy("t").parquet(f"{folder}/keyed")
     elif "options" in words:
         rows.write.parquet(folder)
     (tmp_path / "other").mkdir(exist_ok=True)
@@ -83,6 +88,35 @@ def test_what_else_a_frame_is_goes_through_spark(spark, rows, tmp_path, change, 
     assert "tasks read" not in explain(joined).partitioning
     assert joined.count() == answer(other, rows).count()
     other.unpersist()
+
+
+def test_rows_that_a_filter_leaves_and_keys_of_folders_are_joined(spark, rows, tmp_path):
+    folder = str(tmp_path / "keyed")
+    rows.write.partitionBy("k").parquet(folder)
+    keyed = spark.read.parquet(folder).where("k != 1 and t < 80").where(F.col("v") == "a")
+    few = rows.where("t > 30").select("t", "k").where("t between 40 and 70 or k = 0")
+    joined = answer(few, keyed, partition_by="files")
+    expected = answer(few, keyed.where("t + 0 = t"), partitions=2)
+    assert "which tasks read from Parquet files" in explain(joined).partitioning
+    assert "which tasks read from Parquet files" not in explain(expected).partitioning
+    found = [tuple(row) for row in joined.collect()]
+    assert sorted(found) == sorted(tuple(row) for row in expected.collect())
+    left = [t for t in range(31, 90) if 40 <= t <= 70 or t % 3 == 0]
+    right = [t for t in range(80) if t % 3 != 1]
+    assert len(found) == sum(t % 3 == u % 3 and abs(t - u) <= 3 for t in left for u in right)
+    assert metrics(joined).total("left_rows") == len(left)
+
+
+def test_rows_declared_sorted_need_be_so_only_where_a_filter_leaves_them(spark, tmp_path):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"t": [1, 2, 9, 3, 4], "k": [0, 0, 1, 0, 0]}), path)
+    frame = spark.read.parquet(str(path))
+    few = frame.where("k = 0")
+    joined = answer(few, few, sorted=True)
+    assert "which tasks read from Parquet files" in explain(joined).partitioning
+    assert joined.count() == 4 * 4
+    with pytest.raises(PySparkException, match="has 3 after 9"):
+        answer(frame, frame, sorted=True).count()
 
 
 def test_files_that_spark_may_leave_out_go_through_spark(spark, rows):
@@ -112,7 +146,9 @@ def test_an_aggregation_of_files_has_the_answer_of_the_same_rows(spark, tmp_path
     rows = spark.read.parquet(str(tmp_path))
     asked = {"time": "t", "window": 20, "advance": 5, "on": "k", "partitions": 2}
     asked["aggregates"] = {"n": "count", "least": "min:v", "mean": "mean:v"}
-    found, expected = (stream_aggregate(given, **asked) for given in (rows, rows.where("true")))
+    found, expected = (
+        stream_aggregate(given, **asked) for given in (rows, rows.where("t + 0 = t or true"))
+    )
     assert "which tasks read from Parquet files" in explain(found).partitioning
     assert sorted(map(repr, found.collect())) == sorted(map(repr, expected.collect()))
     assert found.count() > 50

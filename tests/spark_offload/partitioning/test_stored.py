@@ -157,7 +157,7 @@ def test_a_row_that_goes_back_in_time_is_named_if_declared_sorted(tmp_path):
     rows = [(0, None), (5, None), (3, None), (9, None)]
     own = found(tmp_path, "left", rows, "int64", is_sorted=True)
     with pytest.raises(DisorderError, match=r"'left\.t': row 2 .* has 3 after 5"):
-        list(own.read(4, 100))
+        list(own.chunks(4, 100))
     assert isinstance(found(tmp_path, "left", rows, "int64", is_sorted=True, group=2), str)
 
 
@@ -165,7 +165,7 @@ def test_a_file_that_changed_is_an_error(tmp_path):
     own = found(tmp_path, "left", [(0, None), (5, None)], "int64")
     found(tmp_path, "left", [(0, None), (6, None)], "int64")
     with pytest.raises(FailureError, match="changed after the join was planned"):
-        list(own.read(0, 100))
+        list(own.chunks(0, 100))
 
 
 def damage(path):
@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_read_any_more_is_an_error_that_names_it(tmp_path,
     own = found(tmp_path, "left", [(t, None) for t in range(99)], "int64")
     harm(tmp_path / "left-0.parquet")
     with pytest.raises(FailureError, match=r"left-0\.parquet.*plan the join again\.$"):
-        list(own.read(0, 100))
+        list(own.chunks(0, 100))
 
 
 @pytest.mark.parametrize(
