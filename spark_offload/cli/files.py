@@ -9,7 +9,7 @@ written.
 
 import argparse
 import bz2
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 import glob
@@ -53,6 +53,9 @@ FORMATS = {
     ".orc": "orc",
 }
 """Spark's name of a format, by the ending of a file."""
+
+MERGED_ROWS = 1 << 17
+"""Rows of a row group of a file that is made of several."""
 
 WRITTEN = (".parquet", ".csv", ".json", ".orc")
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
@@ -481,7 +484,11 @@ class Target:
             if not self.single:
                 rows.rename(place)
                 return
-            self._only(rows.glob("part-*")).replace(place)
+            parts = sorted(rows.glob("part-*"))
+            if self.merges and len(parts) > 1:
+                _merge(parts, work / place.name)
+                parts = [work / place.name]
+            self._only(parts).replace(place)
 
     def _staged_elsewhere(self, spark: SparkSession) -> Iterator[str]:
         """Do the same where only Hadoop's file systems reach.
@@ -507,6 +514,11 @@ class Target:
                 raise FailureError(f"Writing {self.text!r} failed: it cannot be given its name.")
         finally:
             system.delete(work, True)
+
+    @property
+    def merges(self) -> bool:
+        """Whether the files that Spark has written, in their order, are made one here."""
+        return self.single and self.format == "parquet" and not _is_elsewhere(self.text)
 
     @property
     def _place(self) -> Path:
@@ -548,6 +560,15 @@ class Target:
         """Return what was written."""
         options = {"csv": _CSV, "json": _JSON}.get(self.format, {})
         return spark.read.format(self.format).options(**options).schema(schema).load(place)
+
+
+def _merge(parts: Sequence[Path], target: Path) -> None:
+    """Write the rows of Parquet files of one schema to one file, a row group at a time."""
+    with pq.ParquetWriter(target, pq.read_schema(parts[0])) as writer:
+        for part in parts:
+            with pq.ParquetFile(part) as file:
+                for batch in file.iter_batches(MERGED_ROWS):
+                    writer.write_batch(batch)
 
 
 def _require_known(spark: SparkSession, names: Collection[str]) -> None:

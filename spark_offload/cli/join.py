@@ -225,7 +225,7 @@ def _written(
     verification = None
     with target.staged(spark) as place:
         began = time.perf_counter()
-        with _arranged(plan, query, by_time=options.sort_by_time, single=target.single) as answer:
+        with _arranged(plan, query, target, by_time=options.sort_by_time) as answer:
             target.write(answer, place)
         seconds = time.perf_counter() - began
         metrics = plan.metrics()
@@ -242,7 +242,7 @@ def _written(
 
 
 @contextmanager
-def _arranged(plan: Plan, query: Query, *, by_time: bool, single: bool) -> Iterator[DataFrame]:
+def _arranged(plan: Plan, query: Query, target: Target, *, by_time: bool) -> Iterator[DataFrame]:
     """Yield the answer in the order and in as many partitions as it is to be written in."""
     answer = plan.dataframe()
     places = [f"c{index}" for index in range(len(answer.columns))]  # no name can clash
@@ -250,6 +250,7 @@ def _arranged(plan: Plan, query: Query, *, by_time: bool, single: bool) -> Itera
     # Results come by the arrival of their later row, and rows alone when they leave the window.
     sorts = by_time and not (plan.follows_time and query.how is JoinType.INNER)
     sorted_by = _times(plan, query, places) if sorts else []
+    single = target.single and (sorts or not target.merges)
     if single and plan.explanation.partitions == 1 and not sorts:
         yield answer.coalesce(1)
     elif single:

@@ -15,7 +15,7 @@ import pytest
 from host import FailureError, UsageError
 from host.cli import command
 from spark_offload.__main__ import main
-from spark_offload.cli.files import Source
+from spark_offload.cli.files import Source, Target
 from spark_offload.errors import kit_errors
 from tests.host.tables import bundle
 
@@ -272,6 +272,19 @@ def test_rows_are_sorted_by_time_where_asked_for(spark, tmp_path, single):
     both = [[time for time in (row["t"], row["t_right"]) if time is not None] for row in found]
     assert len(found) > 101
     assert [max(pair) for pair in both] == sorted(max(pair) for pair in both)
+
+
+def test_files_of_several_tasks_become_one_in_their_order(session, tmp_path, monkeypatch):
+    monkeypatch.setattr("spark_offload.cli.files.MERGED_ROWS", 7)
+    rows = session.range(0, 100, 1, 3).selectExpr("id", "if(id % 3 = 0, null, id * 1.50BD) AS d")
+    target = Target.of(str(tmp_path / "out.parquet"), None)
+    with target.staged(session) as place:
+        target.write(rows, place)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+    found = session.read.parquet(str(tmp_path / "out.parquet"))
+    assert found.schema.simpleString() == rows.schema.simpleString()
+    assert pq.read_table(tmp_path / "out.parquet")["id"].to_pylist() == list(range(100))
+    assert found.collect() == rows.collect()
 
 
 def test_an_address_of_hadoop_is_written_whole_or_not_at_all(spark, session, tmp_path, capsys):
