@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from host.query.quantities import positive
 from host.reference.arrivals import UInt64s
 from host.reference.window import CountWindow, Window
 from host.session.cores import CoreContents, NewTurns, failed_cores, fewest_cores
-from host.session.decoder import ResultDecoder
 from host.session.intake import Arrived
 from host.session.records import (
     CoreChange,
@@ -32,7 +32,10 @@ from host.session.records import (
     PeriodChange,
     PrecisionRecord,
 )
-from host.session.staging import Staging
+
+if TYPE_CHECKING:
+    from host.session.decoder import ResultDecoder
+    from host.session.staging import Staging
 
 __all__ = [
     "AdaptivePrecision",
@@ -372,8 +375,8 @@ class AdaptivePrecision(Measuring):
         self,
         device: Device,
         ordering: Ordering,
-        staging: Staging,
-        decoder: ResultDecoder,
+        staging: "Staging",
+        decoder: "ResultDecoder",
         *,
         marks: int,
         accepted: int,

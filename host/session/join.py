@@ -28,14 +28,19 @@ from host.runtime import (
     StreamResult,
 )
 from host.runtime.source import ArrowSource, ArrowSourceParams
-from host.session.execution import ROOMS, Execution, Run
 from host.session.intake import TaggedLayout
-from host.session.params import JoinOptions, JoinParams, plan_join, plan_join_of_tables
+from host.session.params import (
+    AREAS,
+    ROOMS,
+    JoinOptions,
+    JoinParams,
+    plan_join,
+    plan_join_of_tables,
+)
 from host.session.records import Int64s, Latency, Measured
 from host.session.results import Materialize, MaterializeParams
 from host.session.rows import Rows
-from host.session.software_join import SoftwareRun
-from host.session.staging import AREAS
+from host.session.run import Run, SoftwareRun
 
 __all__ = [
     "Join",
@@ -131,6 +136,8 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
         if params.in_software:
             self._run = SoftwareRun(params, self.inputs)
         else:
+            from host.session.execution import Execution  # of a device, which few joins have
+
             self._run = Execution(params, self.inputs, self.result_words, self.staged_words)
         self.measured = self._run.measured
 

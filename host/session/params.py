@@ -37,13 +37,21 @@ if TYPE_CHECKING:
     from host.columns.windows import PairWindows
 
 __all__ = [
+    "AREAS",
     "JoinOptions",
     "JoinParams",
     "Progress",
+    "ROOMS",
     "plan_join",
     "plan_join_of_tables",
     "require_room",
 ]
+
+ROOMS = 2
+"""Rooms for result words: one is decoded while the device fills the other."""
+
+AREAS = 2
+"""Areas of input words: the device may read one while the other one is filled."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from host.reference.window import TimeWindow
 from host.session.intake import Arrived
 
 __all__ = [
-    "AREAS",
     "HashWatch",
     "Staging",
     "fitted_words",
@@ -26,9 +25,6 @@ __all__ = [
 ]
 
 # Input words on their way into a device, and what a device still owes after an early close.
-
-#: Areas of input words: the device may read one while the other one is filled.
-AREAS = 2
 
 
 @dataclass(frozen=True)
@@ -53,8 +49,8 @@ class Staging:
     Words are written where they are offered from: :meth:`reserve` room, fill it, and :meth:`add`
     the words. Only when the area is full are the waiting words copied, to the front of a new area.
     A caller that adds words while few are waiting copies few. Words that were offered stay in the
-    old area as well, where the device can read them. There are :data:`AREAS` at
-    most, which keep their size as long as no more words are added than there is :attr:`room` for.
+    old area as well, where the device can read them. There are two at most, which keep their size
+    as long as no more words are added than there is :attr:`room` for.
 
     Parameters
     ----------

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The software engine as what executes a join: arrivals in, pairs of row numbers out."""
+"""One execution of a join, by whatever finds its pairs; and the one in software."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,14 +12,122 @@ import pyarrow as pa
 from host.devices.software import SoftwareDevice
 from host.engine.software import Found, SoftwareEngine, Tuples
 from host.reference.arrivals import Side, UInt64s
+from host.reference.types import JoinType
 from host.runtime import Buffer, Columns
-from host.session.execution import Run
 from host.session.intake import Arrived
-from host.session.params import JoinParams
+from host.session.params import JoinParams, Progress
+from host.session.records import Measured
+from host.session.results import Completion, Delivery
+from host.session.rows import Rows
 
-__all__ = [
-    "SoftwareRun",
-]
+if TYPE_CHECKING:
+    from host.columns.conditions import BoundCondition
+
+__all__ = ["Run", "SoftwareRun"]
+
+
+def holding(recheck: "BoundCondition", pairs: Columns, rows: tuple[Rows, Rows]) -> Columns:
+    """Return the pairs for which a term, or a condition, holds."""
+    if not pairs.num_rows:
+        return pairs
+    columns = [
+        [of_side.take(pairs[name], slice(place, place + 1))[0] for place in places]
+        for of_side, name, places in zip(rows, ("left", "right"), recheck.places, strict=True)
+    ]
+    kept = recheck.holds(*columns)
+    return pairs if kept.all() else pairs.take(np.flatnonzero(kept))
+
+
+class Run(ABC):
+    """One execution of a join, by a device or in software, up to results whose turn it is.
+
+    Parameters
+    ----------
+    params : JoinParams
+        What is executed.
+    inputs : sequence of Buffer
+        Where the rows come from.
+
+    Attributes
+    ----------
+    measured : Measured
+        What is measured.
+    delivery : Delivery
+        Results whose turn it is.
+    done : bool
+        Whether all results have been found.
+    """
+
+    #: Whether pairs are found in the strict order.
+    in_order = False
+
+    def __init__(self, params: JoinParams, inputs: Sequence[Buffer[pa.RecordBatch]]) -> None:
+        self._params, how = params, params.query.how
+        self._completion: Completion | None = None  # finds the one-sided rows, if any are asked for
+        if how is not JoinType.INNER:
+            self._completion = Completion(how, params.plan.window, params.first_arrival)
+        tell = None if self._completion is None else self._completion.take
+        self._intake = params.intake(inputs, tell)
+        self.measured = Measured(staged=self._intake.counters)
+        self.delivery = Delivery(params, self._completion, in_order=self.in_order)
+        self.done = False
+        self._pairs = 0
+
+    @abstractmethod
+    def advance(self) -> int | None:
+        """Go on by a bounded amount of work; return the rows moved, None if input is missing."""
+
+    def reached(self) -> tuple[tuple[int, int], ...]:
+        """Return the oldest row of each side that a later one can meet, and the next row of it."""
+        return tuple((self._oldest(side), self._intake.next_row(side)) for side in Side)
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """End the execution, wherever it stands."""
+
+    @property
+    @abstractmethod
+    def _complete(self) -> int:
+        """Number of first arrivals whose results can be handed on."""
+
+    @abstractmethod
+    def _oldest(self, side: Side) -> int:
+        """Return a lower bound of the rows of a side that a later pair can refer to."""
+
+    def _checked(self, parts: list[Columns]) -> list[Columns]:
+        """Return the pairs for which the terms hold that their finder has checked roughly."""
+        if self._params.query.once:
+            # Both sides are one input, whose rows have the same numbers on either.
+            found = (np.flatnonzero(pairs["left"] < pairs["right"]) for pairs in parts)
+            parts = [pairs.take(first) for pairs, first in zip(parts, found, strict=True)]
+        for recheck in self._params.rechecks:
+            parts = [holding(recheck, pairs, self._params.rows) for pairs in parts]
+        return parts
+
+    def _owned(self, parts: list[Columns]) -> list[Columns]:
+        """Take note of pairs that were found; return those that belong to the result."""
+        if self._completion is not None:
+            for pairs in parts:
+                self._completion.mark(pairs)
+        if not self._params.query.how.has_pairs:
+            return []
+        owned = (self._intake.owned(pairs) for pairs in parts)
+        return [pairs for pairs in owned if pairs.num_rows]
+
+    def _deliver(self, parts: list[Columns]) -> None:
+        """Queue the results whose turn it is; release rows that no later result can refer to."""
+        self._pairs += sum(pairs.num_rows for pairs in parts)
+        self.delivery.push(parts, self._complete, self._intake.reached, done=self.done)
+        self.delivery.allow({side: self._oldest(side) for side in Side})
+
+    def _report(self) -> None:
+        """Tell how far the execution has come, if somebody wants to know."""
+        if self._params.options.report is not None:
+            progress = Progress(self._complete, self._pairs, self.measured.cycles)
+            self._params.options.report(progress)
+
+
+# In software.
 
 #: Arrivals of the first block, so that a reader that wants a few results need not wait for many.
 FIRST_BLOCK = 1 << 13
