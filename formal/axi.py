@@ -8,7 +8,13 @@ from amaranth.lib import data
 
 from hdl.registers.file import RegisterFile
 from hdl.registers.table import Field, Register, RegisterTable
-from hdl.shells.axi_streams import SLVERR, AxiLiteSlave, AxiStreamInput, AxiStreamOutput
+from hdl.shells.axi_streams import (
+    SLVERR,
+    AxiLiteSlave,
+    AxiStreamInput,
+    AxiStreamOutput,
+    PacketEnds,
+)
 from hdl.shells.bus_crossing import ResetStretch
 from hdl.words.results import ResultKind
 
@@ -146,6 +152,41 @@ def axi_output():
     return bench
 
 
+def packet_ends():
+    """Words of four bits in packets of four."""
+    bench = Bench()
+    dut = bench.add(PacketEnds(data.StructLayout({"word": 4}), packet=4))
+    put = offer(bench, dut.i)
+    ready = bench.any(1, "ready")
+    bench.set(dut.o.ready, ready)
+    got = bench.wire(dut.o.valid & ready)
+    o = dut.o.payload
+    last = o.last
+    # The watched element is the word with the flag that it came with.
+    queue = keeps_order(bench, "the hold", put, dut.i.payload.word, got, o.word, most=1)
+    marked = bench.register(1, "marked")  # the word inside has ended a packet at the input
+    bench.next(marked.eq(Mux(put, dut.i.payload.last, marked)))
+    place = bench.register(range(4), "place")
+    bench.next(place.eq(Mux(got, Mux(last, 0, place + 1), place)))
+    alone = bench.register(range(5), "alone")  # cycles that the word inside has been alone
+    bench.next(alone.eq(Mux(put, 0, Mux(dut.i.valid | (alone == 4), alone, alone + 1))))
+    ends = marked | (place == 3) | (alone == 4)
+    bench.claim("a packet ends where it must, and nowhere else", ~dut.o.valid | (last == ends))
+    inside = queue.level != 0
+    bench.claim(
+        "a word leaves when its packet ends or goes on",
+        dut.o.valid == (inside & (ends | dut.i.valid)),
+    )
+    bench.claim("a word is taken while there is room", dut.i.ready == (~inside | ready))
+    bench.invariant(bench.inside(dut, "full") == inside)
+    bench.invariant(bench.inside(dut, "place") == place)
+    bench.invariant(~inside | (bench.inside(dut, "is_last") == ends))
+    bench.invariant(~inside | (alone == 4) | (bench.inside(dut, "silence") == 3 - alone))
+    bench.cover("a packet ends with its fourth word", got & last & ~marked & (alone == 0))
+    bench.cover("a packet ends with silence", got & last & ~marked & (place == 0))
+    return bench
+
+
 def reset_stretch():
     """A reset of four cycles, which may begin again at any time."""
     bench = Bench()
@@ -249,6 +290,14 @@ PROOFS = [
         build=axi_output,
         depth=10,
         mutate=(AxiStreamOutput,),
+    ),
+    Proof(
+        name="packet-ends",
+        says="a packet of results ends with its last word, a mark or silence, and nowhere else",
+        component="PacketEnds, packets of 4 words",
+        build=packet_ends,
+        depth=12,
+        mutate=(PacketEnds,),
     ),
     Proof(
         name="reset-stretch",

@@ -9,7 +9,6 @@ from pathlib import Path
 from hdl.bundle import describe_bundle
 from hdl.families.choice import family_of
 from hdl.registers.documents import register_texts
-from hdl.registers.table import shell_table
 from hdl.shells.axi import AxiOptions
 from hdl.shells.files import check_shells, describe_shell
 from hdl.verilog.lint import WAIVERS
@@ -80,8 +79,11 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
     manifest, _ = describe_bundle(parameters)
     if merged:
         manifest = with_orders(manifest, family_of(parameters).orders)
+    if shell is not None and axi.packet:
+        for word in ("input_word", "result_word"):
+            manifest = {**manifest, word: manifest[word] | {"bytes": axi.bytes_of(manifest[word])}}
     verilog, ports, inspection = one_file(parameters, manifest, names, shell, axi)
-    table = shell and replace(shell_table(parameters, merged=merged), name=names.name)
+    table = shell and replace(axi.registers(parameters), name=names.name)
     texts = {
         f"{names.name}.v": verilog,
         f"{names.name}.vlt": WAIVERS.read_text(encoding="utf-8"),

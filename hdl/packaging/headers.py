@@ -10,6 +10,7 @@ from hdl.verilog.conversion import KEYWORDS
 __all__ = [
     "DEFAULT_PREFIX",
     "PackageNames",
+    "bytes_of",
     "WordField",
     "enumerations",
     "input_streams",
@@ -261,12 +262,17 @@ static inline void {name}_put(uint8_t *word, unsigned offset, unsigned bits, int
 """
 
 
+def bytes_of(word):
+    """Return the bytes of a word at the pins, by its part of a manifest or a package."""
+    return word.get("bytes", -(-word["bits"] // 8))
+
+
 def c_place_lines(prefix, word, title):
     """Return the lines about one word: its size, and place of every field."""
     lines = [
         f"/* {title} */",
         f"#define {prefix}_BITS {word['bits']}u",
-        f"#define {prefix}_BYTES {-(-word['bits'] // 8)}u",
+        f"#define {prefix}_BYTES {bytes_of(word)}u",
     ]
     for field in word_fields(word):
         own = f"{prefix}_{field.constant}"
@@ -315,7 +321,7 @@ def sv_place_lines(prefix, word, title):
     lines = [
         f"  // {title}",
         f"  localparam int unsigned {prefix}_BITS = {word['bits']};",
-        f"  localparam int unsigned {prefix}_BYTES = {-(-word['bits'] // 8)};",
+        f"  localparam int unsigned {prefix}_BYTES = {bytes_of(word)};",
         f"  typedef logic [{prefix}_BITS-1:0] {prefix.lower()}_t;",
     ]
     for field in word_fields(word):

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files for other tools: FuseSoC, Vivado, LiteX, constraints, and a page."""
 
-from .headers import enumerations, input_streams, result_streams, what_it_is, word_fields, words
+from .headers import (
+    bytes_of,
+    enumerations,
+    input_streams,
+    result_streams,
+    what_it_is,
+    word_fields,
+    words,
+)
 from .one_file import parameter_texts
 
 __all__ = [
@@ -179,7 +187,7 @@ SIGNALS = {
     "valid": "a word is offered", "tvalid": "a word is offered",
     "ready": "a word is taken", "tready": "a word is taken",
     "tkeep": "all ones",
-    "tlast": "the word is a mark",
+    "tlast": "the word is a mark, or the last of its packet",
 }  # fmt: skip
 
 
@@ -255,7 +263,7 @@ def package_page(manifest, names, shell, ports, axi):
             (f"`{field.name}`", field.span, "yes" if field.signed else "", field.meaning)
             for field in word_fields(word)
         ]
-        size = f"{word['bits']} bits in {-(-word['bits'] // 8)} bytes, the lowest byte first."
+        size = f"{word['bits']} bits in {bytes_of(word)} bytes, the lowest byte first."
         heads = ["field", "bits", "signed", "meaning"]
         lines += ["", f"## {title}", "", size, "", *table(heads, rows)]
     for _, title, values in enumerations(manifest):

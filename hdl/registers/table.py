@@ -366,9 +366,12 @@ COUNTERS_ADDRESS = 0x100
 TORN = Fault("INPUT", 6, "An input word came without all of its bytes, and was dropped.")
 
 
-def word_bytes(layout):
-    """Return the number of bytes that a word takes at the pins of a shell."""
-    return -(-layout.size // 8)
+def word_bytes(bits, *, is_row=False):
+    """Return the number of bytes that a word of so many ``bits`` takes at the pins of a shell.
+
+    With ``is_row``, it takes whole 64-bit numbers, and a power of two of them.
+    """
+    return 8 << (-(-bits // 64) - 1).bit_length() if is_row else -(-bits // 8)
 
 
 def constant(name, offset, bits, value, description):
@@ -394,16 +397,17 @@ def identity():
     ]  # fmt: skip
 
 
-def capabilities(family, merged):
+def capabilities(family, merged, is_row):
     """Return the registers that say what kind of accelerator this is."""
+    input_bytes, result_bytes = (
+        word_bytes(word.size, is_row=is_row) for word in (family.input_word, family.result_word)
+    )
     return [
         Register(
             name="WORDS", address=0x008, description="Words at the pins.",
             fields=(
-                constant("INPUT_BYTES", 0, 8, word_bytes(family.input_word),
-                         "Bytes of an input word."),
-                constant("RESULT_BYTES", 8, 8, word_bytes(family.result_word),
-                         "Bytes of a result word."),
+                constant("INPUT_BYTES", 0, 8, input_bytes, "Bytes of an input word."),
+                constant("RESULT_BYTES", 8, 8, result_bytes, "Bytes of a result word."),
                 constant("TUPLES", 16, 4, family.most_tuples,
                          "Most tuples in an input word, and most results in a result word."),
                 constant("RESULT_PORTS", 20, 4, len(family.result_ports),
@@ -516,7 +520,7 @@ def counters(family):
     ]  # fmt: skip
 
 
-def shell_table(parameters, *, merged=()):
+def shell_table(parameters, *, merged=(), is_row=False):
     """Return the registers of a shell around the accelerator with ``parameters``.
 
     Parameters
@@ -526,6 +530,8 @@ def shell_table(parameters, *, merged=()):
     merged : sequence of str
         Names of the inputs that are merged (:meth:`hdl.families.family.Family.inputs`); none if all
         words come by one port.
+    is_row : bool
+        See :func:`word_bytes`.
 
     Returns
     -------
@@ -534,7 +540,7 @@ def shell_table(parameters, *, merged=()):
     family = family_of(parameters)
     registers = (
         *identity(),
-        *capabilities(family, merged),
+        *capabilities(family, merged, is_row),
         *manifest_hash(),
         *control(family, merged),
         *merge_registers(merged),

@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.families.choice import family_of, make_accelerator
+from hdl.registers.table import shell_table, word_bytes
 
 from .axi_streams import AxiLite, AxiLiteSlave, AxiStream, AxiStreamInput, AxiStreamOutput
 from .bus_crossing import BusCrossing, MemoryIsolator, ResetStretch
@@ -29,6 +30,8 @@ __all__ = [
 
 #: The registers have the clock of the streams, or one of their own.
 BUS_CLOCKS = ("shared", "separate")
+#: Most results of a packet.
+LONGEST_PACKET = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +50,18 @@ class AxiOptions:
         One of :data:`BUS_CLOCKS`.
     names : str
         One of :data:`hdl.shells.names.PIN_NAMES`.
+    packet : int
+        For a DMA: ``tlast`` ends a packet of so many results, 2 to 65,536, or sooner
+        (:class:`hdl.shells.axi_streams.AxiStreamOutput`), and words take whole 64-bit numbers at
+        the pins, a power of two of them. Zero: ``tlast`` is set on marks only, and words take
+        whole bytes.
     """
 
     inputs: int = 1
     r_inputs: int | None = None
     bus_clock: str = "shared"
     names: str = "axi"
+    packet: int = 0
 
     def __post_init__(self):
         if self.bus_clock not in BUS_CLOCKS:
@@ -62,6 +71,10 @@ class AxiOptions:
         if self.names not in PIN_NAMES:
             raise ValueError(
                 f"Names of the pins must be {' or '.join(PIN_NAMES)}, not {self.names!r}"
+            )
+        if self.packet and not 2 <= self.packet <= LONGEST_PACKET:
+            raise ValueError(
+                f"Packet must be 2 to {LONGEST_PACKET} results, or 0 for none, not {self.packet!r}"
             )
 
     @property
@@ -73,6 +86,14 @@ class AxiOptions:
     def has_bus_clock(self):
         """Return whether the registers have a clock of their own."""
         return self.bus_clock == "separate"
+
+    def bytes_of(self, word):
+        """Return the bytes that a word of a manifest takes at the pins."""
+        return word_bytes(word["bits"], is_row=self.packet > 0)
+
+    def registers(self, parameters):
+        """Return the :func:`~hdl.registers.table.shell_table` of the shell."""
+        return shell_table(parameters, merged=self.merged(parameters), is_row=self.packet > 0)
 
     def merged(self, parameters):
         """Return the names of the inputs that are merged; none if there is one input.
@@ -104,6 +125,7 @@ FIELDS = {
     "axi_r_inputs": "r_inputs",
     "bus_clock": "bus_clock",
     "names": "names",
+    "axi_packet": "packet",
 }
 
 
@@ -126,6 +148,11 @@ def add_axi_options(command):
     group.add_argument(
         "--names", choices=PIN_NAMES, help="names of the AXI shell's pins; vitis: of an RTL kernel"
     )
+    group.add_argument(
+        "--axi-packet", type=int, metavar="N",
+        help="for a DMA: tlast after N results, or after N cycles without one, beside marks; words "
+        "take whole 64-bit numbers at the pins",
+    )  # fmt: skip
 
 
 def axi_options_from(options, *, has_shell):
@@ -172,8 +199,8 @@ class AxiShell(wiring.Component):
     The options may give the pins other names (:mod:`hdl.shells.names`).
 
     Latency: :attr:`latency` cycles more than the accelerator, 1 in front of it, or 1 and the
-    latency of the merge, and 1 behind it. Throughput: 1 word per cycle in, and 1 word per cycle out
-    of every port; with several inputs, 1 tuple per cycle in of all together.
+    latency of the merge, and 1 behind it, or 2 with packets. Throughput: 1 word per cycle in, and 1
+    word per cycle out of every port; with several inputs, 1 tuple per cycle in of all together.
 
     Parameters
     ----------
@@ -213,14 +240,21 @@ class AxiShell(wiring.Component):
         self._hash = hash_number(digest)
         merged, pins = self.options.merged(parameters), self.options.pins
         bus_pins = {pins.bus_clock: In(1), pins.bus_reset: In(1)}
-        self._inputs = {name: AxiStreamInput(family.input_word) for name in slave_names(merged)}
+        self._inputs = {
+            name: AxiStreamInput(family.input_word, is_row=self.options.packet > 0)
+            for name in slave_names(merged)
+        }
         self._merged = None
         if merged:
             self._merged = MergedInputs(
                 parameters, inputs=self.options.inputs, r_inputs=self.options.r_inputs
             )
-        self.latency = 2 + (self._merged.latency if self._merged else 0)
-        self._outputs = [AxiStreamOutput(family.result_word) for _ in family.result_ports]
+        self._outputs = [
+            AxiStreamOutput(family.result_word, packet=self.options.packet)
+            for _ in family.result_ports
+        ]
+        merge_latency = self._merged.latency if self._merged else 0
+        self.latency = 1 + merge_latency + self._outputs[0].latency
         masters = {
             master_name(port): Out(AxiStream(output.size))
             for port, output in zip(family.result_ports, self._outputs, strict=True)
@@ -244,7 +278,9 @@ class AxiShell(wiring.Component):
         m.domains.sync = sync = ClockDomain(local=True)
         m.domains.inside = inside = ClockDomain(local=True)
         m.submodules.stretch = stretch = ResetStretch()
-        m.submodules.registers = registers = ShellRegisters(self.parameters, merged=merged)
+        m.submodules.registers = registers = ShellRegisters(
+            self.parameters, merged=merged, is_row=self.options.packet > 0
+        )
         make = make_accelerator if self.is_whole else AcceleratorInstance
         m.submodules.accelerator = accelerator = DomainRenamer("inside")(make(self.parameters))
         m.submodules.watch = watch = DomainRenamer("inside")(WordWatch(self.parameters))

@@ -3,7 +3,7 @@
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from hdl.families.family import is_mark
 from hdl.registers.bus import ADDRESS_BITS, DATA_BITS, RegisterBus
@@ -18,6 +18,7 @@ __all__ = [
     "AxiStream",
     "AxiStreamInput",
     "AxiStreamOutput",
+    "PacketEnds",
 ]
 
 
@@ -175,19 +176,21 @@ class AxiStreamInput(wiring.Component):
     ----------
     layout : data.Layout
         Layout of an input word.
+    is_row : bool
+        See :func:`~hdl.registers.table.word_bytes`.
 
     Members
     -------
-    axis : In(AxiStream(word_bytes(layout)))
+    axis : In(AxiStream(word_bytes(layout.size, is_row=is_row)))
     o : Out(stream.Signature(layout))
     open : In(1)
         Words are taken. Comes from a register.
     dropped : Out(1)
     """
 
-    def __init__(self, layout):
+    def __init__(self, layout, *, is_row=False):
         self.layout = layout
-        self.size = word_bytes(layout)
+        self.size = word_bytes(layout.size, is_row=is_row)
         self.latency = 1
         super().__init__(
             {
@@ -216,6 +219,71 @@ class AxiStreamInput(wiring.Component):
         return m
 
 
+def ending(layout):
+    """Return the shape of a word, as bits, with a flag that says that it ends its packet."""
+    return data.StructLayout({"word": layout.size, "last": 1})
+
+
+class PacketEnds(wiring.Component):
+    """Hold each word until it is known whether it is the last one of its packet.
+
+    A packet ends with a word that has ``last`` at the input, with its last possible word, and with
+    a word behind which no other one has come for as many cycles as a packet has words. So a DMA
+    has a buffer that no transfer exceeds, and keeps no word from its host for want of the next one.
+
+    Latency: 1 cycle for a word that ends a packet by what it is, or that another one follows at
+    once; at most ``packet + 1`` cycles. Throughput: 1 word per cycle.
+
+    Parameters
+    ----------
+    layout : data.Layout
+        Layout of a word.
+    packet : int
+        Most words of a packet, at least two.
+
+    Members
+    -------
+    i : In(stream.Signature(ending(layout)))
+    o : Out(stream.Signature(ending(layout)))
+        A word that is offered stays, but may be withdrawn if the next word is.
+    """
+
+    def __init__(self, layout, *, packet):
+        if packet < 2:
+            raise ValueError(f"Packet must have at least two words, not {packet!r}")
+        self.packet = packet
+        self.latency = 1
+        shape = ending(layout)
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        i, o = self.i, self.o
+        held, full, is_last = Signal(i.payload.word.shape(), reset_less=True), Signal(), Signal()
+        place = Signal(range(self.packet))  # of the held word, or the next one, in its packet
+        silence = Signal(range(self.packet))  # cycles without another word that are left
+        leaves, takes = Signal(), Signal()
+        after = Mux(leaves, Mux(is_last, 0, place + 1), place)
+        m.d.comb += [
+            i.ready.eq(~full | o.ready),
+            o.valid.eq(full & (is_last | i.valid)),
+            o.payload.word.eq(held),
+            o.payload.last.eq(is_last),
+            takes.eq(i.valid & i.ready),
+            leaves.eq(o.valid & o.ready),
+        ]
+        m.d.sync += [full.eq(takes | (full & ~leaves)), place.eq(after)]
+        with m.If(takes):
+            m.d.sync += [
+                held.eq(i.payload.word),
+                is_last.eq(i.payload.last | (after == self.packet - 1)),
+                silence.eq(self.packet - 1),
+            ]
+        with m.Elif(~i.valid):
+            m.d.sync += [silence.eq(silence - (silence != 0)), is_last.eq(is_last | (silence == 0))]
+        return m
+
+
 class AxiStreamOutput(wiring.Component):
     """AXI4-Stream source: turn result words into transfers.
 
@@ -223,28 +291,34 @@ class AxiStreamOutput(wiring.Component):
     set. ``tlast`` is set on a word that is a mark, so a DMA ends its transfer at an
     answer.
 
+    With ``packet``, :class:`PacketEnds` sets ``tlast`` on more words.
+
     All outputs come directly from registers. Reset empties them. ``closed`` does not: a word that
     is offered at the pins stays until it is taken.
 
-    Latency: 1 cycle. Throughput: 1 word per cycle.
+    Latency: 1 cycle, and that of :class:`PacketEnds`. Throughput: 1 word per cycle.
 
     Parameters
     ----------
     layout : data.Layout
         Layout of a result word, whose ``kind`` is an enumeration with MARK.
+    packet : int
+        Most words of a packet, at least two, or zero for all words up to a mark. With packets, a
+        word has the bytes of ``is_row`` of :func:`~hdl.registers.table.word_bytes`.
 
     Members
     -------
     i : In(stream.Signature(layout))
-    axis : Out(AxiStream(word_bytes(layout)))
+    axis : Out(AxiStream(word_bytes(layout.size, is_row=packet > 0)))
     closed : In(1)
         Take nothing, whatever ``i`` shows.
     """
 
-    def __init__(self, layout):
+    def __init__(self, layout, *, packet=0):
         self.layout = layout
-        self.size = word_bytes(layout)
-        self.latency = 1
+        self.packet = packet
+        self.size = word_bytes(layout.size, is_row=packet > 0)
+        self.latency = 2 if packet else 1
         super().__init__(
             {
                 "i": In(stream.Signature(layout)),
@@ -255,17 +329,24 @@ class AxiStreamOutput(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        shape = data.StructLayout({"word": self.layout.size, "last": 1})
-        m.submodules.register = register = StreamRegister(shape, early=("word", "last"))
+        m.submodules.register = register = StreamRegister(
+            ending(self.layout), early=("word", "last")
+        )
         m.d.comb += [
-            register.i.valid.eq(self.i.valid & ~self.closed),
-            self.i.ready.eq(register.i.ready & ~self.closed),
-            register.i.payload.word.eq(Value.cast(self.i.payload)),
-            register.i.payload.last.eq(is_mark(self.i.payload)),
             self.axis.tdata.eq(register.o.payload.word),
             self.axis.tlast.eq(register.o.payload.last),
             self.axis.tkeep.eq(~0),
             self.axis.tvalid.eq(register.o.valid),
             register.o.ready.eq(self.axis.tready),
+        ]
+        taken = register
+        if self.packet:
+            m.submodules.packets = taken = PacketEnds(self.layout, packet=self.packet)
+            connect(m, taken.o, register.i)
+        m.d.comb += [
+            taken.i.valid.eq(self.i.valid & ~self.closed),
+            self.i.ready.eq(taken.i.ready & ~self.closed),
+            taken.i.payload.word.eq(Value.cast(self.i.payload)),
+            taken.i.payload.last.eq(is_mark(self.i.payload)),
         ]
         return m

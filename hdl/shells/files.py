@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In
 
 from hdl.families.choice import family_of
 from hdl.registers.documents import register_texts
-from hdl.registers.table import VERSION, shell_table
+from hdl.registers.table import VERSION
 from hdl.verilog.conversion import TOP, port_names, to_verilog
 
 from .axi import AXI_TOP, AxiShell, master_name, slave_names
@@ -53,7 +53,7 @@ def shell_files(parameters, digest, options):
         Name and text of each file.
     ports : list of dict
     """
-    table = shell_table(parameters, merged=options.merged(parameters))
+    table = options.registers(parameters)
     shell = AxiShell(parameters, digest=digest, options=options)
     ports = ports_of(shell)
     head = [
@@ -105,5 +105,5 @@ def describe_shell(parameters, digest, options, texts, ports):
         },
         "ports": ports,
         "register_version": f"{major}.{minor}",
-        "registers": shell_table(parameters, merged=options.merged(parameters)).describe(),
+        "registers": options.registers(parameters).describe(),
     }

@@ -83,12 +83,12 @@ class ShellRegisters(wiring.Component):
         Of the accelerator; only with ``clock_requests``.
     """
 
-    def __init__(self, parameters, *, merged=()):
+    def __init__(self, parameters, *, merged=(), is_row=False):
         self.parameters = parameters
         self.merged = tuple(merged)
         self.latency = 1
         self._family = family = family_of(parameters)
-        self._file = RegisterFile(shell_table(parameters, merged=merged))
+        self._file = RegisterFile(shell_table(parameters, merged=merged, is_row=is_row))
         merge = {
             "exclude": Out(len(merged)),
             "deadline": Out(DEADLINE_BITS),

@@ -35,6 +35,7 @@ LOOKS = {
     "two inputs": AxiOptions(inputs=2),
     "five inputs": AxiOptions(inputs=5, r_inputs=3),
     "two clocks": AxiOptions(bus_clock="separate"),
+    "packets": AxiOptions(packet=8),
     "all at once": AxiOptions(inputs=2, bus_clock="separate", names="vitis"),
 }
 

@@ -135,3 +135,66 @@ def test_a_closed_output_takes_nothing_and_keeps_what_it_offers():
         assert not ctx.get(dut.axis.tvalid)
 
     bench.run(program)
+
+
+@pytest.mark.parametrize(("packet", "pauses"), [(2, 0.0), (5, 0.0), (5, 0.6), (16, 0.9)])
+def test_a_packet_ends_with_a_mark_its_last_word_or_silence(packet, pauses):
+    """``tlast`` is expected from when words came and went alone, as the docstring has it."""
+    layout = result_word(PARAMETERS)
+    dut = AxiStreamOutput(layout, packet=packet)
+    assert dut.size == 8
+    bench = AxiBench(dut, pauses=pauses, seed=packet)
+    rng = random.Random(packet)
+    words = [rng.getrandbits(layout.size) for _ in range(120)]
+    gaps = [rng.choice([0] * 6 + [packet // 2, packet + 9]) for _ in words]
+    found, taken = [], []
+
+    async def send(ctx):
+        for word, gap in zip(words, gaps, strict=True):
+            for _ in range(gap):
+                await ctx.tick()
+            await bench.send(ctx, dut.i.valid, dut.i.ready, (dut.i.payload, word))
+            taken.append(bench.cycle)
+
+    async def receive(ctx):
+        axis = dut.axis
+        for _ in words:
+            signals = axis.tdata, axis.tlast
+            found.append([*await bench.take(ctx, axis.tvalid, axis.tready, *signals), bench.cycle])
+
+    bench.run(send, receive)
+    assert [data for data, _, _ in found] == words
+    marks = [layout.from_bits(word).one.kind == ResultKind.MARK for word in words]
+    place, silent = 0, 0
+    for n, (_, last, left) in enumerate(found):
+        place += 1
+        must = marks[n] or place == packet
+        assert last or not must, n
+        if last and not must:
+            # The next word, if any, came only after so many cycles.
+            assert n + 1 == len(words) or taken[n + 1] - taken[n] > packet, n
+            silent += 1
+        if not pauses:
+            assert left - taken[n] <= packet + dut.latency + 1
+        place = 0 if last else place
+    assert silent, "no packet ended with silence"
+    assert found[-1][1], "the last word was kept from the host"
+
+
+def test_a_word_waits_no_longer_than_its_latency_says():
+    dut = AxiStreamOutput(result_word(PARAMETERS), packet=7)
+    bench = AxiBench(dut)
+
+    async def program(ctx):
+        ctx.set(dut.i.valid, 1)
+        ctx.set(dut.i.payload.as_value(), 0)  # a pair
+        await ctx.tick()
+        ctx.set(dut.i.valid, 0)
+        waited = 1
+        while not ctx.get(dut.axis.tvalid):
+            await ctx.tick()
+            waited += 1
+        assert waited == dut.packet + dut.latency
+        assert ctx.get(dut.axis.tlast)
+
+    bench.run(program)
