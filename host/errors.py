@@ -366,8 +366,9 @@ def unusable_uri(uri: str, reason: str) -> UsageError:
         f"where BUNDLE is a folder that `{command('sim build --output BUNDLE')}` wrote (for "
         f"'software:', `{command('hdl generate')}` is enough), "
         f"'serial:PATH?baud=N&bundle=BUNDLE', 'tcp:HOST:PORT?bundle=BUNDLE' or "
-        f"'udp:HOST:PORT?bundle=BUNDLE' for a board, or 'PACKAGE.MODULE:PLACE', where that module "
-        f"has a function open_device(PLACE)."
+        f"'udp:HOST:PORT?bundle=BUNDLE' for a board, 'axi:CARD?bundle=BUNDLE' for a card behind "
+        f"XDMA, 'pynq:FILE.bit?bundle=BUNDLE' for a PYNQ overlay, or 'PACKAGE.MODULE:PLACE', where "
+        f"that module has a function open_device(PLACE)."
     )
 
 

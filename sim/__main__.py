@@ -14,6 +14,7 @@ from hdl.parameters import JoinParameters
 from host.devices.bundles import library_folder, prepare_folder
 from host.errors import JoinError
 
+from .board.card import add_command as add_card
 from .board.commands import add_command as add_board
 from .board.trial import add_command as add_trial
 from .netlist.commands import add_command as add_netlist
@@ -151,6 +152,7 @@ def parser(prog="python -m sim"):
     command.set_defaults(run=saturate)
 
     add_board(commands, say)
+    add_card(commands, say)
     add_trial(commands, say)
     add_netlist(commands, say)
 

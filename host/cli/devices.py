@@ -24,6 +24,8 @@ KINDS = {
     "serial:PATH?baud=N&bundle=BUNDLE": "a board at a serial port, with the bundle's bitstream",
     "tcp:HOST:PORT?bundle=BUNDLE": "a board behind a TCP server, likewise",
     "udp:HOST:PORT?bundle=BUNDLE": "a board with Ethernet, likewise",
+    "axi:CARD?bundle=BUNDLE": "a card behind the driver XDMA, such as axi:/dev/xdma0",
+    "pynq:FILE.bit?bundle=BUNDLE": "a PYNQ overlay with an AXI DMA",
     "PACKAGE.MODULE:PLACE": "what open_device(PLACE) of that module returns",
 }
 

@@ -7,11 +7,13 @@ import importlib
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from urllib.parse import parse_qsl
 
 import numpy as np
 
 from host.errors import DeviceError, unusable_uri
-from host.protocol.manifest import BundleManifest, Manifest
+from host.protocol.bit_fields import unpack_field
+from host.protocol.manifest import BundleManifest, Manifest, WordField
 from host.reference.arrivals import UInt64s
 
 if TYPE_CHECKING:
@@ -23,10 +25,12 @@ __all__ = [
     "Stamps",
     "WordDevice",
     "check_words",
+    "deliver",
     "device_kind",
     "is_shared",
     "open_aggregate",
     "open_device",
+    "uri_options",
 ]
 
 # The contract of every device: offer input words, collect result words, never block.
@@ -116,7 +120,8 @@ class Device(ABC):
         """Offer ``words`` in order and collect result words in order, without blocking.
 
         Returns when ``cycles`` clock cycles have run, when ``results`` is full, or when the last
-        result is a MARK. A caller calls it in a loop, with a deadline of its own.
+        result is a MARK. A caller calls it in a loop, with a deadline of its own. The device may
+        read accepted words also after that, so a caller does not write where they stand.
 
         Parameters
         ----------
@@ -134,6 +139,13 @@ class Device(ABC):
         DeviceError
             If the device is closed or broken.
         """
+
+    def allocate(self, shape: tuple[int, int]) -> UInt64s:
+        """Return an array for words, with undefined contents, that the device reads without a copy.
+
+        Words in any other array are right as well.
+        """
+        return np.empty(shape, np.uint64)
 
     @abstractmethod
     def counters(self) -> dict[str, int]:
@@ -196,11 +208,34 @@ def check_words(manifest: BundleManifest, words: UInt64s, results: UInt64s) -> N
         raise DeviceError("Array 'results' must be writable.")
 
 
+def deliver(ready: UInt64s, results: UInt64s, kind: WordField, mark: int) -> tuple[int, bool]:
+    """Copy result words into ``results``, as many as fit, up to the first mark.
+
+    Parameters
+    ----------
+    ready, results : array of uint64
+        Words that have come, and room for words.
+    kind : WordField
+        Field of a word's kind, in which a mark has the value ``mark``.
+
+    Returns
+    -------
+    tuple of int and bool
+        Number of words copied, and whether the last one is a mark.
+    """
+    some = ready[: len(results)]
+    marks = np.flatnonzero(unpack_field(some, kind) == mark)
+    count = int(marks[0]) + 1 if len(marks) else len(some)
+    results[:count] = some[:count]
+    return count, len(marks) > 0
+
+
 # Devices, and functions to open them.
 
 _KINDS = ("software", "sim")
-#: Kinds of devices behind a link, which are pieces of hardware.
+#: Kinds of devices behind a link and behind a bus, which are pieces of hardware.
 _LINK_KINDS = ("serial", "tcp", "udp")
+_BUS_KINDS = ("axi", "pynq")
 
 
 def open_device(uri: str) -> Device:
@@ -215,7 +250,9 @@ def open_device(uri: str) -> Device:
         with the same results. ``"serial:PATH?baud=N&bundle=DIR"`` is a
         board at a serial port, ``"tcp:HOST:PORT?bundle=DIR"`` one behind a TCP server, and
         ``"udp:HOST:PORT?bundle=DIR"`` one with Ethernet; all of them take ``reconnect=SECONDS``
-        (``docs/link.md``). ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
+        (``docs/link.md``). ``"axi:/dev/xdma0?bundle=DIR"`` is a card behind the driver XDMA, and
+        ``"pynq:FILE.bit?bundle=DIR"`` a PYNQ overlay (``docs/guide-dma.md``).
+        ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
         calls ``open_device(place)`` of that module, for devices that are not the kit's.
 
     Raises
@@ -248,6 +285,10 @@ def open_device(uri: str) -> Device:
         from host.devices.linked import LinkedDevice
 
         return LinkedDevice(uri)
+    if kind in _BUS_KINDS:
+        from host.devices.bus import open_bus
+
+        return open_bus(uri)
     return _opened_by_module(scheme, place, uri)
 
 
@@ -282,17 +323,36 @@ def device_kind(uri: str) -> str:
     scheme, separator, _ = uri.partition(":")
     if not separator:
         raise unusable_uri(uri, "names no kind of device")
-    if scheme in _KINDS or scheme in _LINK_KINDS:
+    if scheme in (*_KINDS, *_LINK_KINDS, *_BUS_KINDS):
         return scheme
     if "." in scheme:
         return "module"
     raise unusable_uri(uri, f"has the unknown scheme {scheme!r}")
 
 
+def uri_options(uri: str, known: set[str]) -> tuple[str, dict[str, str]]:
+    """Return the place and the options of ``KIND:PLACE?NAME=VALUE&NAME=VALUE``.
+
+    Raises
+    ------
+    UsageError
+        If an option is not one of those ``known``, or ``bundle`` is missing.
+    """
+    place, _, query = uri.partition(":")[2].partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    for name in options:
+        if name not in known:
+            listing = ", ".join(sorted(known))
+            raise unusable_uri(uri, f"has the unknown option {name!r} (known: {listing})")
+    if not options.get("bundle"):
+        raise unusable_uri(uri, "lacks its bundle, '?bundle=DIR'")
+    return place, options
+
+
 def is_shared(uri: str) -> bool:
     """Return whether all processes of a machine that open ``uri`` share one device.
 
-    Each process makes its own simulation or model. Devices behind a link are pieces of
+    Each process makes its own simulation or model. Devices behind a link or a bus are pieces of
     hardware, and devices that are not the kit's can be some; processes must use them in turns.
 
     Raises

@@ -7,11 +7,17 @@ from pathlib import Path
 import secrets
 import threading
 import time
-from urllib.parse import parse_qsl
 
 import numpy as np
 
-from host.devices.contract import Device, Exchange, Stamps, check_words
+from host.devices.contract import (
+    Device,
+    Exchange,
+    Stamps,
+    check_words,
+    deliver,
+    uri_options,
+)
 from host.devices.link import Greeting, HostEndpoint, LinkCounters, Timing
 from host.devices.link.endpoint import Answer
 from host.devices.link.frames import VERSION as LINK_VERSION
@@ -21,7 +27,6 @@ from host.errors import (
     LinkError,
     unusable_uri,
 )
-from host.protocol.bit_fields import unpack_field
 from host.protocol.manifest import Manifest, Word
 from host.reference.arrivals import UInt64s
 
@@ -115,16 +120,8 @@ class LinkAddress:
         UsageError
             If it lacks something, or has an option that is unknown or no number.
         """
-        kind, _, rest = uri.partition(":")
-        place, _, query = rest.partition("?")
-        options = dict(parse_qsl(query, keep_blank_values=True))
-        known = {"bundle", "reconnect", "baud"}
-        for name in options:
-            if name not in known:
-                listing = ", ".join(sorted(known))
-                raise unusable_uri(uri, f"has the unknown option {name!r} (known: {listing})")
-        if not options.get("bundle"):
-            raise unusable_uri(uri, "lacks its bundle, '?bundle=DIR'")
+        kind = uri.partition(":")[0]
+        place, options = uri_options(uri, {"bundle", "reconnect", "baud"})
         if kind in NETWORK_KINDS:
             host, _, port = place.rpartition(":")
             if not host or not port.isdecimal() or int(port) > 0xFFFF:
@@ -617,9 +614,6 @@ class LinkedDevice(Device):
             data = receiver.take(receiver.waiting)
             self._ready = words_of_bytes(data, self.manifest.result_word)
             session.results += len(self._ready)
-        some = self._ready[: len(results)]
-        marks = np.flatnonzero(unpack_field(some, self._kind) == self._mark)
-        count = int(marks[0]) + 1 if len(marks) else len(some)
-        results[:count] = some[:count]
+        count, marked = deliver(self._ready, results, self._kind, self._mark)
         self._ready = self._ready[count:]
-        return count, len(marks) > 0
+        return count, marked

@@ -75,7 +75,7 @@ class Staging:
 
     def __init__(self, device: Device, columns: int, words: int = 1 << 16) -> None:
         self._device = device
-        self._area = np.empty((words, columns), np.uint64)
+        self._area = device.allocate((words, columns))
         self._begin, self._end = 0, 0  # range of the waiting words
         self._offered = 0  # how many of these are offered to the device
         self._answered: deque[int] = deque()  # numbers of the words that are answered by a mark
@@ -117,7 +117,7 @@ class Staging:
             needed = 1 + len(waiting) + count  # one word of room at the front is for `insert`
             if needed > length:
                 length = 2 * needed
-            self._area = np.empty((length, self._area.shape[1]), np.uint64)
+            self._area = self._device.allocate((length, self._area.shape[1]))
             self._area[1 : 1 + len(waiting)] = waiting
             self.moved += len(waiting)
             self._begin, self._end = 1, 1 + len(waiting)
@@ -145,11 +145,12 @@ class Staging:
         if not self.waiting:
             self.append(word, marks=1)
             return
-        # An accepted word leaves room at the front.
-        assert self._begin
-        self._begin -= 1
-        self._area[self._begin] = self._area[self._begin + 1]
-        self._area[self._begin + 1] = word[0]
+        # The device may still read the accepted words in front of those that wait.
+        length = max(len(self._area), 1 + self.waiting)
+        words, self._area = self.words, self._device.allocate((length, len(word[0])))
+        self._area[: 1 + len(words)] = np.concatenate([words[:1], word, words[1:]])
+        self.moved += len(words)
+        self._begin, self._end = 0, 1 + len(words)
         first = [number for number in self._answered if number == self._accepted]
         later = [number + 1 for number in self._answered if number > self._accepted]
         self._answered = deque([*first, self._accepted + 1, *later])

@@ -7,7 +7,10 @@ from host.session.staging import Staging
 
 
 class Nowhere:
-    """What a device is to the staging: something with debts."""
+    """What a device is to the staging: something with debts, and memory."""
+
+    def allocate(self, shape):
+        return np.empty(shape, np.uint64)
 
 
 STEPS = st.lists(
