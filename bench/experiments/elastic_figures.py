@@ -24,12 +24,18 @@ class ElasticPlot:
         Name and texts.
     points : tuple of ElasticPoint
         One for each controller.
+    span : tuple of int, optional
+        First and last second that are drawn.
+    shows : tuple of str
+        What is drawn besides of the threshold controller: its ``"answered"`` tuples.
     """
 
     name: str
     title: str
     conditions: str
     points: tuple[ElasticPoint, ...]
+    span: tuple[int, int] | None = None
+    shows: tuple[str, ...] = ()
 
     x_label = "seconds"
     y_label = "cores"
@@ -43,9 +49,31 @@ class ElasticPlot:
         series = [("rate (8,000 = 8)", scaled)]
         series += [
             (point.controller, found[point]["cores"])
-            for point in self.points if point.controller != "fixed"
+            for point in self.points if point.controller not in ("fixed", "half")
         ]  # fmt: skip
-        return [(label, corners(points, end)) for label, points in series]
+        lines = [(label, corners(points, end)) for label, points in series]
+        for point in self.points:
+            if point.controller == "threshold" and "answered" in self.shows:
+                shares = found[point]["answered"]
+                lines.append(
+                    ("answered (8,000 = 8)", [(at, share * CORES / 100) for at, share in shares])
+                )
+        if self.span is None:
+            return lines
+        return [(label, within(line, *self.span)) for label, line in lines]
+
+
+def within(line, begin, end):
+    """Return the part of a line of steps that lies between two seconds."""
+    before = [y for x, y in line if x <= begin]
+    inside = [(x, y) for x, y in line if begin < x < end]
+    first = [(begin, before[-1])] if before else []
+    last = inside[-1:] or first
+    return [*first, *inside, *((end, y) for _, y in last)]
+
+
+#: The jump of Q5's phases that STRETCH's Figure 12 would show, and the window after it.
+JUMP = (740, 820)
 
 
 def elastic_plots(*, quick=False):
@@ -56,11 +84,37 @@ def elastic_plots(*, quick=False):
         "market": "A load in the shape of a market's (Q6 of STRETCH): rate and active cores",
         "hedge": "Hedges in a load of that shape (Q6 of STRETCH): rate and active cores",
     }
-    return {
+    conditions = (
+        f"{CORES} cores, time-based window, one probe per pass; all cores have a load of 75 % at "
+        f"8,000 tuples per second."
+    )
+    steps = {
+        "provisioning": "One step up (Figure 10 of STRETCH): rate, active cores, answers",
+        "decommissioning": "One step down (Figure 10 of STRETCH): rate, active cores, answers",
+    }
+    more = {
         f"elastic-{load}": ElasticPlot(
-            f"elastic-{load}", title,
-            f"{CORES} cores, time-based window, band of two fields; all cores have a load of 75 % "
-            f"at 8,000 tuples per second.",
+            f"elastic-{load}", title, conditions,
+            tuple(
+                ElasticPoint(load, controller, **{**size, "seconds": 300})
+                for controller in ("half", "threshold")
+            ),
+            shows=("answered",),
+        )
+        for load, title in steps.items()
+    } | {
+        "elastic-jump": ElasticPlot(
+            "elastic-jump", "The jump at second 748 of Q5 (Figure 12 of STRETCH)", conditions,
+            tuple(
+                ElasticPoint("q5", controller)
+                for controller in ("fixed", "threshold", "predictive", "energy")
+            ),
+            JUMP,
+        )
+    }  # fmt: skip
+    return ({} if quick else more) | {
+        f"elastic-{load}": ElasticPlot(
+            f"elastic-{load}", title, conditions,
             tuple(ElasticPoint(load, controller, **size) for controller in CONTROLLERS),
         )
         for load, title in titles.items()
@@ -93,9 +147,11 @@ def write_elastic(plot, found, folder, command):
             "core_cycles",
             "pairs",
         )
-        writer.writerow(["controller", *counts])
+        writer.writerow(["controller", *counts, "mean_latency_seconds"])
         for point in plot.points:
+            seen = [latency for _, latency in found[point]["latency"]]
             row = [found[point][name] for name in counts]
+            row.append(sum(seen) / len(seen) if seen else "")
             writer.writerow(
                 [point.controller, *(f"{v:.4g}" if isinstance(v, float) else v for v in row)]
             )

@@ -16,10 +16,10 @@ from host.errors import FailureError
 from host.operators.verification import compare_pairs, reference_pairs
 from host.query.queries import Query, Term
 from host.session.join import Join
-from host.session.records import CoreChange
+from host.session.records import CoreChange, CoreDecision
 
 from .hedge import TERMS, trades
-from .rates import HIGHEST, market, phases
+from .rates import HIGHEST, decommissioning, market, phases, provisioning
 
 __all__ = ["CONTROLLERS", "LOADS", "ElasticPoint", "cycles_of_second", "measure_elastic"]
 
@@ -30,7 +30,12 @@ FULL = 0.75
 #: … and the load that the energy controller holds: the latency that it is allowed has room for it.
 HELD = 0.9
 #: Rates over time, by the name of a load.
-LOADS = {"q5": phases, "market": market, "hedge": market}
+LOADS = {
+    "q5": phases, "market": market, "hedge": market, "provisioning": provisioning,
+    "decommissioning": decommissioning,
+}  # fmt: skip
+#: Fixed cores are all of them, or the first half.
+HALF = [(0, tuple(range(CORES // 2)))]
 CONTROLLERS = ("fixed", "threshold", "predictive", "energy")
 #: Values of a field.
 VALUES = 10_000
@@ -45,7 +50,7 @@ class ElasticPoint:
     load : str
         Name in :data:`LOADS`.
     controller : str
-        One of :data:`CONTROLLERS`; "fixed" keeps all cores.
+        One of :data:`CONTROLLERS`; "fixed" keeps all cores, and "half" the first half of them.
     tuples : int
         Tuples of a side in the window at the highest rate.
     seconds : int
@@ -145,16 +150,20 @@ def measure_elastic(manifest, point):
         within=1_000 * rates.window, elastic=controller_of(point),
     )  # fmt: skip
     told = []
+    epochs = HALF if point.controller == "half" else ()
     with open_device(f"sim:{manifest.path}") as device:
         join = Join(
-            left, right, query, device, record=True, pace=second / 1_000, note_decision=told.append
-        )
+            left, right, query, device, record=True, pace=second / 1_000,
+            note_decision=told.append, epochs=epochs,
+        )  # fmt: skip
         join.run()
     verdict = compare_pairs(join.measured.pairs, reference_pairs(left, right, query), ordered=True)
     if not verdict.agrees:
         raise FailureError(f"An elastic join gave another answer: {verdict.text}.")
     changes = [one for one in told if isinstance(one, CoreChange)]
     record = join.measured.elastic
+    seen = [one for one in told if isinstance(one, CoreDecision)]
+    highest = 2 * point.tuples / (rates.window * second)  # tuples per cycle
     return {
         "pairs": len(join.measured.pairs[0]),
         "cycles": join.measured.cycles,
@@ -164,5 +173,13 @@ def measure_elastic(manifest, point):
         "longest_seconds": join.measured.longest_wait / second,
         "changes": len(changes),
         "cores": [[0.0, CORES], *([one.cycle / second, len(one.cores)] for one in changes)],
+        "answered": [
+            [one.cycle / second, 100 * one.seen.tuples / (one.seen.cycles * highest)]
+            for one in seen
+        ],
+        "latency": [
+            [one.cycle / second, one.seen.latency / second]
+            for one in seen if one.seen.latency is not None
+        ],
         "rate": [[begin, 100 * rate / HIGHEST] for begin, _, rate in rates.stretches],
-    }
+    }  # fmt: skip

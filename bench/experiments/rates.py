@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["HIGHEST", "Rates", "market", "phases"]
+__all__ = ["HIGHEST", "Rates", "decommissioning", "market", "phases", "provisioning"]
 
 #: Highest rate of either load, in the tuples per second of the paper.
 HIGHEST = 8_000
@@ -59,6 +59,30 @@ def phases(seconds=1_200, seed=0):
         found.append((begin, min(end, seconds), int(generator.integers(500, HIGHEST + 1))))
         begin = end
     return Rates(tuple(found), 60)
+
+
+def step(seconds, before, after):
+    """Return a load with one step, from and to parts of the work of half of the cores.
+
+    The work grows with the square of the rate, and at the highest one takes 3/4 of all cores.
+    """
+    at = 150 * seconds // 300
+    shares = {(0, at): before, (at, seconds): after}
+    return Rates(
+        tuple((*ends, round(HIGHEST * (share / 1.5) ** 0.5)) for ends, share in shares.items()), 60
+    )
+
+
+def provisioning(seconds=300, seed=0):
+    """Return the first load of STRETCH's Figure 10: half of the cores at 70 %, then 120 %."""
+    del seed
+    return step(seconds, 0.7, 1.2)
+
+
+def decommissioning(seconds=300, seed=0):
+    """Return the second load of STRETCH's Figure 10: half of the cores at 70 %, then 30 %."""
+    del seed
+    return step(seconds, 0.7, 0.3)
 
 
 def market(seconds=1_200, seed=0):

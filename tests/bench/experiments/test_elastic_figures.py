@@ -8,7 +8,14 @@ import pytest
 from bench.experiments import elastic_figures
 from bench.experiments.accelerators import ACCELERATORS
 from bench.experiments.elastic_figures import elastic_plots, sweep_elastic, write_elastic
-from bench.experiments.elastic_run import CORES, FULL, ElasticPoint, controller_of, cycles_of_second
+from bench.experiments.elastic_run import (
+    CORES,
+    FULL,
+    LOADS,
+    ElasticPoint,
+    controller_of,
+    cycles_of_second,
+)
 from host.protocol.cost_model import Circuit, Workload, cycles_per_tuple
 from tests.host.tables import manifest_of
 
@@ -17,23 +24,24 @@ def measured(manifest, point):
     return {
         "pairs": 3, "cycles": 1_000, "core_cycles": 4_000, "saved": 0.5, "longest": 80,
         "longest_seconds": 0.2, "changes": 2, "cores": [[0.0, 8], [100.5, 3], [200.0, 8]],
-        "rate": [[0, 50.0], [150, 100.0]],
+        "rate": [[0, 50.0], [150, 100.0]], "answered": [[1, 40.0], [152, 90.0]],
+        "latency": [[1, 0.25], [152, 0.75]],
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_points_fit_their_accelerator(quick):
     for plot in elastic_plots(quick=quick).values():
-        assert [point.controller for point in plot.points] == [
-            "fixed", "threshold", "predictive", "energy",
-        ]  # fmt: skip
+        controllers = [point.controller for point in plot.points]
+        assert controllers in (["fixed", "threshold", "predictive", "energy"],
+                               ["half", "threshold"])  # fmt: skip
         for point in plot.points:
             parameters = ACCELERATORS[point.accelerator]
             assert parameters.cores == CORES
             assert parameters.timestamp_bits
             # One core alone could hold the window, so capacity never asks for more.
             assert point.tuples * 5 / 4 <= parameters.sub_window
-            assert (controller_of(point) is None) == (point.controller == "fixed")
+            assert (controller_of(point) is None) == (point.controller in ("fixed", "half"))
 
 
 def test_all_cores_have_the_stated_load_at_the_highest_rate(tmp_path):
@@ -74,6 +82,25 @@ def test_lines_keep_a_value_until_the_next_one_and_the_files_are_written(tmp_pat
         write_elastic(plot, found, tmp_path / folder, "python -m bench experiments")
     text = (tmp_path / "a" / "figure-elastic-q5.csv").read_text()
     assert text.startswith("# python -m bench experiments\n# 8 cores")
-    assert "energy,0.5,0.2,80,2,1000,4000,3\n" in text
+    assert "energy,0.5,0.2,80,2,1000,4000,3,0.5\n" in text
     for name in ("figure-elastic-q5.csv", "figure-elastic-q5.svg"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_a_part_of_a_line_begins_and_ends_with_the_values_in_force():
+    plot = elastic_plots()["elastic-jump"]
+    found = {point: measured(None, point) for point in plot.points}
+    changed = {point: one | {"cores": [[0.0, 8], [750.0, 3]]} for point, one in found.items()}
+    lines = dict(plot.lines(changed))
+    assert lines["rate (8,000 = 8)"] == [(740, 8), (820, 8)]
+    assert lines["threshold"] == [(740, 8), (750, 8), (750, 3), (820, 3)]
+    step = elastic_plots()["elastic-provisioning"]
+    lines = dict(step.lines({point: measured(None, point) for point in step.points}))
+    assert lines["answered (8,000 = 8)"] == [(1, 3.2), (152, 7.2)]
+
+
+def test_steps_are_parts_of_the_work_of_half_of_the_cores():
+    for name, shares in (("provisioning", (0.7, 1.2)), ("decommissioning", (0.7, 0.3))):
+        rates = [rate for _, _, rate in LOADS[name](300, 0).stretches]
+        for rate, share in zip(rates, shares, strict=True):
+            assert FULL * CORES * (rate / 8_000) ** 2 == pytest.approx(share * CORES / 2, rel=0.001)
