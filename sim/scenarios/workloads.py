@@ -12,6 +12,7 @@ from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
 from host.reference.window import CountWindow, TimeWindow
 
+from .busy_words import busy_scenario
 from .collisions import colliding
 from .hostile_words import hostile_scenario
 from .illegal import illegal_word
@@ -99,9 +100,9 @@ WORKLOADS = {
     "overflow": Workload(window="time", times="crowded"),
     "disorder": Workload(window="time", times="back"),
 }
-#: Scenarios that are not workloads: one without tuples, random ones, and random ones in which words
-#: of all kinds stand between any two others.
-OTHERS = ("nothing", "random", "random without order", "hostile", "hostile again")
+#: Scenarios that are not workloads: one without tuples, one in which words of all kinds wait,
+#: random ones, and random ones in which words of all kinds stand between any two others.
+OTHERS = ("nothing", "busy", "random", "random without order", "hostile", "hostile again")
 
 
 def names(manifest):
@@ -135,6 +136,8 @@ def make_scenario(manifest, name, *, tuples, seed):
     generator = np.random.default_rng([seed, *name.encode()])
     if name in WORKLOADS:
         return workload(manifest, WORKLOADS[name], tuples, generator)
+    if name == "busy":
+        return busy_scenario(manifest, generator)
     seed = int(generator.integers(1 << 32))
     if name == "nothing":
         return workload(manifest, Workload(), 0, generator)

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from host.protocol.codecs import WordCodec
-from host.protocol.manifest import Manifest
+from host.protocol.manifest import Manifest, load_join_manifest
 from sim.benches.shapes import SHAPES
-from sim.scenarios import Crosses, illegal_word
+from sim.scenarios import Crosses, illegal_word, make_scenario
 from tests.host.small_bundles import write_manifest
 
 
@@ -80,3 +80,14 @@ def test_what_an_accelerator_cannot_meet_does_not_count(tmp_path):
     for shape, count in (("one core", 252), ("rounds", 420), ("an index of equality", 420)):
         found = Manifest.load(write_manifest(SHAPES[shape], tmp_path / shape))
         assert len(Crosses(found).met) == count
+
+
+@pytest.mark.parametrize("name", ["one core", "rounds", "an index of equality", "a handshake join"])
+def test_busy_words_are_of_every_kind_in_every_state_at_every_precision(name, tmp_path):
+    """Whether they are refused is up to the accelerator; all that could be are there."""
+    manifest = load_join_manifest(write_manifest(SHAPES[name], tmp_path / "bundle"))
+    made = make_scenario(manifest, "busy", tuples=0, seed=1)
+    crosses = Crosses(manifest)
+    assert sampled(manifest, [made.words], ["refused"]) == {
+        names for names in crosses.met if names[1] == "refused"
+    }
