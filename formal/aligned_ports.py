@@ -7,13 +7,12 @@ from hdl.trees import merger as round_aligner
 from hdl.trees.merger import RoundAligner
 from hdl.words.results import ResultKind
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .round_spans import STARS, spans_of_two
 from .small import SMALL
 from .stream_rules import answers_within, keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 #: Parts of what a port carries: what comes before a mark, and the results of two probes.
 PARTS = 3
@@ -67,9 +66,16 @@ class Script:
         self.right = (self.part != PARTS) & Mux(self.part == 0, self.is_pair | mark, of_probe)
 
 
-def aligned_ports():
+@proof(
+    "aligned-ports",
+    says="both ports carry what they are sent, and in rounds the stars of all rounds of any "
+    "port; marks wait for room",
+    component="RoundAligner, 2 ports, a mark and two probes",
+    depth=11,
+    mutate=(RoundAligner, round_aligner.port_flags, round_aligner.lowest),
+)
+def aligned_ports(bench):
     """Two ports send pairs, a mark and two probes through an aligner."""
-    bench = Bench()
     dut = bench.add(RoundAligner(SMALL.with_(rounds=True), level=0, ports=2))
     rounds, base = bench.constant(1, "rounds"), bench.constant(2, "base")
     spans, all_rounds = spans_of_two(bench)
@@ -98,7 +104,6 @@ def aligned_ports():
         bench.cover(f"the last probe leaves port {n}, in rounds", last & rounds)
         bench.cover(f"the last probe leaves port {n}, without rounds", last & ~rounds)
     marks_wait_for_room(bench)
-    return bench
 
 
 def keeps_pairs(bench, n, put, i, part, got, o, leaves):
@@ -128,16 +133,3 @@ def marks_wait_for_room(bench):
         bench.assume(~i.valid | (i.payload.kind == ResultKind.MARK))
         overflow, seen = i.payload.body.punctuation.overflow, o.payload.body.punctuation.overflow
         keeps_order(bench, f"stalled port {n}", put, overflow, got, seen, most=6)
-
-
-PROOFS = [
-    Proof(
-        name="aligned-ports",
-        says="both ports carry what they are sent, and in rounds the stars of all rounds of any "
-        "port; marks wait for room",
-        component="RoundAligner, 2 ports, a mark and two probes",
-        build=aligned_ports,
-        depth=11,
-        mutate=(RoundAligner, round_aligner.port_flags, round_aligner.lowest),
-    ),
-]

@@ -18,11 +18,10 @@ from hdl.shells.axi_streams import (
 from hdl.shells.bus_crossing import ResetStretch
 from hdl.words.results import ResultKind
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .stream_rules import answers_within, keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 #: Cycles within which the register file of the proof answers.
 SLOWEST = 3
@@ -37,9 +36,16 @@ def channel(interface, prefix, *names):
     )
 
 
-def axi_lite():
+@proof(
+    "axi-lite",
+    says="every request is done once, in time, and answered with what registers say",
+    component=f"AxiLiteSlave, registers that take up to {SLOWEST} cycles",
+    depth=13,
+    mutate=(AxiLiteSlave,),
+    spared={"ADDRESS_BITS - 2 -> ADDRESS_BITS + 2": "more bits of an address are zeros"},
+)
+def axi_lite(bench):
     """A slave in front of registers that answer within :data:`SLOWEST` cycles."""
-    bench = Bench()
     dut = bench.add(AxiLiteSlave())
     axi, bus = dut.axi, dut.bus
     requests = {name: channel(axi, name, *parts) for name, parts in REQUESTS.items()}
@@ -96,7 +102,6 @@ def axi_lite():
             f"{name} takes a request while none waits", stream.ready == (levels[name.upper()] == 0)
         )
     bench.cover("a read and a write wait together", write_waits & read_waits)
-    return bench
 
 
 REQUESTS = {"aw": ("addr", "prot"), "w": ("data", "strb"), "ar": ("addr", "prot")}
@@ -104,9 +109,15 @@ RESPONSES = {"b": ("resp",), "r": ("data", "resp")}
 STREAM = ("data", "keep", "last")
 
 
-def axi_input():
+@proof(
+    "axi-input",
+    says="whole words come out as they went in, torn words are dropped and told",
+    component="AxiStreamInput, 11 bits",
+    depth=10,
+    mutate=(AxiStreamInput,),
+)
+def axi_input(bench):
     """Words of 11 bits in two bytes; the input is opened and closed at any time."""
-    bench = Bench()
     dut = bench.add(AxiStreamInput(data.StructLayout({"word": 11})))
     stream = channel(dut.axis, "t", *STREAM)
     put = offer(bench, stream)
@@ -128,12 +139,17 @@ def axi_input():
     )
     between = bench.past(bench.wire(dut.dropped & bench.past(got)))
     bench.cover("a torn word stands between two others", got & between)
-    return bench
 
 
-def axi_output():
+@proof(
+    "axi-output",
+    says="words leave as they came, by the rules of AXI, and marks end packets",
+    component="AxiStreamOutput, 11 bits",
+    depth=10,
+    mutate=(AxiStreamOutput,),
+)
+def axi_output(bench):
     """Words of 11 bits in two bytes; the output is closed at any time."""
-    bench = Bench()
     dut = bench.add(AxiStreamOutput(data.StructLayout({"kind": ResultKind, "rest": 9})))
     put = offer(bench, dut.i)
     closed = bench.any(1, "closed")
@@ -149,12 +165,17 @@ def axi_output():
     bench.claim("a word is taken while there is room", closed | (dut.i.ready == (queue.level < 2)))
     bench.claim("a word is offered whenever there is one", stream.valid == (queue.level > 0))
     bench.cover("a mark leaves behind another word", got & dut.axis.tlast & bench.past(got))
-    return bench
 
 
-def packet_ends():
+@proof(
+    "packet-ends",
+    says="a packet of results ends with its last word, a mark or silence, and nowhere else",
+    component="PacketEnds, packets of 4 words",
+    depth=12,
+    mutate=(PacketEnds,),
+)
+def packet_ends(bench):
     """Words of four bits in packets of four."""
-    bench = Bench()
     dut = bench.add(PacketEnds(data.StructLayout({"word": 4}), packet=4))
     put = offer(bench, dut.i)
     ready = bench.any(1, "ready")
@@ -184,12 +205,18 @@ def packet_ends():
     bench.invariant(~inside | (alone == 4) | (bench.inside(dut, "silence") == 3 - alone))
     bench.cover("a packet ends with its fourth word", got & last & ~marked & (alone == 0))
     bench.cover("a packet ends with silence", got & last & ~marked & (place == 0))
-    return bench
 
 
-def reset_stretch():
+@proof(
+    "reset-stretch",
+    says="a reset lasts as long as an accelerator needs, and no longer",
+    component="ResetStretch, 4 cycles",
+    depth=12,
+    induction=2,
+    mutate=(ResetStretch,),
+)
+def reset_stretch(bench):
     """A reset of four cycles, which may begin again at any time."""
-    bench = Bench()
     dut = bench.add(ResetStretch(4))
     restart = bench.any(1, "restart")
     bench.set(dut.restart, restart)
@@ -200,12 +227,18 @@ def reset_stretch():
     left = bench.inside(dut, "left")
     bench.invariant(Mux(since < 4, left == 3 - since, left == 0))
     bench.cover("reset ends and begins again", dut.reset & bench.past(~dut.reset))
-    return bench
 
 
-def register_file():
+@proof(
+    "register-file",
+    says="registers hold, show, clear and refuse what their table says",
+    component="RegisterFile, fields of all kinds",
+    depth=8,
+    induction=2,
+    mutate=(RegisterFile,),
+)
+def register_file(bench):
     """Registers of every kind, against registers of the proof's own."""
-    bench = Bench()
     fields = (
         Field(name="SHOWN", offset=0, bits=2, description="."),
         Field(name="KEPT", offset=7, bits=3, access="rw", reset=5, description="."),
@@ -260,61 +293,6 @@ def register_file():
     refused = Mux(bus.write, ~is_a, ~is_a & ~is_b)
     bench.claim("other accesses are refused", ~began | (bus.refused == bench.past(refused)))
     bench.cover("a read sees what was written", bus.done & bus.read & (bus.answer[7:12] == 0x1A))
-    return bench
 
 
 REQUEST = ("read", "write", "address", "data", "strobe")
-
-PROOFS = [
-    Proof(
-        name="axi-lite",
-        says="every request is done once, in time, and answered with what registers say",
-        component=f"AxiLiteSlave, registers that take up to {SLOWEST} cycles",
-        build=axi_lite,
-        depth=13,
-        mutate=(AxiLiteSlave,),
-        spared={"ADDRESS_BITS - 2 -> ADDRESS_BITS + 2": "more bits of an address are zeros"},
-    ),
-    Proof(
-        name="axi-input",
-        says="whole words come out as they went in, torn words are dropped and told",
-        component="AxiStreamInput, 11 bits",
-        build=axi_input,
-        depth=10,
-        mutate=(AxiStreamInput,),
-    ),
-    Proof(
-        name="axi-output",
-        says="words leave as they came, by the rules of AXI, and marks end packets",
-        component="AxiStreamOutput, 11 bits",
-        build=axi_output,
-        depth=10,
-        mutate=(AxiStreamOutput,),
-    ),
-    Proof(
-        name="packet-ends",
-        says="a packet of results ends with its last word, a mark or silence, and nowhere else",
-        component="PacketEnds, packets of 4 words",
-        build=packet_ends,
-        depth=12,
-        mutate=(PacketEnds,),
-    ),
-    Proof(
-        name="reset-stretch",
-        says="a reset lasts as long as an accelerator needs, and no longer",
-        component="ResetStretch, 4 cycles",
-        build=reset_stretch,
-        depth=12,
-        induction=2,
-        mutate=(ResetStretch,),
-    ),
-    Proof(
-        name="register-file",
-        says="registers hold, show, clear and refuse what their table says",
-        component="RegisterFile, fields of all kinds",
-        build=register_file,
-        depth=8,
-        induction=2,
-        mutate=(RegisterFile,),
-    ),
-]  # fmt: skip

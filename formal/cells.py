@@ -8,10 +8,9 @@ from amaranth import *
 from hdl.predicates import cells
 from hdl.predicates.cells import CellComparator
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 WIDTHS = [4, 2]
 #: Bits of a value, and largest shift, in the proof that no match is lost.
@@ -36,9 +35,17 @@ def row_cells(bench, parts):
     return doubles
 
 
-def comparator_bench():
+@proof(
+    "cell-comparator",
+    says="a digest agrees exactly if each cell is the probe's first or the one after it, as"
+    " logic and in the carry chain of an ECP5",
+    component=f"CellComparator, parts of {' and '.join(map(str, WIDTHS))} bits",
+    depth=3,
+    induction=1,
+    mutate=(CellComparator, cells.chain, cells.probe_digest),
+)
+def comparator_bench(bench):
     """Compare a comparator, and its carry chain, with what a match of cells means."""
-    bench = Bench()
     stored, first = (
         [bench.any(width, f"{name}_{n}") for n, width in enumerate(WIDTHS)]
         for name in ("cell", "first")
@@ -70,12 +77,19 @@ def comparator_bench():
     bench.claim("the carry chain says the same", carry == meets)
     bench.cover("a key in the second cells matches", started & past & (first[0] != stored[0]))
     bench.cover("a cell wraps around", meets & (stored[0] == 0) & (first[0] != 0))
-    return bench
 
 
-def range_bench():
+@proof(
+    "cell-ranges",
+    says="a range that is no wider than a cell loses no match",
+    component=f"double cells of {WIDTHS[0]} bits, values of {VALUE_BITS} bits",
+    depth=2,
+    induction=1,
+    mutate=(cells.double_cells, cells.probe_digest),
+    spared={"cell + 1 -> cell - 1": "it numbers the same double cells from another one on"},
+)
+def range_bench(bench):
     """Show that no value of a range is lost whose ends lie in one cell or in neighbours."""
-    bench = Bench()
     low, value, high = (bench.any(VALUE_BITS, name) for name in ("low", "value", "high"))
     shift = bench.any(range(SHIFTS + 1), "shift")
     bench.assume(shift <= SHIFTS)
@@ -91,28 +105,3 @@ def range_bench():
     beyond = (high >> shift) > (low >> shift) + 1
     bench.claim("such a range does not reach beyond the second cell", wide | ~beyond)
     bench.cover("a range one wider loses a value", (high - low == (1 << shift) + 1) & ~found)
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="cell-comparator",
-        says="a digest agrees exactly if each cell is the probe's first or the one after it, as"
-        " logic and in the carry chain of an ECP5",
-        component=f"CellComparator, parts of {' and '.join(map(str, WIDTHS))} bits",
-        build=comparator_bench,
-        depth=3,
-        induction=1,
-        mutate=(CellComparator, cells.chain, cells.probe_digest),
-    ),
-    Proof(
-        name="cell-ranges",
-        says="a range that is no wider than a cell loses no match",
-        component=f"double cells of {WIDTHS[0]} bits, values of {VALUE_BITS} bits",
-        build=range_bench,
-        depth=2,
-        induction=1,
-        mutate=(cells.double_cells, cells.probe_digest),
-        spared={"cell + 1 -> cell - 1": "it numbers the same double cells from another one on"},
-    ),
-]

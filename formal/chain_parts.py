@@ -9,19 +9,25 @@ from hdl.baselines.entries import InFlight
 from hdl.baselines.exits import FreeMerger, Outlet
 from hdl.memory.columns import KeyColumn
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import chain_parameters
 from .states import early_states, entries_states, held_in, register_states
 from .stream_rules import answers_within, keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def free_merger():
+@proof(
+    "free-merger",
+    says="pairs and marks of a port leave once, in order; one mark for a mark of every port",
+    component="FreeMerger, 2 ports",
+    depth=10,
+    induction=3,
+    mutate=(FreeMerger,),
+)
+def free_merger(bench):
     """Two ports: pairs of a port stay in order, and none passes a mark that came before it."""
     parameters = chain_parameters("handshake")
-    bench = Bench()
     dut = bench.add(FreeMerger(parameters, ports=2))
     got = take(bench, dut.o, "output")
     output = bench.inside(dut, "output")
@@ -56,7 +62,6 @@ def free_merger():
     marks = Cat(i.valid & i.payload.mark for i in dut.i)
     bench.cover("a pair of the second port passes a mark of the first one",
                 marks[0] & got & ~dut.o.payload.mark & dut.o.payload.side)  # fmt: skip
-    return bench
 
 
 def said(word):
@@ -69,9 +74,16 @@ def flags_of(payload):
     return Cat(~payload.word.mark, payload.word.mark)
 
 
-def outlet():
+@proof(
+    "outlet",
+    says="the oldest tuple of a ring is shown, and never one that has left",
+    component="Outlet",
+    depth=12,
+    induction=5,
+    mutate=(Outlet,),
+)
+def outlet(bench):
     """A ring of tuples with consecutive numbers, of which the oldest is read ahead."""
-    bench = Bench()
     dut = bench.add(Outlet(chain_parameters("handshake")))
     key, readable, leaves = bench.any(1, "key"), bench.any(1, "readable"), bench.any(1, "leaves")
     bench.set(dut.readable, readable)
@@ -99,7 +111,6 @@ def outlet():
         readable & ~dut.valid & ~leaves, dut.latency,
     )  # fmt: skip
     bench.cover("a tuple leaves in every fourth cycle", follow(bench, leaves & dut.valid, 4))
-    return bench
 
 
 class FewInFlight(InFlight):
@@ -108,13 +119,21 @@ class FewInFlight(InFlight):
     BITS = 4
 
 
-def in_flight():
+@proof(
+    "in-flight",
+    says="tuples of S are met until they are acknowledged or expire, and kept while needed",
+    component="InFlight, 16 places, numbers of 8 bits",
+    depth=22,
+    induction=2,
+    mutate=(InFlight,),
+    spared={"without lead.eq(0)": "as many have expired as were acknowledged when it restarts"},
+)
+def in_flight(bench):
     """Tuples of S come while there is room; the lanes say which are acknowledged, and expire.
 
     What is still to be compared is known late, so ``kept`` may be ahead of the first tuple that is
     needed, by as many as the reserve leaves.
     """
-    bench = Bench()
     dut = bench.add(FewInFlight(chain_parameters("low-latency-handshake")))
     last, kept = bench.constant(1, "last"), bench.any(len(dut.kept), "kept")
     add = bench.wire(bench.any(1, "wants") & dut.room)
@@ -158,7 +177,6 @@ def in_flight():
     bench.claim("the last core has room", ~last | dut.room | bench.first())
     bench.invariant(bench.inside(dut, "lead") == late)
     remembers(bench, dut, last, add, arrived, needed, value, restart)
-    return bench
 
 
 def remembers(bench, dut, last, add, arrived, needed, value, restart):
@@ -209,35 +227,3 @@ def follow(bench, event, cycles):
     for _ in range(cycles):
         then = bench.past(then)
     return event & then
-
-
-PROOFS = [
-    Proof(
-        name="in-flight",
-        says="tuples of S are met until they are acknowledged or expire, and kept while needed",
-        component="InFlight, 16 places, numbers of 8 bits",
-        build=in_flight,
-        depth=22,
-        induction=2,
-        mutate=(InFlight,),
-        spared={"without lead.eq(0)": "as many have expired as were acknowledged when it restarts"},
-    ),
-    Proof(
-        name="free-merger",
-        says="pairs and marks of a port leave once, in order; one mark for a mark of every port",
-        component="FreeMerger, 2 ports",
-        build=free_merger,
-        depth=10,
-        induction=3,
-        mutate=(FreeMerger,),
-    ),
-    Proof(
-        name="outlet",
-        says="the oldest tuple of a ring is shown, and never one that has left",
-        component="Outlet",
-        build=outlet,
-        depth=12,
-        induction=5,
-        mutate=(Outlet,),
-    ),
-]

@@ -8,13 +8,12 @@ from hdl.trees.combiner import Combiner, DualCombiner
 from hdl.trees.result_pairing import ResultPairing, elaborate_side_result
 from hdl.words.results import ResultKind
 
-from .bench import Bench
 from .orders import turns_of
-from .proof import Proof
+from .proof import proof
 from .small import PAIRED, SMALL
 from .stream_rules import answers_within, keeps_order, keeps_sequence, offer, take
 
-__all__ = ["PROOFS", "pairs"]
+__all__ = ["pairs"]
 
 
 def entering(word):
@@ -43,56 +42,48 @@ def star_errors(bench, got, word):
     bench.claim("a star tells no overflow of the side that it is of", ~star | ~own)
 
 
-def combiner_bench(*, free):
+def combiner_bench(bench, *, free):
     """Return a function that builds the bench of the combiner, with its order free or not."""
-
-    def build():
-        bench = Bench()
-        dut = bench.add(Combiner(SMALL))
-        word = dut.o.payload
-        got = take(bench, dut.o, "output")
-        is_mark = bench.wire(word.kind == ResultKind.MARK)
-        star_errors(bench, got, word)
-        stars, queues, marked = [], [], []
-        for n, i in enumerate(dut.i):
-            put = offer(bench, i)
-            kind = i.payload.kind
-            bench.assume(kind.as_value() != ResultKind.NONE.value)
-            if not free:
-                bench.assume((kind != ResultKind.MARK) | ~i.payload.body.punctuation.free)
-            mine = bench.wire(got & (is_mark | (word.side == n)))
-            queues.append(
-                keeps_order(
-                    bench, f"side {'RS'[n]}", put, entering(i.payload),
-                    mine, leaving(word, n), most=6,
-                )
-            )  # fmt: skip
-            marked.append(bench.register(1, "marked"))
-            bench.next(marked[n].eq(marked[n] | (put & (kind == ResultKind.MARK))))
-            stars.append(bench.wire(got & (word.kind == ResultKind.STAR) & (word.side == n)))
-        bench.assume(~dut.order.valid | (dut.order.payload != 0))
-        offer(bench, dut.order)
-        if free:
-            order_is_free(bench, dut, got)
-        else:
-            marks_first = bench.constant(1, "marks_first")  # only marks are sent
-            first_sight = bench.wire(
-                dut.order.valid & ~bench.past(dut.order.valid & ~dut.order.ready)
+    dut = bench.add(Combiner(SMALL))
+    word = dut.o.payload
+    got = take(bench, dut.o, "output")
+    is_mark = bench.wire(word.kind == ResultKind.MARK)
+    star_errors(bench, got, word)
+    stars, queues, marked = [], [], []
+    for n, i in enumerate(dut.i):
+        put = offer(bench, i)
+        kind = i.payload.kind
+        bench.assume(kind.as_value() != ResultKind.NONE.value)
+        if not free:
+            bench.assume((kind != ResultKind.MARK) | ~i.payload.body.punctuation.free)
+        mine = bench.wire(got & (is_mark | (word.side == n)))
+        queues.append(
+            keeps_order(
+                bench, f"side {'RS'[n]}", put, entering(i.payload),
+                mine, leaving(word, n), most=6,
             )
-            keeps_sequence(
-                bench, "order", first_sight, turns_of(dut.order.payload), C(0, 1),
-                Cat(stars).any(), lambda _, n: word.side == (n == 1), most=8,
-            )  # fmt: skip
-            turns_hold(bench, got, word)
-            waiting = Cat(queue.level != 0 for queue in queues).all() & ~dut.o.valid & dut.o.ready
-            stuck = waiting & dut.order.valid & ~Cat(marked).any()
-            answers_within(bench, "a result leaves while both sides have one", stuck, 3)
-            bench.assume(~marks_first | ~put_other(bench, dut))
-            stuck = waiting & marks_first & Cat(marked).all()
-            answers_within(bench, "marks leave when both sides show one", stuck, 3)
-        return bench
-
-    return build
+        )  # fmt: skip
+        marked.append(bench.register(1, "marked"))
+        bench.next(marked[n].eq(marked[n] | (put & (kind == ResultKind.MARK))))
+        stars.append(bench.wire(got & (word.kind == ResultKind.STAR) & (word.side == n)))
+    bench.assume(~dut.order.valid | (dut.order.payload != 0))
+    offer(bench, dut.order)
+    if free:
+        order_is_free(bench, dut, got)
+    else:
+        marks_first = bench.constant(1, "marks_first")  # only marks are sent
+        first_sight = bench.wire(dut.order.valid & ~bench.past(dut.order.valid & ~dut.order.ready))
+        keeps_sequence(
+            bench, "order", first_sight, turns_of(dut.order.payload), C(0, 1),
+            Cat(stars).any(), lambda _, n: word.side == (n == 1), most=8,
+        )  # fmt: skip
+        turns_hold(bench, got, word)
+        waiting = Cat(queue.level != 0 for queue in queues).all() & ~dut.o.valid & dut.o.ready
+        stuck = waiting & dut.order.valid & ~Cat(marked).any()
+        answers_within(bench, "a result leaves while both sides have one", stuck, 3)
+        bench.assume(~marks_first | ~put_other(bench, dut))
+        stuck = waiting & marks_first & Cat(marked).all()
+        answers_within(bench, "marks leave when both sides show one", stuck, 3)
 
 
 def put_other(bench, dut):
@@ -139,10 +130,16 @@ def order_is_free(bench, dut, got):
     )
 
 
-def dual_combiner():
+@proof(
+    "dual-combiner",
+    says="results leave two a word in the order of their turns, none lost or repeated",
+    component="DualCombiner",
+    depth=6,
+    mutate=(DualCombiner.elaborate_word,),
+)
+def dual_combiner(bench):
     """Results of both sides leave two per word, in the order of their turns."""
     parameters = PAIRED
-    bench = Bench()
     dut = bench.add(DualCombiner(parameters))
     got = take(bench, dut.o, "output")
     one, two = dut.o.payload.one, dut.o.payload.two
@@ -168,7 +165,6 @@ def dual_combiner():
         "a word has two pairs of a side",
         has_two & (two.kind == ResultKind.PAIR) & (one.kind == ResultKind.PAIR) & one.side,
     )
-    return bench
 
 
 def pairs(bench, words, put, value, results):
@@ -233,10 +229,16 @@ def turn_order(bench, put, turns, ends, words):
     bench.claim("the next turn's star comes next", ~ends[1] | (served[1] == second))
 
 
-def result_pairing():
+@proof(
+    "result-pairing",
+    says="results that wait share rows, in order, and never across a star or a mark",
+    component="ResultPairing",
+    depth=8,
+    mutate=(ResultPairing, elaborate_side_result),
+)
+def result_pairing(bench):
     """Results of one side leave in rows of up to two."""
     parameters = PAIRED
-    bench = Bench()
     dut = bench.add(ResultPairing(parameters, side=1))
     put = offer(bench, dut.i)
     bench.assume(dut.i.payload.kind.as_value() != ResultKind.NONE.value)
@@ -275,7 +277,6 @@ def result_pairing():
         "a row of a pair and a star",
         got & (kind == ResultKind.PAIR) & (row.two.kind == ResultKind.STAR),
     )
-    return bench
 
 
 def shares_rows(bench, dut, put, got):
@@ -288,52 +289,34 @@ def shares_rows(bench, dut, put, got):
     bench.claim("pairs that wait share rows", ~only | (rows == 0) | (2 * rows <= count - 2))
 
 
-PROOFS = [
-    Proof(
-        name="combiner",
-        says="results of a side leave in order, turns as the ingress closed groups",
-        component="Combiner",
-        build=combiner_bench(free=False),
-        depth=7,
-        mutate=(Combiner, combiners.side_flags),
-        spared={
-            **dict.fromkeys(("Mux(free", "without free.eq", "~r.result"), "combiner-free"),
-            "side.valid & (kind == ResultKind.PAIR) -> ": "what is not valid may be anything",
-        },
-    ),
-    Proof(
-        name="combiner-free",
-        says="… and whatever is there while order is free",
-        component="Combiner, after a mark",
-        build=combiner_bench(free=True),
-        depth=9,
-        mutate=(Combiner.elaborate_sides,),
-        spared=dict.fromkeys(
-            (
-                "turns.o.payload & Cat",
-                "~free",
-                "served.any() | both_marks",
-                "without both_marks",
-                "without output.valid",
-                "without served",
-            ),
-            "combiner",
+proof(
+    "combiner",
+    says="results of a side leave in order, turns as the ingress closed groups",
+    component="Combiner",
+    depth=7,
+    mutate=(Combiner, combiners.side_flags),
+    spared={
+        **dict.fromkeys(("Mux(free", "without free.eq", "~r.result"), "combiner-free"),
+        "side.valid & (kind == ResultKind.PAIR) -> ": "what is not valid may be anything",
+    },
+    given={"free": False},
+)(combiner_bench)
+proof(
+    "combiner-free",
+    says="… and whatever is there while order is free",
+    component="Combiner, after a mark",
+    depth=9,
+    mutate=(Combiner.elaborate_sides,),
+    spared=dict.fromkeys(
+        (
+            "turns.o.payload & Cat",
+            "~free",
+            "served.any() | both_marks",
+            "without both_marks",
+            "without output.valid",
+            "without served",
         ),
+        "combiner",
     ),
-    Proof(
-        name="result-pairing",
-        says="results that wait share rows, in order, and never across a star or a mark",
-        component="ResultPairing",
-        build=result_pairing,
-        depth=8,
-        mutate=(ResultPairing, elaborate_side_result),
-    ),
-    Proof(
-        name="dual-combiner",
-        says="results leave two a word in the order of their turns, none lost or repeated",
-        component="DualCombiner",
-        build=dual_combiner,
-        depth=6,
-        mutate=(DualCombiner.elaborate_word,),
-    ),
-]
+    given={"free": True},
+)(combiner_bench)

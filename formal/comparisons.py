@@ -12,19 +12,42 @@ from hdl.words import operands
 from hdl.words.inputs import Control, InputKind
 from hdl.words.prepared import decision_members
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import ingress_parameters
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 KEYS = (KeyField(name="x", bits=2), KeyField(name="y", bits=2, signed=False))
 
 
-def predicate_bench():
+@proof(
+    "band",
+    says="a probe matches a stored key exactly if the bounds in force say so",
+    component="ProbePreparation and Comparator, 2 fields of 2 bits",
+    depth=7,
+    mutate=(
+        ProbePreparation,
+        preparations.place_range,
+        band.unsigned_key,
+        band.Band.compare,
+        operands.saturated,
+    ),
+    spared={
+        **dict.fromkeys(
+            (
+                "sums.first < 0 -> ",
+                "sums.final < 0 -> sums.final <= 0 (2)",
+                "sums.final < 0 -> sums.final < 1 (2)",
+            ),
+            "zero is in the field, and clamped to zero",
+        ),
+        "above.eq(packed(group, comparator.key, guard=1) - low) and": "both have to hold",
+        "Cat(matches).all()": "both fields are in one group",
+    },
+)
+def predicate_bench(bench):
     """A tuple becomes what it compares stored keys with, under the bounds set before it."""
     parameters = ingress_parameters(comparator="band", keys=KEYS, timestamp_bits=1)
-    bench = Bench()
     dut = bench.add(ProbePreparation(parameters))
     word = bench.any(dut.i.payload.shape(), "word")
     valid = bench.any(1, "valid")
@@ -86,7 +109,6 @@ def predicate_bench():
     )
     passes(bench, dut, word, came, is_tuple, kinds)
     bench.cover("a key lies just outside", was_tuple & ~found)
-    return bench
 
 
 def passes(bench, dut, word, came, is_tuple, kinds):
@@ -104,33 +126,3 @@ def passes(bench, dut, word, came, is_tuple, kinds):
     executed = came & in_range & (kinds == InputKind.CONTROL.value)
     same = Value.cast(out.body.control) == control
     bench.claim("control words pass if their value is in range", ~executed | same)
-
-
-PROOFS = [
-    Proof(
-        name="band",
-        says="a probe matches a stored key exactly if the bounds in force say so",
-        component="ProbePreparation and Comparator, 2 fields of 2 bits",
-        build=predicate_bench,
-        depth=7,
-        mutate=(
-            ProbePreparation,
-            preparations.place_range,
-            band.unsigned_key,
-            band.Band.compare,
-            operands.saturated,
-        ),
-        spared={
-            **dict.fromkeys(
-                (
-                    "sums.first < 0 -> ",
-                    "sums.final < 0 -> sums.final <= 0 (2)",
-                    "sums.final < 0 -> sums.final < 1 (2)",
-                ),
-                "zero is in the field, and clamped to zero",
-            ),
-            "above.eq(packed(group, comparator.key, guard=1) - low) and": "both have to hold",
-            "Cat(matches).all()": "both fields are in one group",
-        },
-    ),
-]

@@ -13,12 +13,11 @@ from hdl.words.inputs import Control, InputKind
 from hdl.words.operands import answers_mark
 from hdl.words.results import ResultKind
 
-from .bench import Bench
 from .failures import gated, is_passage
-from .proof import Proof
+from .proof import proof
 from .stream_rules import answers_within, keeps_sequence, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 #: Words whose stops may be owed in this bench.
 ENTRIES = 2
@@ -44,9 +43,17 @@ class QuickGate(CoreGate):
     RESET_CYCLES, LEAVING_CYCLES = 1, STAGES + 1
 
 
-def core_gate():
+@proof(
+    "core-gate",
+    says="MASK, UNMASK and failures cut a core off at one place of the stream; what it owes is "
+    "answered once, and a core that returns was reset",
+    component=f"CoreGate with rounds, {ENTRIES} entries, deadlines at any time",
+    depth=11,
+    mutate=(CoreGate,),
+)
+def core_gate(bench):
     """A core that takes and shows anything at any time, behind its gate."""
-    bench, parameters = Bench(), gated(rounds=True)
+    parameters = gated(rounds=True)
     with (
         patch("hdl.failures.core_gate.DeadlineWatch", AnyWatch),
         patch.object(OwedStops, "DEPTH", ENTRIES),
@@ -81,7 +88,6 @@ def core_gate():
     bench.next(revived.eq(revived | restored))
     bench.cover("a word passes after a revival", taken & revived & ~masked & ~failed)
     bench.cover("a core that failed is masked", masked & failed)
-    return bench
 
 
 def one_side(bench, dut, n, *, put, masked, failed):
@@ -169,16 +175,3 @@ def conditions(bench, dut, owed, closed):
     when = ("region 0 is late", "region 1 is late", "the core refuses a word")
     for words, held, own in zip(when, holds, bench.inside(dut, "watch").holds, strict=True):
         bench.claim(f"the deadline runs while {words}", closed | was_closed | (own == held))
-
-
-PROOFS = [
-    Proof(
-        name="core-gate",
-        says="MASK, UNMASK and failures cut a core off at one place of the stream; what it owes is "
-        "answered once, and a core that returns was reset",
-        component=f"CoreGate with rounds, {ENTRIES} entries, deadlines at any time",
-        build=core_gate,
-        depth=11,
-        mutate=(CoreGate,),
-    ),
-]

@@ -6,30 +6,46 @@ from amaranth.lib import data
 
 from hdl.trees.distribution import DistributionNode, DistributionTree
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .states import early_states, entries_states, held_in, register_states
 from .stream_rules import answers_within, keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
 WORD = data.StructLayout({"early": 1, "rest": 1})
 
 
-def distribution_node():
+@proof(
+    "distribution-node",
+    says="every child gets every word once, in order, however slow the others are",
+    component="DistributionNode, 2 children",
+    depth=12,
+    induction=3,
+    mutate=(DistributionNode,),
+)
+def distribution_node(bench):
     """A node with two children that are ready at any time."""
-    bench = Bench()
     dut = bench.add(DistributionNode(WORD, fan_out=2, early=["early"]))
     put = offer(bench, dut.i)
     chains = [[child, bench.inside(dut, "arriving")] for child in bench.inside(dut, "registers")]
     deliver(bench, dut, put, chains)
-    return bench
 
 
-def distribution_tree():
+@proof(
+    "distribution-tree",
+    says="every leaf gets every word once, in order",
+    component="DistributionTree, 3 leaves, arity 2",
+    depth=14,
+    induction=3,
+    mutate=(DistributionTree, DistributionNode),
+    spared={
+        "node.reset": "reset-distribution-tree",
+        "without words.ready": "no word leaves any more: distribution-node",
+    },
+)
+def distribution_tree(bench):
     """A tree of two levels over three leaves."""
-    bench = Bench()
     dut = bench.add(DistributionTree(WORD, leaves=3, fan_out=2, early=["early"]))
     put = offer(bench, dut.i)
     nodes = bench.inside(dut, "m").submodules
@@ -45,7 +61,6 @@ def distribution_tree():
         for child, n in below
     ]
     deliver(bench, dut, put, chains)
-    return bench
 
 
 def children(bench, nodes, leaves):
@@ -74,29 +89,3 @@ def deliver(bench, dut, put, chains):
         bench.cover(
             f"child {n} is ahead of another one", got & put & ~Cat(o.ready for o in dut.o).all()
         )
-
-
-PROOFS = [
-    Proof(
-        name="distribution-node",
-        says="every child gets every word once, in order, however slow the others are",
-        component="DistributionNode, 2 children",
-        build=distribution_node,
-        depth=12,
-        induction=3,
-        mutate=(DistributionNode,),
-    ),
-    Proof(
-        name="distribution-tree",
-        says="every leaf gets every word once, in order",
-        component="DistributionTree, 3 leaves, arity 2",
-        build=distribution_tree,
-        depth=14,
-        induction=3,
-        mutate=(DistributionTree, DistributionNode),
-        spared={
-            "node.reset": "reset-distribution-tree",
-            "without words.ready": "no word leaves any more: distribution-node",
-        },
-    ),
-]

@@ -7,12 +7,11 @@ from hdl.index.chain_walker import WalkQueue
 from hdl.scan.scanner import PopulationCount
 from hdl.scan.serializers import GroupCollector
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import index_parameters, scan_parameters
 from .stream_rules import answers_within, keeps_sequence, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
 class DeepWalkQueue(WalkQueue):
@@ -21,59 +20,60 @@ class DeepWalkQueue(WalkQueue):
     SHALLOW = 2
 
 
-def walk_queue_bench(kind):
+def walk_queue_bench(bench, kind):
     """Return a function that builds the bench of a walk queue."""
+    in_flight = 2
+    dut = bench.add(kind(index_parameters(), depth=4, in_flight=in_flight))
+    begin = bench.any(2, "begin")
+    walks = bench.any(dut.walks.shape(), "walks")
+    take_it = bench.any(1, "take")
+    bench.set(dut.begin, begin)
+    bench.set(Value.cast(dut.walks), Value.cast(walks))
+    bench.set(dut.take, take_it)
+    bench.assume(~take_it | dut.filled)
+    bench.assume((begin == 0) | bench.past(dut.ready, init=1))
+    first = dut.first
 
-    def build():
-        in_flight = 2
-        bench = Bench()
-        dut = bench.add(kind(index_parameters(), depth=4, in_flight=in_flight))
-        begin = bench.any(2, "begin")
-        walks = bench.any(dut.walks.shape(), "walks")
-        take_it = bench.any(1, "take")
-        bench.set(dut.begin, begin)
-        bench.set(Value.cast(dut.walks), Value.cast(walks))
-        bench.set(dut.take, take_it)
-        bench.assume(~take_it | dut.filled)
-        bench.assume((begin == 0) | bench.past(dut.ready, init=1))
-        first = dut.first
+    def is_part(held, n):
+        of = bench.view(walks, held)
+        same = Cat(first[name] == of[name] for name in ("probe", "group", "queue")).all()
+        entry = of.entries[n]
+        return same & Cat(first[name] == entry[name] for name, _ in entry.shape()).all()
 
-        def is_part(held, n):
-            of = bench.view(walks, held)
-            same = Cat(first[name] == of[name] for name in ("probe", "group", "queue")).all()
-            entry = of.entries[n]
-            return same & Cat(first[name] == entry[name] for name, _ in entry.shape()).all()
-
-        most = 2 * (4 + (8 if kind is DeepWalkQueue else 0))
-        inside = keeps_sequence(
-            bench,
-            "queue",
-            begin.any(),
-            begin,
-            bench.wire(Value.cast(walks)),
-            take_it,
-            is_part,
-            most=most,
-        )
-        queue = bench.inside(dut, "m").submodules["queue"]
-        bench.claim("walks in flight fit when it is not ready", queue.level <= 4)
-        bench.claim(
-            "ready says that more than those in flight would have fitted",
-            dut.ready == (bench.past(queue.level) < 4 - in_flight),
-        )
-        stuck = ~dut.filled & (inside != 0)
-        answers_within(bench, "a walk is shown while any is inside", stuck, 2)
-        bench.claim("nothing is shown that is not there", ~dut.filled | (inside != 0))
-        bench.cover("queue stops the visits", ~dut.ready)
-        return bench
-
-    return build
+    most = 2 * (4 + (8 if kind is DeepWalkQueue else 0))
+    inside = keeps_sequence(
+        bench,
+        "queue",
+        begin.any(),
+        begin,
+        bench.wire(Value.cast(walks)),
+        take_it,
+        is_part,
+        most=most,
+    )
+    queue = bench.inside(dut, "m").submodules["queue"]
+    bench.claim("walks in flight fit when it is not ready", queue.level <= 4)
+    bench.claim(
+        "ready says that more than those in flight would have fitted",
+        dut.ready == (bench.past(queue.level) < 4 - in_flight),
+    )
+    stuck = ~dut.filled & (inside != 0)
+    answers_within(bench, "a walk is shown while any is inside", stuck, 2)
+    bench.claim("nothing is shown that is not there", ~dut.filled | (inside != 0))
+    bench.cover("queue stops the visits", ~dut.ready)
 
 
-def group_collector_bench():
+@proof(
+    "group-collector",
+    says="a group has its own probes, rows and ending, and waits until it is taken",
+    component="GroupCollector, 2 probes, held for 3 cycles",
+    depth=10,
+    mutate=(GroupCollector,),
+    spared={"self.hold - 1 -> self.hold + 1 (1)": "it has bits that nobody looks at"},
+)
+def group_collector_bench(bench):
     """Groups of up to two probes, held for three cycles."""
     parameters = scan_parameters()
-    bench = Bench()
     dut = bench.add(GroupCollector(parameters, hold=3))
     add, close = bench.any(1, "add"), bench.any(1, "close")
     span, ending = bench.any(dut.span.shape(), "span"), bench.any(dut.ending.shape(), "ending")
@@ -138,12 +138,17 @@ def group_collector_bench():
     )
     bench.cover("a group of two is taken", got & (held == 2))
     bench.cover("a group of none is taken", got & (held == 0))
-    return bench
 
 
-def population_bench():
+@proof(
+    "population-count",
+    says="the ones of a word are counted",
+    component="PopulationCount, 5 bits",
+    depth=6,
+    mutate=(PopulationCount,),
+)
+def population_bench(bench):
     """Five bits, counted in two steps."""
-    bench = Bench()
     dut = bench.add(PopulationCount(5))
     update, value = bench.any(1, "update"), bench.any(5, "value")
     bench.set(dut.update, update)
@@ -157,44 +162,22 @@ def population_bench():
     sums = bench.register(3, "counts")
     bench.next(sums.eq(counted))
     bench.cover("five are counted", bench.past(known) & (dut.o == 5))
-    return bench
 
 
-PROOFS = [
-    *(
-        Proof(
-            name=name,
-            says="the walks of a visit set out once each, in order; those in flight find room",
-            component=f"WalkQueue, 4 visits, 2 banks{also}",
-            build=walk_queue_bench(kind),
-            depth=11,
-            mutate=(mutated,),
-        )
-        for name, kind, also, mutated in (
-            ("walk-queue", WalkQueue, "", WalkQueue.elaborate),
-            (
-                "walk-queue-deep",
-                DeepWalkQueue,
-                ", with the short queue of a deep one",
-                WalkQueue.elaborate_front,
-            ),
-        )
+for _name, _kind, _also, _mutated in (
+    ("walk-queue", WalkQueue, "", WalkQueue.elaborate),
+    (
+        "walk-queue-deep",
+        DeepWalkQueue,
+        ", with the short queue of a deep one",
+        WalkQueue.elaborate_front,
     ),
-    Proof(
-        name="group-collector",
-        says="a group has its own probes, rows and ending, and waits until it is taken",
-        component="GroupCollector, 2 probes, held for 3 cycles",
-        build=group_collector_bench,
-        depth=10,
-        mutate=(GroupCollector,),
-        spared={"self.hold - 1 -> self.hold + 1 (1)": "it has bits that nobody looks at"},
-    ),
-    Proof(
-        name="population-count",
-        says="the ones of a word are counted",
-        component="PopulationCount, 5 bits",
-        build=population_bench,
-        depth=6,
-        mutate=(PopulationCount,),
-    ),
-]
+):
+    proof(
+        _name,
+        says="the walks of a visit set out once each, in order; those in flight find room",
+        component=f"WalkQueue, 4 visits, 2 banks{_also}",
+        depth=11,
+        mutate=(_mutated,),
+        given={"kind": _kind},
+    )(walk_queue_bench)

@@ -8,27 +8,42 @@ from hdl.ingress.storage_turns import LISTS, ListWalk
 from hdl.trees.distribution import DistributionNode, DistributionTree
 from hdl.words.inputs import Control, InputKind
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import ingress_parameters
 from .stream_rules import offer, take
 from .turns_model import Lists
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 #: Numbers of tuples of R that are followed, one in each proof run.
 TUPLES = 3
 CORES = 2
 
 
-def epochs():
+@proof(
+    "epochs",
+    says="no two cores disagree on the epoch of a tuple, and exactly one of them stores it",
+    component="Ingress and DistributionTree, 2 cores, any of the first 3 tuples",
+    depth=11,
+    mutate=(ListWalk.following, DistributionNode.elaborate),
+    spared={
+        "place + 1 -> place - 1": "of two cores, the next one is the one before: side-turns",
+        "choices swapped": "it shows in the fourth tuple: side-turns",
+        "place == last -> place != last": "likewise",
+        "without words.ready": "no word leaves any more: distribution-node",
+        "without register.i.valid": "likewise",
+        "-> exchanged": "likewise",
+        "all() ->": "it takes more words than the bound allows until a child is full:"
+        " distribution-node",
+    },
+)
+def epochs(bench):
     """An ingress and a distribution tree over two cores, which take words at any time.
 
     Words are tuples of R, CORE and SEGMENT in any order. As many segments begin as lists are kept
     for, so that none has to wait. One tuple is followed.
     """
     parameters = ingress_parameters(cores=CORES)
-    bench = Bench()
     ingress = bench.add(Ingress(parameters), "ingress")
     shape = ingress.o.payload.shape()
     tree = bench.add(DistributionTree(shape, leaves=CORES, fan_out=2), "tree")
@@ -73,7 +88,6 @@ def epochs():
         during.eq(Mux(followed, epoch, during)),
     )
     leaves(bench, tree, number, there, owner, during)
-    return bench
 
 
 def leaves(bench, tree, number, there, owner, during):
@@ -104,25 +118,3 @@ def leaves(bench, tree, number, there, owner, during):
     bench.cover(
         "a core has the tuple long before the other one", first & ~second & bench.past(first)
     )
-
-
-PROOFS = [
-    Proof(
-        name="epochs",
-        says="no two cores disagree on the epoch of a tuple, and exactly one of them stores it",
-        component="Ingress and DistributionTree, 2 cores, any of the first 3 tuples",
-        build=epochs,
-        depth=11,
-        mutate=(ListWalk.following, DistributionNode.elaborate),
-        spared={
-            "place + 1 -> place - 1": "of two cores, the next one is the one before: side-turns",
-            "choices swapped": "it shows in the fourth tuple: side-turns",
-            "place == last -> place != last": "likewise",
-            "without words.ready": "no word leaves any more: distribution-node",
-            "without register.i.valid": "likewise",
-            "-> exchanged": "likewise",
-            "all() ->": "it takes more words than the bound allows until a child is full:"
-            " distribution-node",
-        },
-    ),
-]

@@ -6,13 +6,12 @@ from amaranth import *
 from hdl.trees.result_pairing import SideExit, elaborate_side_result
 from hdl.words.results import ResultKind
 
-from .bench import Bench
 from .combining import pairs
-from .proof import Proof
+from .proof import proof
 from .small import PAIRED, SMALL
 from .stream_rules import answers_within, keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 #: Parameters whose stars and marks tell all that stars and marks can tell; and with two in a word.
 TELLING = SMALL.with_(rounds=True, failure_cycles=SMALL.longest_silence)
@@ -59,40 +58,55 @@ def is_of_side(bench, name, there, result, side):
     )
 
 
-def single(side):
+def single(bench, side):
     """Return a function that builds the bench of an exit with one result in a word."""
-
-    def build():
-        bench = Bench()
-        dut = bench.add(SideExit(TELLING, side=side))
-        put = offer(bench, dut.i)
-        bench.assume(dut.i.payload.kind.as_value() != ResultKind.NONE.value)
-        got = take(bench, dut.o, "output")
-        result = dut.o.payload
-        queue = keeps_order(
-            bench, "the port", put, entering(dut.i.payload), got, leaving(result, side), most=2
-        )
-        is_of_side(bench, "result", got, result, side)
-        stuck = (queue.level != 0) & ~dut.o.valid
-        answers_within(bench, "a result that went in is shown", stuck, 0)
-        stuck = dut.i.valid & ~dut.i.ready & dut.o.ready
-        answers_within(bench, "results go in while results are taken", stuck, 1)
-        bench.cover(
-            "a mark tells that a core has failed",
-            got & (result.kind == ResultKind.MARK) & result.body.punctuation.failed,
-        )
-        bench.cover(
-            "the star of a round leaves",
-            got & (result.kind == ResultKind.STAR) & result.body.punctuation.inner,
-        )
-        return bench
-
-    return build
+    dut = bench.add(SideExit(TELLING, side=side))
+    put = offer(bench, dut.i)
+    bench.assume(dut.i.payload.kind.as_value() != ResultKind.NONE.value)
+    got = take(bench, dut.o, "output")
+    result = dut.o.payload
+    queue = keeps_order(
+        bench, "the port", put, entering(dut.i.payload), got, leaving(result, side), most=2
+    )
+    is_of_side(bench, "result", got, result, side)
+    stuck = (queue.level != 0) & ~dut.o.valid
+    answers_within(bench, "a result that went in is shown", stuck, 0)
+    stuck = dut.i.valid & ~dut.i.ready & dut.o.ready
+    answers_within(bench, "results go in while results are taken", stuck, 1)
+    bench.cover(
+        "a mark tells that a core has failed",
+        got & (result.kind == ResultKind.MARK) & result.body.punctuation.failed,
+    )
+    bench.cover(
+        "the star of a round leaves",
+        got & (result.kind == ResultKind.STAR) & result.body.punctuation.inner,
+    )
 
 
-def double():
+#: Mutants that say R where S is meant, which is what an exit of R says.
+OF_S = dict.fromkeys(("without result.side.eq", "word.kind != ResultKind.MARK -> "), "side-exit-s")
+
+for _side, _name in enumerate("RS"):
+    proof(
+        f"side-exit-{_name.lower()}",
+        says=f"a port of {_name} gives what its tree does, in order, with its side and faults",
+        component=f"SideExit, {_name}",
+        depth=8,
+        mutate=(SideExit.elaborate_results, elaborate_side_result),
+        spared=OF_S if _side == 0 else {},
+        given={"side": _side},
+    )(single)
+
+
+@proof(
+    "side-exit-two",
+    says="… also two results in a word, and a mark alone",
+    component="SideExit, two results in a word",
+    depth=7,
+    mutate=(SideExit.elaborate_rows, elaborate_side_result),
+)
+def double(bench):
     """Results of one side leave two in a word."""
-    bench = Bench()
     dut = bench.add(SideExit(TELLING_PAIRED, side=1))
     put = offer(bench, dut.i)
     bench.assume(dut.i.payload.kind.as_value() != ResultKind.NONE.value)
@@ -111,31 +125,3 @@ def double():
     answers_within(bench, "results go in while words are taken", stuck, 2)
     answers_within(bench, "a result that went in is shown", (level != 0) & ~dut.o.valid, 0)
     bench.cover("a word has two pairs", has_two & (two.kind == ResultKind.PAIR))
-    return bench
-
-
-#: Mutants that say R where S is meant, which is what an exit of R says.
-OF_S = dict.fromkeys(("without result.side.eq", "word.kind != ResultKind.MARK -> "), "side-exit-s")
-
-PROOFS = [
-    *(
-        Proof(
-            name=f"side-exit-{name.lower()}",
-            says=f"a port of {name} gives what its tree does, in order, with its side and faults",
-            component=f"SideExit, {name}",
-            build=single(side),
-            depth=8,
-            mutate=(SideExit.elaborate_results, elaborate_side_result),
-            spared=OF_S if side == 0 else {},
-        )
-        for side, name in enumerate("RS")
-    ),
-    Proof(
-        name="side-exit-two",
-        says="… also two results in a word, and a mark alone",
-        component="SideExit, two results in a word",
-        build=double,
-        depth=7,
-        mutate=(SideExit.elaborate_rows, elaborate_side_result),
-    ),
-]

@@ -7,17 +7,31 @@ from hdl.baselines.chain import ExpeditedCore
 from hdl.baselines.layouts import LaneKind
 
 from .link_bench import Link, R, S, among, chosen, since
-from .proof import Proof
+from .proof import proof
 from .stream_rules import answers_within
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def expedited_link():
+@proof(
+    "low-latency-link",
+    says="no word is lost, repeated or reordered; R waits for nothing but its own lane, S for"
+    " both; a tuple of R meets exactly those of S that it crosses",
+    component="2 ExpeditedCores without segments",
+    depth=12,
+    mutate=(ExpeditedCore.elaborate_taking, ExpeditedCore.elaborate_output),
+    spared={
+        "If(takes[0] | takes[1]) -> If(1)": "after an idle cycle either lane may begin",
+        "without window.restart": "numbers do not restart in this bench: tests of the core",
+    },
+)
+def expedited_link(bench):
     """Two cores in the middle of a low-latency handshake join."""
     words = [LaneKind.TUPLE, LaneKind.FENCE, LaneKind.EXPIRE]
-    link = Link(ExpeditedCore, "low-latency-handshake", kinds=([*words, LaneKind.ACK], words))
-    bench, left, right = link.bench, link.left, link.right
+    link = Link(
+        bench, ExpeditedCore, "low-latency-handshake", kinds=([*words, LaneKind.ACK], words)
+    )
+    left, right = link.left, link.right
     sent = bench.wire(link.leaves[S] & (right.s_o.payload.kind == LaneKind.TUPLE))
     link.acknowledged(right.r_i, link.enters[R], sent)
     for core, name in ((left, "left"), (right, "right")):
@@ -33,7 +47,6 @@ def expedited_link():
         link.puts(core, name, expedited_puts(link, core))
         r_goes_on(link, core, name)
     crosses(link)
-    return bench
 
 
 def expedited_puts(link, core):
@@ -95,20 +108,3 @@ def crosses(link):
     bench.claim("a tuple of R meets none of S that came before it", ~comes | crossing | ~meets)
     bench.cover("two tuples cross", comes & crossing)
     bench.cover("a tuple of S has come before", comes & ~crossing)
-
-
-PROOFS = [
-    Proof(
-        name="low-latency-link",
-        says="no word is lost, repeated or reordered; R waits for nothing but its own lane, S for"
-        " both; a tuple of R meets exactly those of S that it crosses",
-        component="2 ExpeditedCores without segments",
-        build=expedited_link,
-        depth=12,
-        mutate=(ExpeditedCore.elaborate_taking, ExpeditedCore.elaborate_output),
-        spared={
-            "If(takes[0] | takes[1]) -> If(1)": "after an idle cycle either lane may begin",
-            "without window.restart": "numbers do not restart in this bench: tests of the core",
-        },
-    ),
-]

@@ -8,12 +8,11 @@ from amaranth.utils import ceil_log2
 
 from hdl.external.reads import ReadMaster, RowQueue, drive_address
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import external_parameters
 from .stream_rules import keeps_order, offer, take
 
-__all__ = ["PROOFS", "address_channel", "keeps_addresses"]
+__all__ = ["address_channel", "keeps_addresses"]
 
 #: Bytes that no burst of AXI may cross a multiple of.
 BOUNDARY = 4096
@@ -42,9 +41,15 @@ def keeps_addresses(bench, axi, prefix, parameters):
     bench.claim("addresses rise from beat to beat", getattr(axi, f"{prefix}burst") == 1)
 
 
-def read_master():
+@proof(
+    "read-master",
+    says="bursts leave by the rules of AXI4, for no more than has a place; rows come in order",
+    component="ReadMaster, bursts of 8 beats of 1024 bits, 32 places",
+    depth=8,
+    mutate=(ReadMaster, drive_address),
+)
+def read_master(bench):
     """Bursts of up to eight beats of 1024 bits, and a queue with places for four of them."""
-    bench = Bench()
     parameters = external_parameters(memory_width=1024, memory_burst=8)
     dut = bench.add(ReadMaster(parameters))
     axi, bursts, burst = dut.axi, dut.bursts, parameters.memory_burst
@@ -85,12 +90,17 @@ def read_master():
     left = bench.past(bench.past(takes))
     keeps_order(bench, "rows", comes, value, left, dut.row, most=dut.depth + RowQueue.LATENCY)
     bench.cover("every place is promised, and a burst waits", bursts.valid & (promised > 24))
-    return bench
 
 
-def row_queue():
+@proof(
+    "row-queue",
+    says="rows come two cycles after they are taken, in order, and none is lost",
+    component="RowQueue, 4 places",
+    depth=11,
+    mutate=(RowQueue,),
+)
+def row_queue(bench):
     """A queue of four rows, used according to its contract."""
-    bench = Bench()
     dut = bench.add(RowQueue(2, depth=4))
     add, takes, value = bench.any(1, "add"), bench.any(1, "take"), bench.any(2, "row")
     held = bench.register(range(8), "held")
@@ -104,24 +114,3 @@ def row_queue():
     left = bench.past(bench.past(takes))
     keeps_order(bench, "queue", add, value, left, dut.row, most=4 + RowQueue.LATENCY)
     bench.cover("queue is full", held == 4)
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="read-master",
-        says="bursts leave by the rules of AXI4, for no more than has a place; rows come in order",
-        component="ReadMaster, bursts of 8 beats of 1024 bits, 32 places",
-        build=read_master,
-        depth=8,
-        mutate=(ReadMaster, drive_address),
-    ),
-    Proof(
-        name="row-queue",
-        says="rows come two cycles after they are taken, in order, and none is lost",
-        component="RowQueue, 4 places",
-        build=row_queue,
-        depth=11,
-        mutate=(RowQueue,),
-    ),
-]

@@ -5,17 +5,22 @@ from amaranth import *
 
 from hdl.external.reads import COPIES, PassSplitter, RowQueue, RowSelector
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import external_parameters
 from .stream_rules import offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def row_selector():
+@proof(
+    "row-selector",
+    says="rows of two sources leave in the order of their runs, at once",
+    component="RowSelector, 4 runs",
+    depth=9,
+    mutate=(RowSelector,),
+)
+def row_selector(bench):
     """Four runs that wait, of two sources that have rows at any time."""
-    bench = Bench()
     dut = bench.add(RowSelector(external_parameters(), runs=4))
     run, rows = bench.any(1, "run"), bench.any(len(Value.cast(dut.rows)), "rows")
     bench.set(dut.run, run)
@@ -60,12 +65,17 @@ def row_selector():
     bench.cover(
         "the watched run ends behind another one", turn & takes & (own == 1) & bench.past(takes)
     )
-    return bench
 
 
-def pass_splitter():
+@proof(
+    "pass-splitter",
+    says="every row of a pass is read if it is in memory and copied otherwise, once, in order",
+    component="PassSplitter, bursts of 4 rows",
+    depth=11,
+    mutate=(PassSplitter,),
+)
+def pass_splitter(bench):
     """Bursts of four rows; rows become written while a pass goes on."""
-    bench = Bench()
     parameters = external_parameters()
     dut = bench.add(PassSplitter(parameters))
     passes, bursts, burst = dut.passes, dut.bursts, parameters.memory_burst
@@ -133,24 +143,3 @@ def pass_splitter():
     )
     bench.cover("a pass is read, then copied", (left == 1) & dut.copy & bench.past(bench.past(got)))
     bench.cover("a burst is short", got & (length == 2))
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="row-selector",
-        says="rows of two sources leave in the order of their runs, at once",
-        component="RowSelector, 4 runs",
-        build=row_selector,
-        depth=9,
-        mutate=(RowSelector,),
-    ),
-    Proof(
-        name="pass-splitter",
-        says="every row of a pass is read if it is in memory and copied otherwise, once, in order",
-        component="PassSplitter, bursts of 4 rows",
-        build=pass_splitter,
-        depth=11,
-        mutate=(PassSplitter,),
-    ),
-]

@@ -8,21 +8,27 @@ from amaranth import *
 from hdl.external.rows import WriteBatcher
 from hdl.memory.read_ahead import ReadAhead
 
-from .bench import Bench
 from .external_reads import address_channel, keeps_addresses
-from .proof import Proof
+from .proof import proof
 from .small import external_parameters
 from .stream_rules import answers_within, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 #: Most rows that are complete and not written: the parent's memory holds more.
 MOST = 16
 
 
-def write_batcher():
+@proof(
+    "write-batcher",
+    says="complete rows are written once, in order, in whole bursts by the rules of AXI4",
+    component="WriteBatcher, bursts of 2 rows",
+    depth=11,
+    mutate=(WriteBatcher,),
+    spared={"place + 1 -> place - 1": "of two rows, the next is the one before"},
+)
+def write_batcher(bench):
     """Bursts of two rows; rows are complete at any pace, one of them is watched."""
-    bench = Bench()
     parameters = external_parameters(memory_burst=2)
     dut = bench.add(WriteBatcher(parameters))
     axi, burst, depth = dut.axi, parameters.memory_burst, parameters.recent_rows
@@ -82,17 +88,3 @@ def write_batcher():
     answers_within(bench, "data are not long in following", late, ReadAhead.AHEAD // 2)
     bench.cover("two bursts are under way", (asked - done)[: len(head)] >= 2 * burst)
     bench.cover("the watched row is written", axi.wvalid & is_watched & (content != 0))
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="write-batcher",
-        says="complete rows are written once, in order, in whole bursts by the rules of AXI4",
-        component="WriteBatcher, bursts of 2 rows",
-        build=write_batcher,
-        depth=11,
-        mutate=(WriteBatcher,),
-        spared={"place + 1 -> place - 1": "of two rows, the next is the one before"},
-    ),
-]

@@ -7,11 +7,10 @@ from hdl.ingress import word_facts as facts
 from hdl.words import operands
 from hdl.words.inputs import Control, InputKind, input_word, value_ranges
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import ingress_parameters
 
-__all__ = ["PROOFS", "legal_words"]
+__all__ = ["legal_words"]
 
 
 #: Parameters of an index with timestamps, which has all operations.
@@ -68,94 +67,84 @@ def window_facts(bench, parameters, known, control, executed):
         bench.claim(f"words that empty the window of {side} are seen", known["empties"][n] == own)
 
 
-def word_facts(parameters):
+def word_facts(bench, parameters):
     """Return a function that builds the bench of the facts about a word."""
-
-    def build():
-        bench = Bench()
-        layout = input_word(parameters)
-        word = bench.any(layout, "word")
-        known = {
-            name: bench.wire(Value.cast(value))
-            for name, value in facts.word_facts(parameters, word).items()
-        }
-        control, is_control = word.body.control, word.kind == InputKind.CONTROL
-        legal = legal_words(parameters, word)
-        bench.claim("legal words are those that mean something", known["legal"] == legal)
-        bench.claim(
-            "an illegal word holds no tuple, ends no group and sets nothing",
-            known["legal"]
-            | ~Cat(
-                known[name]
-                for name in (
-                    "is_r",
-                    "is_s",
-                    "finish",
-                    "set_precision",
-                    "bounds",
-                    "clear",
-                    "empties",
-                )
-            ).any(),
-        )
-        both = word.kind == InputKind.BOTH if parameters.tuples_per_word == 2 else C(0)
-        bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
-        bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
-        passes = control.op.as_value().matches(Control.BOUND_LOW, Control.BOUND_HIGH, Control.CORE)
-        if parameters.has_gates:
-            nobody = ~Cat(control.value == n for n in range(parameters.cores)).any()
-            passes |= nobody & control.op.as_value().matches(Control.MASK, Control.UNMASK)
-        bench.claim(
-            "all control words end groups, but bounds, CORE, and those that mask no core",
-            known["finish"] == (is_control & legal & ~passes),
-        )
-        window_facts(bench, parameters, known, control, is_control & legal)
-        precision = bench.wire(is_control & (control.op == Control.PRECISION))
-        bench.claim(
-            "a precision is set by its control word only", known["set_precision"] == precision
-        )
-        longest = 1 << parameters.probe_bits
-        inside = (control.value > 0) & (control.value < longest)
-        none = bench.wire(control.value == 0)
-        period = bench.wire(Mux(inside, control.value, Mux(none, 0, longest)))
-        clear = is_control & (control.op == Control.CLEAR)
-        bench.claim("CLEAR is seen", known["clear"] == clear)
-        if parameters.tuples_per_word == 2:
-            bench.claim("the side of the first tuple is told", known["first"] == word.first)
-        bench.claim(
-            "zero asks for no stars, and a number beyond the probe index for the longest period",
-            ~precision | (known["wanted"] == period),
-        )
-        bench.claim("a period of one is told", ~precision | (known["single"] == (period == 1)))
-        bench.claim(
-            "a period longer than a group, or none, is told",
-            ~precision | (known["unordered"] == (none | (period > parameters.probes))),
-        )
-        limits = dict(zip(value_ranges(parameters).items(), range(0, 8, 2), strict=False))
-        for (op, (low, high)), bit in limits.items():
-            of_op = is_control & (control.op == op)
-            bench.claim(
-                f"values of {op.name} beyond their range are told",
-                known["limits"][bit : bit + 2]
-                == Cat(of_op & (control.value < low), of_op & (control.value > high)),
+    layout = input_word(parameters)
+    word = bench.any(layout, "word")
+    known = {
+        name: bench.wire(Value.cast(value))
+        for name, value in facts.word_facts(parameters, word).items()
+    }
+    control, is_control = word.body.control, word.kind == InputKind.CONTROL
+    legal = legal_words(parameters, word)
+    bench.claim("legal words are those that mean something", known["legal"] == legal)
+    bench.claim(
+        "an illegal word holds no tuple, ends no group and sets nothing",
+        known["legal"]
+        | ~Cat(
+            known[name]
+            for name in (
+                "is_r",
+                "is_s",
+                "finish",
+                "set_precision",
+                "bounds",
+                "clear",
+                "empties",
             )
-        if parameters.bounded:
-            bench.claim(
-                "a bound is set by its control word only",
-                known["bounds"]
-                == Cat(
-                    is_control & (control.op == op) & (control.index == n)
-                    for n, _ in enumerate(parameters.keys)
-                    for op in (Control.BOUND_LOW, Control.BOUND_HIGH)
-                ),
-            )
-        bench.cover(
-            "a word is illegal", ~known["legal"] & is_control & (control.op == Control.WINDOW)
+        ).any(),
+    )
+    both = word.kind == InputKind.BOTH if parameters.tuples_per_word == 2 else C(0)
+    bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
+    bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
+    passes = control.op.as_value().matches(Control.BOUND_LOW, Control.BOUND_HIGH, Control.CORE)
+    if parameters.has_gates:
+        nobody = ~Cat(control.value == n for n in range(parameters.cores)).any()
+        passes |= nobody & control.op.as_value().matches(Control.MASK, Control.UNMASK)
+    bench.claim(
+        "all control words end groups, but bounds, CORE, and those that mask no core",
+        known["finish"] == (is_control & legal & ~passes),
+    )
+    window_facts(bench, parameters, known, control, is_control & legal)
+    precision = bench.wire(is_control & (control.op == Control.PRECISION))
+    bench.claim("a precision is set by its control word only", known["set_precision"] == precision)
+    longest = 1 << parameters.probe_bits
+    inside = (control.value > 0) & (control.value < longest)
+    none = bench.wire(control.value == 0)
+    period = bench.wire(Mux(inside, control.value, Mux(none, 0, longest)))
+    clear = is_control & (control.op == Control.CLEAR)
+    bench.claim("CLEAR is seen", known["clear"] == clear)
+    if parameters.tuples_per_word == 2:
+        bench.claim("the side of the first tuple is told", known["first"] == word.first)
+    bench.claim(
+        "zero asks for no stars, and a number beyond the probe index for the longest period",
+        ~precision | (known["wanted"] == period),
+    )
+    bench.claim("a period of one is told", ~precision | (known["single"] == (period == 1)))
+    bench.claim(
+        "a period longer than a group, or none, is told",
+        ~precision | (known["unordered"] == (none | (period > parameters.probes))),
+    )
+    limits = dict(zip(value_ranges(parameters).items(), range(0, 8, 2), strict=False))
+    for (op, (low, high)), bit in limits.items():
+        of_op = is_control & (control.op == op)
+        bench.claim(
+            f"values of {op.name} beyond their range are told",
+            known["limits"][bit : bit + 2]
+            == Cat(of_op & (control.value < low), of_op & (control.value > high)),
         )
-        bench.cover("a precision sets a period", precision & (period == 2) & ~known["unordered"])
-        return bench
-
-    return build
+    if parameters.bounded:
+        bench.claim(
+            "a bound is set by its control word only",
+            known["bounds"]
+            == Cat(
+                is_control & (control.op == op) & (control.index == n)
+                for n, _ in enumerate(parameters.keys)
+                for op in (Control.BOUND_LOW, Control.BOUND_HIGH)
+            ),
+        )
+    bench.cover("a word is illegal", ~known["legal"] & is_control & (control.op == Control.WINDOW))
+    bench.cover("a precision sets a period", precision & (period == 2) & ~known["unordered"])
 
 
 FACTS = (
@@ -170,35 +159,33 @@ ELSEWHERE = {
 }
 
 
-PROOFS = [
-    Proof(
-        name="word-facts",
-        says="what a word says by itself; one that is illegal says nothing",
-        component="word_facts, index with timestamps",
-        build=word_facts(ingress_parameters(**FULL)),
-        depth=2,
-        induction=1,
-        mutate=FACTS,
-        spared=ELSEWHERE,
-    ),
-    Proof(
-        name="word-facts-pairs",
-        says="… of words of up to two tuples",
-        component="word_facts, two tuples",
-        build=word_facts(ingress_parameters(engine="index", bucket_bits=1, tuples_per_word=2)),
-        depth=2,
-        induction=1,
-        mutate=FACTS,
-        spared=ELSEWHERE,
-    ),
-    Proof(
-        name="word-facts-gates",
-        says="… where cores have gates",
-        component="word_facts, scan, 3 cores with gates",
-        build=word_facts(ingress_parameters(cores=3, failure_cycles=4096)),
-        depth=2,
-        induction=1,
-        mutate=FACTS,
-        spared=ELSEWHERE,
-    ),
-]
+proof(
+    "word-facts",
+    says="what a word says by itself; one that is illegal says nothing",
+    component="word_facts, index with timestamps",
+    depth=2,
+    induction=1,
+    mutate=FACTS,
+    spared=ELSEWHERE,
+    given={"parameters": ingress_parameters(**FULL)},
+)(word_facts)
+proof(
+    "word-facts-pairs",
+    says="… of words of up to two tuples",
+    component="word_facts, two tuples",
+    depth=2,
+    induction=1,
+    mutate=FACTS,
+    spared=ELSEWHERE,
+    given={"parameters": ingress_parameters(engine="index", bucket_bits=1, tuples_per_word=2)},
+)(word_facts)
+proof(
+    "word-facts-gates",
+    says="… where cores have gates",
+    component="word_facts, scan, 3 cores with gates",
+    depth=2,
+    induction=1,
+    mutate=FACTS,
+    spared=ELSEWHERE,
+    given={"parameters": ingress_parameters(cores=3, failure_cycles=4096)},
+)(word_facts)

@@ -6,12 +6,11 @@ from amaranth import *
 from hdl.failures.core_gate import DeadlineWatch, OwedStops
 from hdl.words.results import ResultKind
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import SMALL
 from .stream_rules import answers_within, keeps_sequence, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
 class FewOwedStops(OwedStops):
@@ -33,9 +32,8 @@ def is_passage(result, parameters):
     return passage
 
 
-def owed_stops(parameters):
+def owed_stops(bench, parameters):
     """A region that shows anything at any time, and fails at any time."""
-    bench = Bench()
     dut = bench.add(FewOwedStops(parameters))
     put = bench.wire(bench.any(1, "offered") & dut.room)
     stop = bench.view(dut.stop, bench.any(len(dut.stop.as_value()), "stop"))
@@ -97,7 +95,6 @@ def owed_stops(parameters):
     if parameters.rounds:
         is_round = got & (word.kind == ResultKind.STAR) & word.body.punctuation.inner
         bench.cover("the star of a round passes", is_round)
-    return bench
 
 
 def owed_sequence(bench, put, stop, got, word, own):
@@ -138,9 +135,16 @@ def region_owes(bench, dut, inside, works, shows_passage):
 CYCLES = 4
 
 
-def deadline_watch():
+@proof(
+    "deadline-watch",
+    says="what holds for less than the period is never reported, and what lasts always is",
+    component=f"DeadlineWatch, {CYCLES} cycles, 2 conditions",
+    depth=24,
+    mutate=(DeadlineWatch,),
+    spared={"count + 1 -> count - 1": "a counter that counts down ticks as often"},
+)
+def deadline_watch(bench):
     """Two conditions that hold at any time."""
-    bench = Bench()
     dut = bench.add(DeadlineWatch(CYCLES, conditions=2))
     holds = bench.any(2, "holds")
     bench.set(dut.holds, holds)
@@ -161,33 +165,21 @@ def deadline_watch():
         bench.next(alone.eq(Mux(holds[n] & ~dut.expired, alone + (alone <= dut.limit), 0)))
         bench.claim(f"condition {n} is reported within the limit", alone < dut.limit)
     bench.cover("a report", dut.expired)
-    return bench
 
 
-PROOFS = [
-    Proof(
-        name="owed-stops",
-        says="every star and mark that a region owes leaves once, whenever the region fails",
-        component="OwedStops, 2 entries",
-        build=lambda: owed_stops(gated()),
-        depth=9,
-        mutate=(OwedStops,),
-    ),
-    Proof(
-        name="owed-stops-rounds",
-        says="… with rounds, whose stars pass as pairs do",
-        component="OwedStops, 2 entries, with rounds",
-        build=lambda: owed_stops(gated(rounds=True)),
-        depth=9,
-        mutate=(OwedStops,),
-    ),
-    Proof(
-        name="deadline-watch",
-        says="what holds for less than the period is never reported, and what lasts always is",
-        component=f"DeadlineWatch, {CYCLES} cycles, 2 conditions",
-        build=deadline_watch,
-        depth=24,
-        mutate=(DeadlineWatch,),
-        spared={"count + 1 -> count - 1": "a counter that counts down ticks as often"},
-    ),
-]
+proof(
+    "owed-stops",
+    says="every star and mark that a region owes leaves once, whenever the region fails",
+    component="OwedStops, 2 entries",
+    depth=9,
+    mutate=(OwedStops,),
+    given={"parameters": gated()},
+)(owed_stops)
+proof(
+    "owed-stops-rounds",
+    says="… with rounds, whose stars pass as pairs do",
+    component="OwedStops, 2 entries, with rounds",
+    depth=9,
+    mutate=(OwedStops,),
+    given={"parameters": gated(rounds=True)},
+)(owed_stops)

@@ -5,17 +5,23 @@ from amaranth import *
 
 from hdl.baselines.windows import FlowWindow
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import chain_parameters
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def flow_window():
+@proof(
+    "flow-window",
+    says="the tuples under way in a core are counted, and each is told by its number",
+    component="FlowWindow, 32 rows, numbers of 8 bits",
+    depth=8,
+    induction=2,
+    mutate=(FlowWindow,),
+)
+def flow_window(bench):
     """Tuples arrive while there are rows; each leaves before or when it is released."""
     parameters = chain_parameters("handshake")
-    bench = Bench()
     dut = bench.add(FlowWindow(parameters))
     events = [bench.any(1, name) for name in ("arrives", "leaves", "releases")]
     arrives, leaves, releases = events
@@ -45,7 +51,6 @@ def flow_window():
     keeps_numbers(bench, dut, events, (held, rows), bits)
     bench.cover("a tuple has left that is not released yet", rows == held + 2)
     bench.cover("one comes, one leaves and one is released at once", Cat(events).all())
-    return bench
 
 
 def keeps_numbers(bench, dut, events, inside, bits):
@@ -78,16 +83,3 @@ def keeps_numbers(bench, dut, events, inside, bits):
         bench.invariant((dut.head - told)[:bits] == count)
         bench.invariant(~watching | ((told + before)[:bits] == number))
         bench.invariant(~watching | (before < count))
-
-
-PROOFS = [
-    Proof(
-        name="flow-window",
-        says="the tuples under way in a core are counted, and each is told by its number",
-        component="FlowWindow, 32 rows, numbers of 8 bits",
-        build=flow_window,
-        depth=8,
-        induction=2,
-        mutate=(FlowWindow,),
-    ),
-]

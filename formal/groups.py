@@ -6,129 +6,114 @@ from amaranth import *
 from hdl.ingress.punctuation import GroupSchedule, Punctuation
 from hdl.ingress.word_facts import WordHalves
 
-from .bench import Bench
 from .group_specification import Specification, free_limit, schedule_states
-from .proof import Proof
+from .proof import proof
 from .small import group_parameters
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def group_schedule(parameters):
+def group_schedule(bench, parameters):
     """Return a function that builds the bench of one side's schedule."""
-
-    def build():
-        bench = Bench()
-        dut = bench.add(GroupSchedule(parameters))
-        longest = 1 << parameters.probe_bits
-        period = bench.register(range(longest + 1), "period", init=1)
-        bench.invariant(period <= longest)
-        wanted = bench.any(range(longest + 1), "wanted")
-        bench.assume(wanted <= longest)
-        probe, other, finish, advance = (
-            bench.any(1, name) for name in ("probe", "other", "finish", "advance")
+    dut = bench.add(GroupSchedule(parameters))
+    longest = 1 << parameters.probe_bits
+    period = bench.register(range(longest + 1), "period", init=1)
+    bench.invariant(period <= longest)
+    wanted = bench.any(range(longest + 1), "wanted")
+    bench.assume(wanted <= longest)
+    probe, other, finish, advance = (
+        bench.any(1, name) for name in ("probe", "other", "finish", "advance")
+    )
+    bench.assume(~finish | ~(probe | other))
+    limit = free_limit(bench, parameters, finish & advance)
+    own = Specification(bench, parameters, period, limit)
+    leads = C(1)
+    if parameters.side_by_side:
+        leads = bench.any(1, "leads")
+        bench.set(dut.leads, leads)
+        # The ingress separates two tuples if the first of them would end the group.
+        exhausted = (own.group.count != 0) & (own.group.others == own.limit - 1)
+        bench.assume(~(probe & other & ~leads & exhausted))
+    else:
+        bench.assume(~(probe & other))
+    next_period = bench.wire(Mux(finish, wanted, period))
+    bench.next(period.eq(Mux(advance, next_period, period)))
+    for name, value in (
+        ("period", next_period), ("single", next_period == 1), ("free", own.free),
+        ("probe", probe), ("other", other), ("finish", finish), ("advance", advance),
+        ("limit", limit),
+    ):  # fmt: skip
+        bench.set(getattr(dut, name), value)
+    one, *ended_one = own.other(own.group, other & ~leads)
+    two, *ended_two = own.probe(one, probe)
+    after, *ended_three = own.other(two, other & leads)
+    ends, stars = zip(ended_one, ended_two, ended_three, strict=True)
+    own.follow(advance=advance, finish=finish, after=after)
+    bench.claim("a group ends when it has to", dut.close == (finish | Cat(ends).any()))
+    starred = Mux(finish, own.group.since != 0, Cat(stars).any())
+    bench.claim("a star follows when it has to", dut.star == starred)
+    if parameters.side_by_side:
+        bench.claim(
+            "exhausted says that the next tuple of the other side ends the group",
+            dut.exhausted == exhausted,
         )
-        bench.assume(~finish | ~(probe | other))
-        limit = free_limit(bench, parameters, finish & advance)
-        own = Specification(bench, parameters, period, limit)
-        leads = C(1)
-        if parameters.side_by_side:
-            leads = bench.any(1, "leads")
-            bench.set(dut.leads, leads)
-            # The ingress separates two tuples if the first of them would end the group.
-            exhausted = (own.group.count != 0) & (own.group.others == own.limit - 1)
-            bench.assume(~(probe & other & ~leads & exhausted))
-        else:
-            bench.assume(~(probe & other))
-        next_period = bench.wire(Mux(finish, wanted, period))
-        bench.next(period.eq(Mux(advance, next_period, period)))
-        for name, value in (
-            ("period", next_period), ("single", next_period == 1), ("free", own.free),
-            ("probe", probe), ("other", other), ("finish", finish), ("advance", advance),
-            ("limit", limit),
-        ):  # fmt: skip
-            bench.set(getattr(dut, name), value)
-        one, *ended_one = own.other(own.group, other & ~leads)
-        two, *ended_two = own.probe(one, probe)
-        after, *ended_three = own.other(two, other & leads)
-        ends, stars = zip(ended_one, ended_two, ended_three, strict=True)
-        own.follow(advance=advance, finish=finish, after=after)
-        bench.claim("a group ends when it has to", dut.close == (finish | Cat(ends).any()))
-        starred = Mux(finish, own.group.since != 0, Cat(stars).any())
-        bench.claim("a star follows when it has to", dut.star == starred)
-        if parameters.side_by_side:
-            bench.claim(
-                "exhausted says that the next tuple of the other side ends the group",
-                dut.exhausted == exhausted,
-            )
-            alone = own.probe(own.group, probe)[1]
-            bench.claim("ripe says that the probe by itself ends the group", dut.ripe == alone)
-            bench.claim("two tuples end one group at the most", sum(ends) <= 1)
-        schedule_states(bench, dut, own)
-        late = advance & ends[2] & dut.star
-        bench.cover("a group ends as it has waited too long", late & (limit > 3))
-        bench.cover("a group waits for two tuples of the other side only", late & (limit == 2))
-        bench.cover("a full group ends without a star", ends[1] & ~dut.star)
-        bench.cover(
-            "a full group ends where no stars are wanted", advance & ends[1] & (period == 0)
-        )
-        return bench
-
-    return build
+        alone = own.probe(own.group, probe)[1]
+        bench.claim("ripe says that the probe by itself ends the group", dut.ripe == alone)
+        bench.claim("two tuples end one group at the most", sum(ends) <= 1)
+    schedule_states(bench, dut, own)
+    late = advance & ends[2] & dut.star
+    bench.cover("a group ends as it has waited too long", late & (limit > 3))
+    bench.cover("a group waits for two tuples of the other side only", late & (limit == 2))
+    bench.cover("a full group ends without a star", ends[1] & ~dut.star)
+    bench.cover("a full group ends where no stars are wanted", advance & ends[1] & (period == 0))
 
 
-def punctuation(parameters):
+def punctuation(bench, parameters):
     """Return a function that builds the bench of both sides' schedules under one precision."""
+    dut = bench.add(Punctuation(parameters))
+    longest = 1 << parameters.probe_bits
+    period = bench.register(range(longest + 1), "period", init=1)
+    bench.invariant(period <= longest)
+    wanted = bench.any(range(longest + 1), "wanted")
+    bench.assume(wanted <= longest)
+    finish, changes, advance = (
+        bench.any(1, name) for name in ("finish", "set_precision", "advance")
+    )
+    probes = bench.any(2, "probes")
+    bench.assume(~finish | (probes == 0))
+    bench.assume(~changes | finish)
 
-    def build():
-        bench = Bench()
-        dut = bench.add(Punctuation(parameters))
-        longest = 1 << parameters.probe_bits
-        period = bench.register(range(longest + 1), "period", init=1)
-        bench.invariant(period <= longest)
-        wanted = bench.any(range(longest + 1), "wanted")
-        bench.assume(wanted <= longest)
-        finish, changes, advance = (
-            bench.any(1, name) for name in ("finish", "set_precision", "advance")
-        )
-        probes = bench.any(2, "probes")
-        bench.assume(~finish | (probes == 0))
-        bench.assume(~changes | finish)
+    def rare(period):
+        return (period == 0) | (period > parameters.probes)
 
-        def rare(period):
-            return (period == 0) | (period > parameters.probes)
-
-        limit = free_limit(bench, parameters, finish & advance)
-        first = bench.any(1, "first") if parameters.side_by_side else C(0)
-        if parameters.side_by_side:
-            bench.set(dut.first, first)
-        else:
-            bench.assume(~probes.all())
-        for name, value in (
-            ("probes", probes), ("finish", finish), ("set_precision", changes),
-            ("wanted", wanted), ("single", wanted == 1), ("unordered", rare(wanted)),
-            ("advance", advance), ("limit", limit),
-        ):  # fmt: skip
-            bench.set(getattr(dut, name), value)
-        next_period = bench.wire(Mux(changes, wanted, period))
-        bench.next(period.eq(Mux(advance, next_period, period)))
-        sides = [Specification(bench, parameters, period, limit) for _ in range(2)]
-        apart = both_sides(bench, dut, sides, probes, first, finish, advance)
-        bench.invariant(bench.inside(dut, "period") == period)
-        bench.invariant(bench.inside(dut, "single") == (period == 1))
-        bench.invariant(bench.inside(dut, "free") == rare(period))
-        bench.claim(
-            "order is free from a word on if stars are rarer than groups end",
-            dut.free == rare(next_period),
-        )
-        bench.claim(
-            "the combiner is told of stars while order counts",
-            dut.starring == (advance & dut.star.any() & ~rare(period)),
-        )
-        bench.cover("both groups end at once", advance & dut.star.all() & ~finish & ~apart)
-        return bench
-
-    return build
+    limit = free_limit(bench, parameters, finish & advance)
+    first = bench.any(1, "first") if parameters.side_by_side else C(0)
+    if parameters.side_by_side:
+        bench.set(dut.first, first)
+    else:
+        bench.assume(~probes.all())
+    for name, value in (
+        ("probes", probes), ("finish", finish), ("set_precision", changes),
+        ("wanted", wanted), ("single", wanted == 1), ("unordered", rare(wanted)),
+        ("advance", advance), ("limit", limit),
+    ):  # fmt: skip
+        bench.set(getattr(dut, name), value)
+    next_period = bench.wire(Mux(changes, wanted, period))
+    bench.next(period.eq(Mux(advance, next_period, period)))
+    sides = [Specification(bench, parameters, period, limit) for _ in range(2)]
+    apart = both_sides(bench, dut, sides, probes, first, finish, advance)
+    bench.invariant(bench.inside(dut, "period") == period)
+    bench.invariant(bench.inside(dut, "single") == (period == 1))
+    bench.invariant(bench.inside(dut, "free") == rare(period))
+    bench.claim(
+        "order is free from a word on if stars are rarer than groups end",
+        dut.free == rare(next_period),
+    )
+    bench.claim(
+        "the combiner is told of stars while order counts",
+        dut.starring == (advance & dut.star.any() & ~rare(period)),
+    )
+    bench.cover("both groups end at once", advance & dut.star.all() & ~finish & ~apart)
 
 
 def both_sides(bench, dut, sides, probes, first, finish, advance):
@@ -173,9 +158,16 @@ def both_sides(bench, dut, sides, probes, first, finish, advance):
     return apart
 
 
-def word_halves():
+@proof(
+    "word-halves",
+    says="the tuples of a word go on once each, the first one first",
+    component="WordHalves",
+    depth=8,
+    induction=2,
+    mutate=(WordHalves,),
+)
+def word_halves(bench):
     """Words of one tuple, of two, or of none, which advance as soon as they may."""
-    bench = Bench()
     dut = bench.add(WordHalves())
     advance, apart = bench.any(1, "advance"), bench.any(1, "apart")
     tuples, first = bench.any(2, "tuples"), bench.any(1, "first")
@@ -207,7 +199,6 @@ def word_halves():
     bench.invariant(second == (gone != 0))
     bench.invariant(~second | ((gone == (1 << bench.past(first))) & bench.past(tuples).all()))
     bench.cover("S goes on before R", gone[1] & dut.present[0] & dut.last)
-    return bench
 
 
 #: Mutants of a schedule that no observer can detect.
@@ -221,54 +212,43 @@ UNSEEN = {
 #: Mutants of the precision in force that no observer can detect.
 PERIOD = {"init=1 -> init=0 (1)": "a period of one counts by its flag alone"}
 
-PROOFS = [
-    Proof(
-        name="group-schedule",
-        says="groups end and stars follow as the host's specification has it",
-        component="GroupSchedule, groups of 3, any limit from 2 to 6",
-        build=group_schedule(group_parameters()),
-        depth=12,
-        induction=1,
-        mutate=(GroupSchedule,),
-        spared=UNSEEN,
-    ),
-    Proof(
-        name="group-schedule-pairs",
-        says="… and so they do for two tuples at hand, as for one after the other",
-        component="GroupSchedule, side by side, any limit from 2 to 6",
-        build=group_schedule(group_parameters(engine="index", tuples_per_word=2)),
-        depth=13,
-        induction=1,
-        mutate=(GroupSchedule,),
-        spared=UNSEEN,
-    ),
-    Proof(
-        name="punctuation",
-        says="both sides' groups follow the precision in force, from its control word on",
-        component="Punctuation, groups of 3, any limit from 2 to 6",
-        build=punctuation(group_parameters()),
-        depth=12,
-        induction=1,
-        mutate=(Punctuation,),
-        spared=PERIOD,
-    ),
-    Proof(
-        name="punctuation-pairs",
-        says="… with two tuples at hand, and the order of their stars",
-        component="Punctuation, side by side, any limit from 2 to 6",
-        build=punctuation(group_parameters(engine="index", tuples_per_word=2)),
-        depth=13,
-        induction=1,
-        mutate=(Punctuation,),
-        spared=PERIOD,
-    ),
-    Proof(
-        name="word-halves",
-        says="the tuples of a word go on once each, the first one first",
-        component="WordHalves",
-        build=word_halves,
-        depth=8,
-        induction=2,
-        mutate=(WordHalves,),
-    ),
-]
+proof(
+    "group-schedule",
+    says="groups end and stars follow as the host's specification has it",
+    component="GroupSchedule, groups of 3, any limit from 2 to 6",
+    depth=12,
+    induction=1,
+    mutate=(GroupSchedule,),
+    spared=UNSEEN,
+    given={"parameters": group_parameters()},
+)(group_schedule)
+proof(
+    "group-schedule-pairs",
+    says="… and so they do for two tuples at hand, as for one after the other",
+    component="GroupSchedule, side by side, any limit from 2 to 6",
+    depth=13,
+    induction=1,
+    mutate=(GroupSchedule,),
+    spared=UNSEEN,
+    given={"parameters": group_parameters(engine="index", tuples_per_word=2)},
+)(group_schedule)
+proof(
+    "punctuation",
+    says="both sides' groups follow the precision in force, from its control word on",
+    component="Punctuation, groups of 3, any limit from 2 to 6",
+    depth=12,
+    induction=1,
+    mutate=(Punctuation,),
+    spared=PERIOD,
+    given={"parameters": group_parameters()},
+)(punctuation)
+proof(
+    "punctuation-pairs",
+    says="… with two tuples at hand, and the order of their stars",
+    component="Punctuation, side by side, any limit from 2 to 6",
+    depth=13,
+    induction=1,
+    mutate=(Punctuation,),
+    spared=PERIOD,
+    given={"parameters": group_parameters(engine="index", tuples_per_word=2)},
+)(punctuation)

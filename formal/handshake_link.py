@@ -7,18 +7,30 @@ from hdl.baselines.chain import HandshakeCore
 from hdl.baselines.layouts import LaneKind
 
 from .link_bench import Link, R, S, among, chosen, since
-from .proof import Proof
+from .proof import proof
 from .stream_rules import answers_within
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def handshake_link():
+@proof(
+    "handshake-link",
+    says="no word is lost, repeated or reordered; S waits for nothing but its own lane, R for"
+    " both; two tuples that pass each other are compared once",
+    component="2 HandshakeCores without segments",
+    depth=16,
+    mutate=(HandshakeCore.elaborate_turns, HandshakeCore.elaborate_output),
+    spared={
+        "window.held.any()": "words that expire tuples come at the ends of a chain only:"
+        " tests of the core",
+    },
+)
+def handshake_link(bench):
     """Two cores in the middle of a handshake join."""
     tuples = [LaneKind.TUPLE, LaneKind.FENCE]
     kinds = ([*tuples, LaneKind.BOUND], [*tuples, LaneKind.ACK])
-    link = Link(HandshakeCore, "handshake", kinds=kinds)
-    bench, left, right = link.bench, link.left, link.right
+    link = Link(bench, HandshakeCore, "handshake", kinds=kinds)
+    left, right = link.left, link.right
     bench.set(left.held_i[R], bench.any(len(left.held_i[R]), "held"))
     bench.set(right.held_i[S], bench.any(len(right.held_i[S]), "held"))
     bench.set(left.held_i[S], right.held_o[S])
@@ -34,7 +46,6 @@ def handshake_link():
         s_goes_on(link, core, name)
     windows = [bench.inside(core, "windows") for core in (left, right)]
     met_once(link, windows)
-    return bench
 
 
 def flow_puts(link, core):
@@ -115,20 +126,3 @@ def met_once(link, windows):
     bench.cover("a tuple of S meets one of R that its core has sent on",
                 meets[1] & ~among(r, right_r.following, right_r.held))  # fmt: skip
     bench.cover("a tuple of R meets one of S", meets[0])
-
-
-PROOFS = [
-    Proof(
-        name="handshake-link",
-        says="no word is lost, repeated or reordered; S waits for nothing but its own lane, R for"
-        " both; two tuples that pass each other are compared once",
-        component="2 HandshakeCores without segments",
-        build=handshake_link,
-        depth=16,
-        mutate=(HandshakeCore.elaborate_turns, HandshakeCore.elaborate_output),
-        spared={
-            "window.held.any()": "words that expire tuples come at the ends of a chain only:"
-            " tests of the core",
-        },
-    ),
-]

@@ -11,7 +11,6 @@ from amaranth.lib.wiring import connect
 
 from hdl.baselines.layouts import LaneKind
 
-from .bench import Bench
 from .small import chain_parameters
 from .stream_rules import answers_within, keeps_order, offer, take
 
@@ -38,8 +37,8 @@ class Link:
         A word of R enters the right core's register, and one of S the left core's.
     """
 
-    def __init__(self, kind, architecture, *, kinds):
-        self.bench = bench = Bench()
+    def __init__(self, bench, kind, architecture, *, kinds):
+        self.bench = bench
         self.left, self.right = (
             kind(chain_parameters(architecture, cores=3, tag_bits=9)) for _ in range(2)
         )

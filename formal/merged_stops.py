@@ -6,21 +6,19 @@ from amaranth import *
 from hdl.trees.merger import Merger
 from hdl.words.results import ResultKind
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import SMALL
 from .stream_rules import offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 #: Number of rounds, any one of which is observed.
 ROUNDS = 2
 
 
-def merger_stops(parameters, level):
+def merger_stops(bench, parameters, level):
     """Every round has one stop, which carries the errors of all ports."""
     dut = Merger(parameters, level=level, ports=2)
-    bench = Bench()
     bench.add(dut)
     got = take(bench, dut.o, "output")
     chosen = bench.constant(range(ROUNDS), "chosen")
@@ -64,7 +62,6 @@ def merger_stops(parameters, level):
     bench.cover(
         "the last round ends with an overflow", here & (chosen == ROUNDS - 1) & said.overflow
     )
-    return bench
 
 
 def names_failed_core(bench, here, said, one, two):
@@ -86,27 +83,26 @@ def names_failed_core(bench, here, said, one, two):
     bench.cover("the last core of the second port has failed", here & said.failed_core.all())
 
 
-PROOFS = [
-    Proof(
-        name="merger-stops",
-        says="a round ends once, when all ports have, and with the errors of all",
-        component=f"Merger, 2 ports, any of the first {ROUNDS} rounds",
-        build=lambda: merger_stops(SMALL, 0),
-        depth=8,
-        mutate=(Merger.elaborate_word,),
-        spared=dict.fromkeys(
-            ("chosen.kind", "chosen.body.pair", "pairs[n]", "pair.any() -> pair.all() (2)"),
-            "merger-order",
-        ),
+proof(
+    "merger-stops",
+    says="a round ends once, when all ports have, and with the errors of all",
+    component=f"Merger, 2 ports, any of the first {ROUNDS} rounds",
+    depth=8,
+    mutate=(Merger.elaborate_word,),
+    spared=dict.fromkeys(
+        ("chosen.kind", "chosen.body.pair", "pairs[n]", "pair.any() -> pair.all() (2)"),
+        "merger-order",
     ),
-    Proof(
-        name="merger-failed",
-        says="… and it names the first core whose results are missing, and why they are",
-        component="Merger with gates and parity, 2 ports",
-        build=lambda: merger_stops(
-            SMALL.with_(failure_cycles=SMALL.longest_silence, parity=True), 1
-        ),
-        depth=8,
-        mutate=(Merger.elaborate_failed,),
-    ),
-]
+    given={"parameters": SMALL, "level": 0},
+)(merger_stops)
+proof(
+    "merger-failed",
+    says="… and it names the first core whose results are missing, and why they are",
+    component="Merger with gates and parity, 2 ports",
+    depth=8,
+    mutate=(Merger.elaborate_failed,),
+    given={
+        "parameters": SMALL.with_(failure_cycles=SMALL.longest_silence, parity=True),
+        "level": 1,
+    },
+)(merger_stops)

@@ -6,13 +6,12 @@ from amaranth import *
 from hdl.trees.merger import Merger, MergerTree, OrderedMerger, OrderedMergerTree
 from hdl.words.results import ResultKind
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import SMALL
 from .states import early_states, entries_states, held_in, register_states
 from .stream_rules import answers_within, keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
 def pair_of(bench, dut, word, port):
@@ -35,10 +34,25 @@ def entering(word):
     return Cat(stops, Mux(stops, 0, Cat(pair.probe, pair.lane, pair.row, pair.core)))
 
 
-def merger_order():
+@proof(
+    "merger-order",
+    says="the words of a port leave in order up to the one stop of each round, ports in turn",
+    component="Merger, 2 ports",
+    depth=10,
+    induction=3,
+    mutate=(OrderedMerger, Merger),
+    spared={
+        **dict.fromkeys(
+            ("stop.all() & output.i.ready -> ", "stop.all() -> stop.any() (1)"),
+            "of two ports, the one whose mark is awaited has no pair to be overtaken",
+        ),
+        "overflow": "merger-stops",
+        "without chosen.body.punctuation": "merger-stops",
+    },
+)
+def merger_order(bench):
     """Two ports: the words of each port leave as they entered, up to the stop of every round."""
     dut = Merger(SMALL, level=1, ports=2)
-    bench = Bench()
     bench.add(dut)
     got = take(bench, dut.o, "output")
     output = bench.inside(dut, "output")
@@ -68,7 +82,6 @@ def merger_order():
         bench, "a word leaves while every port offers one", dut.o.ready & offered & ~got, 3
     )
     ranks(bench, dut, got)
-    return bench
 
 
 def flags_of(word):
@@ -112,10 +125,17 @@ def ranks(bench, dut, got):
     bench.cover("a port overtakes while order is free", got & is_pair & (digit < highest))
 
 
-def merger_tree():
+@proof(
+    "merger-tree",
+    says="what a core emits leaves with its number, in order, cores in turn",
+    component="MergerTree, 3 cores, arity 2",
+    depth=9,
+    mutate=(OrderedMergerTree, MergerTree, Merger.with_digit),
+    spared={"merger.reset": "reset-merger-tree"},
+)
+def merger_tree(bench):
     """Three cores, two levels: the results of a core leave with its number, in order."""
     parameters = SMALL.with_(cores=3)
-    bench = Bench()
     dut = bench.add(MergerTree(parameters))
     got = take(bench, dut.o, "output")
     word = dut.o.payload
@@ -135,34 +155,3 @@ def merger_tree():
         "pairs of the first and of the last core leave in one round",
         got & is_pair & (highest == 0) & (pair.core == 2),
     )
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="merger-order",
-        says="the words of a port leave in order up to the one stop of each round, ports in turn",
-        component="Merger, 2 ports",
-        build=merger_order,
-        depth=10,
-        induction=3,
-        mutate=(OrderedMerger, Merger),
-        spared={
-            **dict.fromkeys(
-                ("stop.all() & output.i.ready -> ", "stop.all() -> stop.any() (1)"),
-                "of two ports, the one whose mark is awaited has no pair to be overtaken",
-            ),
-            "overflow": "merger-stops",
-            "without chosen.body.punctuation": "merger-stops",
-        },
-    ),
-    Proof(
-        name="merger-tree",
-        says="what a core emits leaves with its number, in order, cores in turn",
-        component="MergerTree, 3 cores, arity 2",
-        build=merger_tree,
-        depth=9,
-        mutate=(OrderedMergerTree, MergerTree, Merger.with_digit),
-        spared={"merger.reset": "reset-merger-tree"},
-    ),
-]

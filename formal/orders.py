@@ -5,11 +5,10 @@ from amaranth import *
 
 from hdl.trees.order_queue import OrderQueue, TurnQueue, Turns
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .stream_rules import answers_within, keeps_order, keeps_sequence, offer, take
 
-__all__ = ["PROOFS", "turns_of"]
+__all__ = ["turns_of"]
 
 
 def turns_of(sides):
@@ -24,9 +23,15 @@ def side_of(n):
     return 2 if n == 1 else 1
 
 
-def turns_bench():
+@proof(
+    "turns",
+    says="an entry becomes one turn for each of its sides, R first, shown ahead of time",
+    component="Turns",
+    depth=12,
+    mutate=(Turns,),
+)
+def turns_bench(bench):
     """Entries of one side, or of both sides with R first."""
-    bench = Bench()
     dut = bench.add(Turns())
     bench.assume(~dut.i.valid | (dut.i.payload != 0))
     offer(bench, dut.i)
@@ -46,12 +51,18 @@ def turns_bench():
         "an entry of both sides ends",
         got & (dut.o.payload == 2) & bench.past(got & (dut.o.payload == 1)),
     )
-    return bench
 
 
-def turn_queue_bench():
+@proof(
+    "turn-queue",
+    says="turns are shown two at a time, in order, however many end",
+    component="TurnQueue",
+    depth=12,
+    induction=2,
+    mutate=(TurnQueue,),
+)
+def turn_queue_bench(bench):
     """Entries of one side, or of both in either order; up to two turns end in a cycle."""
-    bench = Bench()
     dut = bench.add(TurnQueue())
     bench.assume(~dut.i.valid | (dut.i.payload[:2] != 0))
     put = offer(bench, dut.i)
@@ -97,12 +108,20 @@ def turn_queue_bench():
         bench.invariant(place != 3)
     bench.cover("all places are taken", count == 5)
     bench.cover("two turns end while an entry of two comes", put & ended.all() & both)
-    return bench
 
 
-def order_queue_bench():
+@proof(
+    "order-queue",
+    says="entries leave in order, and those in flight find room",
+    component="OrderQueue, 8 entries",
+    depth=19,
+    mutate=(OrderQueue,),
+    spared={
+        "in_flight -> level <=": "one entry less than it keeps room for can be in flight",
+    },
+)
+def order_queue_bench(bench):
     """Entries that arrive while there is room, and as many more as may be in flight."""
-    bench = Bench()
     dut = bench.add(OrderQueue(1, depth=8))
     push, entry = bench.any(1, "push"), bench.any(1, "entry")
     bench.set(dut.push, push)
@@ -121,36 +140,3 @@ def order_queue_bench():
     stopped = ~dut.room & (queue.level == 0)
     answers_within(bench, "there is room again when all have left", stopped, 5)
     bench.cover("queue is so full that it says so", ~dut.room & push & (without == 1))
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="turns",
-        says="an entry becomes one turn for each of its sides, R first, shown ahead of time",
-        component="Turns",
-        build=turns_bench,
-        depth=12,
-        mutate=(Turns,),
-    ),
-    Proof(
-        name="turn-queue",
-        says="turns are shown two at a time, in order, however many end",
-        component="TurnQueue",
-        build=turn_queue_bench,
-        depth=12,
-        induction=2,
-        mutate=(TurnQueue,),
-    ),
-    Proof(
-        name="order-queue",
-        says="entries leave in order, and those in flight find room",
-        component="OrderQueue, 8 entries",
-        build=order_queue_bench,
-        depth=19,
-        mutate=(OrderQueue,),
-        spared={
-            "in_flight -> level <=": "one entry less than it keeps room for can be in flight",
-        },
-    ),
-]

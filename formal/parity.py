@@ -12,12 +12,11 @@ from hdl.memory.columns import KeyColumn, ParityColumn, parity_of, parity_width
 from hdl.words.inputs import Control, InputKind
 from hdl.words.results import ResultKind
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import SMALL
 from .stream_rules import offer
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 WIDTH, PART, ROWS = 3, 2, 2
 
@@ -49,9 +48,8 @@ class DisturbedColumn(ParityColumn):
         return self.memory
 
 
-def parity_column(late):
+def parity_column(bench, late):
     """A memory of which any bits flip in any cycle."""
-    bench = Bench()
     dut = bench.add(DisturbedColumn(width=WIDTH, depth=ROWS, part=PART, late=late))
     bits = parity_width(WIDTH, PART)
     write, place, row = (bench.any(n, "write") for n in (1, 1, WIDTH))
@@ -87,17 +85,22 @@ def parity_column(late):
     )
     bench.cover("a flip is told", dut.wrong)
     bench.cover("a row comes out that is not zero", shown & (dut.data != 0) & (flips == 0))
-    return bench
 
 
 #: Cycles from the report of a flipped bit to the first in which no pair passes the gate.
 CLOSING = 3
 
 
-def parity_gate():
+@proof(
+    "parity-gate",
+    says=f"the gate is closed {CLOSING} cycles after a flip was told, and says whose it was",
+    component="CoreGate, results always taken",
+    depth=8,
+    mutate=(ParityWatch,),
+)
+def parity_gate(bench):
     """A core that shows anything and tells flips at any time; its results are always taken."""
     parameters = SMALL.with_(failure_cycles=SMALL.longest_silence, parity=True)
-    bench = Bench()
     dut = bench.add(CoreGate(parameters))
     bench.set(dut.position, bench.constant(1, "position"))
     bench.set(dut.reset, C(0))
@@ -144,32 +147,21 @@ def parity_gate():
         "a failure is counted when it is known",
         ~bench.past(dut.failed) | counted | fails | bench.past(fails),
     )
-    return bench
 
 
-PROOFS = [
-    Proof(
-        name="parity-column",
-        says="every read that counts tells an odd number of flipped bits, and nothing else",
-        component=f"ParityColumn, {WIDTH} bits in parts of {PART}",
-        build=lambda: parity_column(False),
-        depth=8,
-        mutate=(ParityColumn, parity_of),
-    ),
-    Proof(
-        name="parity-column-late",
-        says="… if rows are written late",
-        component=f"ParityColumn, {WIDTH} bits in parts of {PART}, late",
-        build=lambda: parity_column(True),
-        depth=8,
-        mutate=(ParityColumn,),
-    ),
-    Proof(
-        name="parity-gate",
-        says=f"the gate is closed {CLOSING} cycles after a flip was told, and says whose it was",
-        component="CoreGate, results always taken",
-        build=parity_gate,
-        depth=8,
-        mutate=(ParityWatch,),
-    ),
-]
+proof(
+    "parity-column",
+    says="every read that counts tells an odd number of flipped bits, and nothing else",
+    component=f"ParityColumn, {WIDTH} bits in parts of {PART}",
+    depth=8,
+    mutate=(ParityColumn, parity_of),
+    given={"late": False},
+)(parity_column)
+proof(
+    "parity-column-late",
+    says="… if rows are written late",
+    component=f"ParityColumn, {WIDTH} bits in parts of {PART}, late",
+    depth=8,
+    mutate=(ParityColumn,),
+    given={"late": True},
+)(parity_column)

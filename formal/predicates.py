@@ -8,10 +8,9 @@ from hdl.predicates.distance import Distance
 from hdl.predicates.not_equal import NotEqual
 from hdl.predicates.rule import Comparator
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 
-__all__ = ["PROOFS", "small_distance"]
+__all__ = ["small_distance"]
 
 CARDS = (KeyField(name="card", bits=3, signed=False), KeyField(name="city", bits=2, signed=False))
 POINTS = (KeyField(name="x", bits=3, signed=False), KeyField(name="y", bits=3, signed=False))
@@ -20,10 +19,9 @@ POINTS = (KeyField(name="x", bits=3, signed=False), KeyField(name="y", bits=3, s
 small_distance = Distance(3)
 
 
-def predicate_bench(keys, predicate, probe_side, meaning):
+def predicate_bench(bench, keys, predicate, probe_side, meaning):
     """A stored key is compared with a probe; ``meaning`` says of two keys whether they match."""
     parameters = JoinParameters(keys=keys, comparator="custom", predicate=predicate)
-    bench = Bench()
     dut = bench.add(Comparator(parameters, probe_side=probe_side))
     probe = {field.name: bench.any(field.bits, f"probe_{field.name}") for field in keys}
     stored = {field.name: bench.any(field.bits, f"stored_{field.name}") for field in keys}
@@ -38,12 +36,20 @@ def predicate_bench(keys, predicate, probe_side, meaning):
     bench.claim("a match is what the text says", ~known | (dut.match == expected))
     bench.cover("keys match", known & dut.match)
     bench.cover("keys do not match", known & ~dut.match)
-    return bench
 
 
-def not_equal_bench():
+@proof(
+    "predicate-not-equal",
+    says="the example of a predicate finds the same card in different cities, and nothing else",
+    component="Comparator with NotEqual, fields of 3 and 2 bits",
+    depth=4,
+    induction=2,
+    mutate=(NotEqual.match,),
+)
+def not_equal_bench(bench):
     """The same card in different cities."""
-    return predicate_bench(
+    predicate_bench(
+        bench,
         CARDS,
         "hdl.predicates.not_equal:NotEqual",
         0,
@@ -51,7 +57,15 @@ def not_equal_bench():
     )
 
 
-def distance_bench():
+@proof(
+    "predicate-distance",
+    says="the example with multipliers finds the points within the distance, and no others",
+    component="Comparator with Distance(3), 2 fields of 3 bits",
+    depth=6,
+    induction=4,
+    mutate=(Distance.match,),
+)
+def distance_bench(bench):
     """Points that are near one another, by tables of squares in place of multipliers."""
 
     def square(one, other):
@@ -61,31 +75,10 @@ def distance_bench():
             found = Mux(difference == number, C(number**2, 7), found)
         return found
 
-    return predicate_bench(
+    predicate_bench(
+        bench,
         POINTS,
         "formal.predicates:small_distance",
         1,
         lambda r, s: square(r["x"], s["x"]) + square(r["y"], s["y"]) < 10,
     )
-
-
-PROOFS = [
-    Proof(
-        name="predicate-not-equal",
-        says="the example of a predicate finds the same card in different cities, and nothing else",
-        component="Comparator with NotEqual, fields of 3 and 2 bits",
-        build=not_equal_bench,
-        depth=4,
-        induction=2,
-        mutate=(NotEqual.match,),
-    ),
-    Proof(
-        name="predicate-distance",
-        says="the example with multipliers finds the points within the distance, and no others",
-        component="Comparator with Distance(3), 2 fields of 3 bits",
-        build=distance_bench,
-        depth=6,
-        induction=4,
-        mutate=(Distance.match,),
-    ),
-]

@@ -3,12 +3,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from .bench import Bench
 from .mutation import mutants_of
 
-__all__ = ["Proof"]
+__all__ = ["PROOFS", "Proof", "proof"]
+
+#: All proofs of the modules that have been imported, by name.
+PROOFS = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +26,8 @@ class Proof:
         What is proved, in a sentence.
     component : str
         Component that it is proved of, with its parameters.
-    build : function
-        Function without arguments that returns the :class:`formal.bench.Bench`.
+    state : function
+        Puts the component and the claims about it into a :class:`formal.bench.Bench`.
     depth : int
         Number of cycles, from the initial state on, for which the claims are checked.
     induction : int
@@ -43,12 +46,18 @@ class Proof:
     name: str
     says: str
     component: str
-    build: Callable[[], Bench]
+    state: Callable[[Bench], None]
     depth: int
     induction: int = 0
     mutate: tuple = ()
     of_reset: bool = False
     spared: dict = field(default_factory=dict)
+
+    def build(self):
+        """Return the bench."""
+        bench = Bench()
+        self.state(bench)
+        return bench
 
     @property
     def reach(self):
@@ -76,3 +85,29 @@ class Proof:
             for target in self.mutate
             for mutant in mutants_of(target, of_reset=self.of_reset)
         ]
+
+
+def proof(name, *, given=None, **options):
+    """Return a decorator that makes a proof of a function and adds it to :data:`PROOFS`.
+
+    Parameters
+    ----------
+    name : str
+    given : dict, optional
+        Arguments of the function besides the bench.
+    **options
+        The other parameters of a :class:`Proof`.
+
+    Raises
+    ------
+    ValueError
+        If there is a proof of this name.
+    """
+
+    def added(state):
+        if name in PROOFS:
+            raise ValueError(f"There are two proofs called {name!r}: rename one of them")
+        PROOFS[name] = Proof(name=name, state=partial(state, **(given or {})), **options)
+        return state
+
+    return added

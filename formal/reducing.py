@@ -9,12 +9,11 @@ from hdl.reducing import GroupValues, MatchReducer, ReducingMerger
 from hdl.words import values as match_values
 from hdl.words.values import MatchKind, neutral_values
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .serializers import keeps_up
 from .stream_rules import answers_within, keeps_sequence, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 NAMES = ("count", "total", "least", "most")
 
@@ -33,9 +32,24 @@ def smaller(a, b):
     return Mux(a < b, a, b)
 
 
-def reducing_merger():
+#: Mutants of :func:`hdl.words.values.combination` that nobody can see.
+EQUAL = dict.fromkeys(
+    ("b['least'] -> a['least'] <= b['least']", "b['most'] -> a['most'] >= b['most']"),
+    "of two equal values, either will do",
+)
+
+
+@proof(
+    "reducing-merger",
+    says="a word of every port leaves as one: counts and sums added, least and greatest kept,"
+    " faults of any port",
+    component="ReducingMerger, 2 ports",
+    depth=9,
+    mutate=(ReducingMerger, match_values.combination),
+    spared=EQUAL,
+)
+def reducing_merger(bench):
     """Two ports: the word of any number that leaves is that of both ports with this number."""
-    bench = Bench()
     dut = bench.add(ReducingMerger(match_parameters(), level=0, ports=2))
     got = take(bench, dut.o, "output")
     number = bench.constant(2, "number")
@@ -87,7 +101,6 @@ def reducing_merger():
     )
     bench.cover("the third value leaves", leaves & is_value & (number == 2))
     bench.cover("a port is two words ahead", (inside[0] == 2) & (inside[1] == 0))
-    return bench
 
 
 def reductions(bench, put, lane, value, probes):
@@ -157,10 +170,18 @@ def first_number(bench, ends, ending):
     return base
 
 
-def group_values():
+@proof(
+    "group-values",
+    says="the values of a group leave in order, numbered from the last star, then star and"
+    " mark, a word in every cycle",
+    component="GroupValues, 2 probes",
+    depth=9,
+    mutate=(GroupValues,),
+    spared={"without word.kind.eq(MatchKind.VALUE)": "a VALUE is zero"},
+)
+def group_values(bench):
     """Groups of up to two probes with any values."""
     probes = 2
-    bench = Bench()
     dut = bench.add(GroupValues(match_parameters(probes=probes, value_bits=1)))
     put = offer(bench, dut.i)
     got = take(bench, dut.o, "output")
@@ -178,13 +199,20 @@ def group_values():
     idle = dut.i.valid & ~dut.i.ready & dut.o.ready
     answers_within(bench, "a group is taken with the last word before it", idle, 5)
     keeps_up(bench, dut, parts.any())
-    return bench
 
 
-def match_reducer():
+@proof(
+    "match-reducer",
+    says="each probe of a group leaves once, in order, with count, sum, least and greatest of"
+    " all values that it matches, then star and mark",
+    component="MatchReducer, 2 probes, 2 lanes",
+    depth=10,
+    mutate=(MatchReducer, match_values.combination),
+    spared=EQUAL,
+)
+def match_reducer(bench):
     """Lanes of groups of up to two probes; a value comes two cycles after its lane was taken."""
     probes = 2
-    bench = Bench()
     dut = bench.add(MatchReducer(match_parameters(probes=probes, lanes=2)))
     offered = offer(bench, dut.i)
     got = take(bench, dut.o, "output")
@@ -213,44 +241,3 @@ def match_reducer():
     idle = dut.i.valid & ~dut.i.ready & dut.o.ready
     answers_within(bench, "a lane is taken as soon as there is room", idle, 8)
     bench.cover("a value of two matches leaves", got & (word.body.value["count"] == 2))
-    return bench
-
-
-#: Mutants of :func:`hdl.words.values.combination` that nobody can see.
-EQUAL = dict.fromkeys(
-    ("b['least'] -> a['least'] <= b['least']", "b['most'] -> a['most'] >= b['most']"),
-    "of two equal values, either will do",
-)
-
-PROOFS = [
-    Proof(
-        name="match-reducer",
-        says="each probe of a group leaves once, in order, with count, sum, least and greatest of"
-        " all values that it matches, then star and mark",
-        component="MatchReducer, 2 probes, 2 lanes",
-        build=match_reducer,
-        depth=10,
-        mutate=(MatchReducer, match_values.combination),
-        spared=EQUAL,
-    ),
-    Proof(
-        name="group-values",
-        says="the values of a group leave in order, numbered from the last star, then star and"
-        " mark, a word in every cycle",
-        component="GroupValues, 2 probes",
-        build=group_values,
-        depth=9,
-        mutate=(GroupValues,),
-        spared={"without word.kind.eq(MatchKind.VALUE)": "a VALUE is zero"},
-    ),
-    Proof(
-        name="reducing-merger",
-        says="a word of every port leaves as one: counts and sums added, least and greatest kept,"
-        " faults of any port",
-        component="ReducingMerger, 2 ports",
-        build=reducing_merger,
-        depth=9,
-        mutate=(ReducingMerger, match_values.combination),
-        spared=EQUAL,
-    ),
-]

@@ -7,17 +7,23 @@ from hdl.ingress.punctuation import RoundMode
 from hdl.scan.scanner import RoundEnds
 from hdl.words.values import longest_round, rounds_shape
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import SMALL, scan_parameters
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def round_mode():
+@proof(
+    "round-mode",
+    says="rounds are in force from INNER on, and end where cores would number rounds otherwise",
+    component="RoundMode",
+    depth=8,
+    induction=1,
+    mutate=(RoundMode,),
+)
+def round_mode(bench):
     """Any words: tuples, INNER or PRECISION, SEGMENT, and words that empty windows."""
     parameters = SMALL.with_(rounds=True)
-    bench = Bench()
     dut = bench.add(RoundMode(parameters))
     advance, changes, segment = (bench.any(1, n) for n in ("advance", "precision", "segment"))
     tuples, empties = bench.any(2, "tuples"), bench.any(2, "empties")
@@ -58,18 +64,23 @@ def round_mode():
     bench.cover("a segment among tuples ends rounds", segment & filled & (now != 0))
     bench.cover("rounds are set again once the windows were emptied",
                 (now != 0) & bench.past(bench.past(mixed)))  # fmt: skip
-    return bench
 
 
 #: Lanes of the rows, and cycles from a row to its ends.
 LANES, LATENCY = 2, 1
 
 
-def round_ends():
+@proof(
+    "round-ends",
+    says="a round ends with its last key, if the key is in the span of the only probe",
+    component=f"RoundEnds, {LANES} lanes",
+    depth=8,
+    mutate=(RoundEnds,),
+)
+def round_ends(bench):
     """Any passes, one after the other, with any pauses."""
     parameters = scan_parameters(lanes=LANES, probes=1).with_(rounds=True)
     rows = parameters.ring_rows
-    bench = Bench()
     dut = bench.add(RoundEnds(parameters, latency=LATENCY))
     group = bench.view(dut.group, bench.any(len(dut.group.as_value()), "group"))
     begins, step, last = (bench.any(1, name) for name in ("begins", "step", "last"))
@@ -117,25 +128,3 @@ def round_ends():
                 bench.past(step & first & last) & dut.ends.all())  # fmt: skip
     bench.cover("a pass without rounds follows one with them",
                 begins & step & (size != 0) & empty)  # fmt: skip
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="round-mode",
-        says="rounds are in force from INNER on, and end where cores would number rounds otherwise",
-        component="RoundMode",
-        build=round_mode,
-        depth=8,
-        induction=1,
-        mutate=(RoundMode,),
-    ),
-    Proof(
-        name="round-ends",
-        says="a round ends with its last key, if the key is in the span of the only probe",
-        component=f"RoundEnds, {LANES} lanes",
-        build=round_ends,
-        depth=8,
-        mutate=(RoundEnds,),
-    ),
-]

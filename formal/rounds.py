@@ -6,19 +6,28 @@ from amaranth import *
 from hdl.trees.merger import Merger, MergerTree
 from hdl.words.results import ResultKind
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .round_spans import STARS, spans_of_two
 from .small import SMALL
 from .stream_rules import answers_within, keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def rounds_of_a_probe():
+@proof(
+    "rounds",
+    says="results of a probe leave by rounds, then by ports, and every round has one star",
+    component="MergerTree with rounds, 2 cores, one probe",
+    depth=11,
+    mutate=(Merger,),
+    spared={
+        "without chosen.body.punctuation.overflow": "merger-stops detects it",
+        "words)).any() -> Cat": "merger-stops detects it",
+    },
+)
+def rounds_of_a_probe(bench):
     """Two ports send a probe's results in rounds, behind a mark that says so."""
     parameters = SMALL.with_(rounds=True)
-    bench = Bench()
     dut = bench.add(MergerTree(parameters))
     got = take(bench, dut.o, "output")
     base = bench.constant(2, "base")  # number of the round 0 of the claims
@@ -49,7 +58,6 @@ def rounds_of_a_probe():
         ~Cat(ended).all() & offered & dut.o.ready & ~got,
         4,
     )
-    return bench
 
 
 def one_port(bench, i, put, base, span):
@@ -106,19 +114,3 @@ def gathered(bench, got, word, begin, stars, ended):
         Cat(punctuation.overflow, punctuation.disorder, punctuation.illegal) == 0
     ))  # fmt: skip
     bench.cover("pairs of both ports leave in one round", got & is_pair & highest)
-
-
-PROOFS = [
-    Proof(
-        name="rounds",
-        says="results of a probe leave by rounds, then by ports, and every round has one star",
-        component="MergerTree with rounds, 2 cores, one probe",
-        build=rounds_of_a_probe,
-        depth=11,
-        mutate=(Merger,),
-        spared={
-            "without chosen.body.punctuation.overflow": "merger-stops detects it",
-            "words)).any() -> Cat": "merger-stops detects it",
-        },
-    ),
-]

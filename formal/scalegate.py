@@ -9,13 +9,12 @@ from hdl.scalegate.gate import ScaleGate, TimestampMerge
 from hdl.scalegate.port import MergePort
 from hdl.scalegate.words import GateKind, gate_word
 
-from .bench import Bench
 from .leaving_states import leaving_states
 from .merge_states import merge_states
-from .proof import Proof
+from .proof import proof
 from .stream_rules import answers_within, keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 TIME_BITS, BODY_BITS = 2, 1
 #: Cycles within which a word that may leave does so: from the port to the output.
@@ -114,9 +113,62 @@ def assume_rising(bench, i, number, shown, left=0):
     bench.assume(~is_mark | (word.late == (word.time == shown)) | (left & (word.time == 0)))
 
 
-def merge_staying():
+#: What chooses, offers and moves words in a merge.
+MERGE = (
+    TimestampMerge.elaborate_choice,
+    TimestampMerge.elaborate_output,
+    TimestampMerge.elaborate_moves,
+)
+
+
+#: A mutant that nobody sees: what stands at first is replaced in the first cycle.
+FIRST = {"elaborate_choice: init=1 -> init=0": "nothing is told before both heads have moved"}
+
+
+@proof(
+    "timestamp-merge",
+    says="tuples leave once, in the order of time and source, barriers between, each in time",
+    component="TimestampMerge, times of 2 bits, inputs that stay",
+    depth=11,
+    induction=2,
+    mutate=(
+        *MERGE,
+        MergePort.elaborate_input,
+        MergePort.elaborate_head,
+    ),
+    spared={
+        **FIRST,
+        **dict.fromkeys(
+            (
+                "without quiet.eq(",
+                "ports[0].settles",
+                "without leaves.eq(",
+                "elaborate_output: self.o.valid & self.o.ready ->",
+                "elaborate_output: If(leaves)",
+                "is_last",
+                "silent.eq(silent)",
+                "without floor.eq(",
+                "without port.floor.eq(",
+                "without port.blocked.eq(",
+                "untold & joined -> ",
+            ),
+            "all inputs of this bench are present: timestamp-merge-leaving",
+        ),
+        **dict.fromkeys(
+            (
+                "without o.payload.late.eq(",
+                "~self.silent -> ",
+                "without self.next_place.gone.eq(",
+                "without self.place.gone.eq(",
+                "without gone.eq(",
+                "~i.valid -> i.valid (3)",
+            ),
+            "all inputs of this bench are present: tests of the port",
+        ),
+    },
+)
+def merge_staying(bench):
     """Two inputs that never leave, but may end epochs."""
-    bench = Bench()
     layout = gate_word(TIME_BITS, BODY_BITS, sources=2)
     dut = bench.add(TimestampMerge(layout))
     got = take(bench, dut.o, "output")
@@ -152,7 +204,6 @@ def merge_staying():
     answers_within(bench, "what follows learns what both sources have shown", untold, SOON)
     bench.cover("a late tuple leaves", leaves.tuple & word.late)
     bench.cover("a tuple leaves behind a barrier", leaves.tuple & bench.past(leaves.barrier))
-    return bench
 
 
 def live(bench, o, got, sources, queues, *, soon):
@@ -173,9 +224,24 @@ def live(bench, o, got, sources, queues, *, soon):
     answers_within(bench, "a barrier of all sources leaves", idle & every, soon)
 
 
-def merge_leaving():
+@proof(
+    "timestamp-merge-leaving",
+    says="nothing is lost or out of order while inputs come and go, and nobody waits for them",
+    component="TimestampMerge, times of 2 bits, inputs that leave and return",
+    depth=13,
+    induction=6,
+    mutate=(*MERGE, MergePort.elaborate_return),
+    spared={
+        **FIRST,
+        "told[n] & ~quiet -> told[n] | ~quiet": ("timestamp-merge, where watermarks must be told"),
+        "without behind.eq(late)": "costs time only: tests of the port",
+        "and behind.eq(late) -> exchanged": (
+            "an input is gone behind each of its words: tests of the port"
+        ),
+    },
+)
+def merge_leaving(bench):
     """Two inputs that come and go; neither is there at first."""
-    bench = Bench()
     layout = gate_word(TIME_BITS, BODY_BITS + TIME_BITS, sources=2)
     dut = bench.add(TimestampMerge(layout, present=(False, False)))
     got = take(bench, dut.o, "output")
@@ -220,12 +286,18 @@ def merge_leaving():
     )  # fmt: skip
     bench.cover("a source comes back late", leaves.tuple & word.late & (word.source == 1))
     bench.cover("a watermark says that a source is back", leaves.mark & bench.past(leaves.silent))
-    return bench
 
 
-def scale_gate():
+@proof(
+    "scale-gate",
+    says="words of three sources leave once, sorted, through a tree of merges",
+    component="ScaleGate, 3 sources",
+    depth=13,
+    mutate=(ScaleGate.elaborate_tree, ScaleGate.elaborate_merge),
+    spared=dict.fromkeys(("blamed", "link.o.valid"), "stalls are in the tests of the gate"),
+)
+def scale_gate(bench):
     """Three sources through two merges; none leaves."""
-    bench = Bench()
     dut = bench.add(ScaleGate(TIME_BITS, 1, sources=3, depth=2))
     got = take(bench, dut.o, "output", always=True)
     word = dut.o.payload
@@ -244,89 +316,3 @@ def scale_gate():
         "late tuples are remembered", ~bench.past(leaves.tuple & word.late) | dut.late.any()
     )
     bench.cover("tuples of all sources leave", leaves.tuple & (word.source == 2) & (word.time > 1))
-    return bench
-
-
-#: A mutant that nobody sees: what stands at first is replaced in the first cycle.
-FIRST = {"elaborate_choice: init=1 -> init=0": "nothing is told before both heads have moved"}
-
-#: What chooses, offers and moves words in a merge.
-MERGE = (
-    TimestampMerge.elaborate_choice,
-    TimestampMerge.elaborate_output,
-    TimestampMerge.elaborate_moves,
-)
-
-PROOFS = [
-    Proof(
-        name="timestamp-merge",
-        says="tuples leave once, in the order of time and source, barriers between, each in time",
-        component="TimestampMerge, times of 2 bits, inputs that stay",
-        build=merge_staying,
-        depth=11,
-        induction=2,
-        mutate=(
-            *MERGE,
-            MergePort.elaborate_input,
-            MergePort.elaborate_head,
-        ),
-        spared={
-            **FIRST,
-            **dict.fromkeys(
-                (
-                    "without quiet.eq(",
-                    "ports[0].settles",
-                    "without leaves.eq(",
-                    "elaborate_output: self.o.valid & self.o.ready ->",
-                    "elaborate_output: If(leaves)",
-                    "is_last",
-                    "silent.eq(silent)",
-                    "without floor.eq(",
-                    "without port.floor.eq(",
-                    "without port.blocked.eq(",
-                    "untold & joined -> ",
-                ),
-                "all inputs of this bench are present: timestamp-merge-leaving",
-            ),
-            **dict.fromkeys(
-                (
-                    "without o.payload.late.eq(",
-                    "~self.silent -> ",
-                    "without self.next_place.gone.eq(",
-                    "without self.place.gone.eq(",
-                    "without gone.eq(",
-                    "~i.valid -> i.valid (3)",
-                ),
-                "all inputs of this bench are present: tests of the port",
-            ),
-        },
-    ),
-    Proof(
-        name="timestamp-merge-leaving",
-        says="nothing is lost or out of order while inputs come and go, and nobody waits for them",
-        component="TimestampMerge, times of 2 bits, inputs that leave and return",
-        build=merge_leaving,
-        depth=13,
-        induction=6,
-        mutate=(*MERGE, MergePort.elaborate_return),
-        spared={
-            **FIRST,
-            "told[n] & ~quiet -> told[n] | ~quiet": (
-                "timestamp-merge, where watermarks must be told"
-            ),
-            "without behind.eq(late)": "costs time only: tests of the port",
-            "and behind.eq(late) -> exchanged": (
-                "an input is gone behind each of its words: tests of the port"
-            ),
-        },
-    ),
-    Proof(
-        name="scale-gate",
-        says="words of three sources leave once, sorted, through a tree of merges",
-        component="ScaleGate, 3 sources",
-        build=scale_gate,
-        depth=13,
-        mutate=(ScaleGate.elaborate_tree, ScaleGate.elaborate_merge),
-        spared=dict.fromkeys(("blamed", "link.o.valid"), "stalls are in the tests of the gate"),
-    ),
-]

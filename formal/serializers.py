@@ -10,12 +10,11 @@ from hdl.words import values as rounds
 from hdl.words.results import ResultKind
 from hdl.words.values import longest_round
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import scan_parameters
 from .stream_rules import answers_within, keeps_sequence, offer, take
 
-__all__ = ["PROOFS", "keeps_up"]
+__all__ = ["keeps_up"]
 
 
 class Numbering:
@@ -28,9 +27,8 @@ class Numbering:
         bench.next(self.base.eq(Mux(put & last, following, self.base)))
 
 
-def pair_serializer_bench(parameters):
+def pair_serializer_bench(bench, parameters):
     """Lanes with any matches of the probes, the end of a round, star and mark."""
-    bench = Bench()
     dut = bench.add(PairSerializer(parameters))
     put = offer(bench, dut.i)
     got = take(bench, dut.o, "output")
@@ -56,7 +54,6 @@ def pair_serializer_bench(parameters):
     answers_within(bench, "a lane is taken as soon as its words are sent", idle, 6)
     keeps_up(bench, dut, parts.any())
     bench.cover("a mark follows a star", got & (dut.o.payload.kind == ResultKind.MARK))
-    return bench
 
 
 def of_round(bench, parameters, word, n, number, lane):
@@ -101,9 +98,8 @@ def result_is(word, n, number, lane, row, punctuation, pairs):
     return (word.kind == kind) & (word.body.punctuation.as_value() == punctuation)
 
 
-def lane_serializer_bench(parameters):
+def lane_serializer_bench(bench, parameters):
     """Rows of lanes with two bits each, in which rounds may end."""
-    bench = Bench()
     dut = bench.add(LaneSerializer(parameters, bits=2))
     put = offer(bench, dut.i)
     got = take(bench, dut.o, "output")
@@ -135,7 +131,6 @@ def lane_serializer_bench(parameters):
     bench.cover("the last lane leaves without matches", got & lane.last & (lane.matches == 0))
     if parameters.rounds:
         bench.cover("a round ends without a match", got & lane.ends & (lane.matches == 0))
-    return bench
 
 
 def lanes_of(row, lanes):
@@ -149,11 +144,17 @@ def matches_of(row, lane):
     return Cat(Value.cast(bits)[lane] for bits in row.matches)
 
 
-def match_queue_bench():
+@proof(
+    "match-queue",
+    says="rows that come while there was room leave as their matches, in order; none is lost",
+    component="MatchQueue, 4 rows of 2 lanes and 2 probes",
+    depth=12,
+    mutate=(MatchQueue,),
+)
+def match_queue_bench(bench):
     """Rows of two lanes that arrive if there was room a cycle ago."""
     parameters = scan_parameters()
     in_flight = 2
-    bench = Bench()
     dut = bench.add(MatchQueue(parameters, in_flight=in_flight, bits=2, depth=4))
     comes = bench.any(1, "comes")
     row = bench.any(dut.matches.shape(), "row")
@@ -187,64 +188,51 @@ def match_queue_bench():
     stuck = dut.results.ready & ~dut.results.valid & (inside != 0)
     answers_within(bench, "a word leaves while any is inside", stuck, dut.latency + 2)
     bench.cover("queue is full", queue.level == 4)
-    return bench
 
 
-PROOFS = [
-    Proof(
-        name="pair-serializer",
-        says="each match leaves once, in the order of probes, then star and mark, numbered from the"
-        " last star",
-        component="PairSerializer, 2 probes",
-        build=lambda: pair_serializer_bench(scan_parameters()),
-        depth=9,
-        mutate=(PairSerializer, pair_serializer.lowest),
-        spared={"without word.payload.kind.eq(ResultKind.PAIR)": "a PAIR is zero"},
-    ),
-    Proof(
-        name="pair-serializer-rounds",
-        says="… and the star of a round after the match that ends it, both with the round's number",
-        component="PairSerializer with rounds, 1 probe",
-        build=lambda: pair_serializer_bench(scan_parameters(probes=1).with_(rounds=True)),
-        depth=9,
-        mutate=(PairSerializer, rounds.round_of),
-        spared={
-            "without word.payload.kind.eq(ResultKind.PAIR)": "a PAIR is zero",
-            **dict.fromkeys(
-                ("todo[:probes].any() -> ", "base + index -> "),
-                "there is one probe: pair-serializer",
-            ),
-        },
-    ),
-    Proof(
-        name="lane-serializer",
-        says="each lane with a match leaves once, in order, and the last one of a pass",
-        component="LaneSerializer, 3 lanes",
-        build=lambda: lane_serializer_bench(scan_parameters(lanes=3)),
-        depth=10,
-        mutate=(LaneSerializer, lane_serializer.split, lane_serializer.position),
-        spared=dict.fromkeys(
-            ("if n >> d & 1)).any()", "len(bits) - 1 -> len(bits) + 1"),
-            "of three lanes, one has each digit, and none a third one",
+proof(
+    "pair-serializer",
+    says="each match leaves once, in the order of probes, then star and mark, numbered from the"
+    " last star",
+    component="PairSerializer, 2 probes",
+    depth=9,
+    mutate=(PairSerializer, pair_serializer.lowest),
+    spared={"without word.payload.kind.eq(ResultKind.PAIR)": "a PAIR is zero"},
+    given={"parameters": scan_parameters()},
+)(pair_serializer_bench)
+proof(
+    "pair-serializer-rounds",
+    says="… and the star of a round after the match that ends it, both with the round's number",
+    component="PairSerializer with rounds, 1 probe",
+    depth=9,
+    mutate=(PairSerializer, rounds.round_of),
+    spared={
+        "without word.payload.kind.eq(ResultKind.PAIR)": "a PAIR is zero",
+        **dict.fromkeys(
+            ("todo[:probes].any() -> ", "base + index -> "),
+            "there is one probe: pair-serializer",
         ),
+    },
+    given={"parameters": scan_parameters(probes=1).with_(rounds=True)},
+)(pair_serializer_bench)
+proof(
+    "lane-serializer",
+    says="each lane with a match leaves once, in order, and the last one of a pass",
+    component="LaneSerializer, 3 lanes",
+    depth=10,
+    mutate=(LaneSerializer, lane_serializer.split, lane_serializer.position),
+    spared=dict.fromkeys(
+        ("if n >> d & 1)).any()", "len(bits) - 1 -> len(bits) + 1"),
+        "of three lanes, one has each digit, and none a third one",
     ),
-    Proof(
-        name="lane-serializer-rounds",
-        says="… and each lane in which a round ends",
-        component="LaneSerializer with rounds, 2 lanes",
-        build=lambda: lane_serializer_bench(scan_parameters().with_(rounds=True)),
-        depth=10,
-        mutate=(LaneSerializer,),
-        spared={
-            "remaining.any() -> ": "of two lanes, none is left after the second: lane-serializer"
-        },
-    ),
-    Proof(
-        name="match-queue",
-        says="rows that come while there was room leave as their matches, in order; none is lost",
-        component="MatchQueue, 4 rows of 2 lanes and 2 probes",
-        build=match_queue_bench,
-        depth=12,
-        mutate=(MatchQueue,),
-    ),
-]
+    given={"parameters": scan_parameters(lanes=3)},
+)(lane_serializer_bench)
+proof(
+    "lane-serializer-rounds",
+    says="… and each lane in which a round ends",
+    component="LaneSerializer with rounds, 2 lanes",
+    depth=10,
+    mutate=(LaneSerializer,),
+    spared={"remaining.any() -> ": "of two lanes, none is left after the second: lane-serializer"},
+    given={"parameters": scan_parameters().with_(rounds=True)},
+)(lane_serializer_bench)

@@ -9,19 +9,26 @@ from hdl.scalegate.gate import SourceEntry
 from hdl.scalegate.port import LateCheck
 from hdl.scalegate.words import GateKind, gate_word, source_word
 
-from .bench import Bench
 from .entry_states import entry_states
-from .proof import Proof
+from .proof import proof
 from .stream_rules import answers_within, keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 TIME_BITS = 2
 
 
-def source_entry():
+@proof(
+    "source-entry",
+    says="words pass in order; a source is excluded on demand, or when it stalls too long",
+    component="SourceEntry, 4 places, deadlines up to 3 cycles",
+    depth=10,
+    induction=3,
+    mutate=(SourceEntry, LateCheck),
+    spared={"left != 0 -> left != 1": "the deadline stays in this bench: tests of the entry"},
+)
+def source_entry(bench):
     """A queue of four places and registers, and an exclusion or a deadline at any time."""
-    bench = Bench()
     layouts = source_word(TIME_BITS, 1), gate_word(TIME_BITS, 1, sources=2)
     dut = bench.add(SourceEntry(*layouts, number=1, depth=4))
     put, got = offer(bench, dut.i), take(bench, dut.o, "output")
@@ -80,18 +87,3 @@ def source_entry():
     )  # fmt: skip
     bench.cover("a source is excluded by its deadline", offers & ~bench.past(exclude))
     bench.cover("two tuples on end are late", got & word.late & bench.past(got & word.late))
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="source-entry",
-        says="words pass in order; a source is excluded on demand, or when it stalls too long",
-        component="SourceEntry, 4 places, deadlines up to 3 cycles",
-        build=source_entry,
-        depth=10,
-        induction=3,
-        mutate=(SourceEntry, LateCheck),
-        spared={"left != 0 -> left != 1": "the deadline stays in this bench: tests of the entry"},
-    ),
-]

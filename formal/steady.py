@@ -7,16 +7,22 @@ from hdl.streams import registers as delays
 from hdl.streams.queues import PointerQueue
 from hdl.streams.registers import SteadyQueue, SteadyRegister
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .stream_rules import keeps_order, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def steady_register():
+@proof(
+    "steady-register",
+    says="what comes in a cycle leaves in the next one",
+    component="SteadyRegister, 2 bits",
+    depth=6,
+    induction=2,
+    mutate=(SteadyRegister,),
+)
+def steady_register(bench):
     """A payload that enters leaves in the next cycle."""
-    bench = Bench()
     dut = bench.add(SteadyRegister(2))
     valid, value = bench.any(1, "valid"), bench.any(2, "value")
     bench.set(dut.i.valid, valid)
@@ -24,16 +30,22 @@ def steady_register():
     bench.claim("payload leaves a cycle later, and only then", dut.o.valid == bench.past(valid))
     bench.claim("payload is as it was", ~dut.o.valid | (dut.o.payload == bench.past(value)))
     bench.cover("payload leaves", dut.o.valid & (dut.o.payload == 3))
-    return bench
 
 
 #: Stages of the pipeline in front of the queue whose credits are proved.
 STAGES = 2
 
 
-def steady_queue():
+@proof(
+    "steady-queue",
+    says="credits never exceed the room, and whoever enters by them loses nothing",
+    component=f"SteadyQueue behind {STAGES} SteadyRegisters",
+    depth=20,
+    induction=2,
+    mutate=(SteadyQueue, PointerQueue),
+)
+def steady_queue(bench):
     """A pipeline of two stages that is entered while there is room, and the queue behind it."""
-    bench = Bench()
     dut = bench.add(SteadyQueue(2, stages=STAGES))
     wanted, value = bench.any(1, "wanted"), bench.any(2, "value")
     enter = bench.wire(wanted & dut.room, "enter")
@@ -59,7 +71,6 @@ def steady_queue():
     pointers(bench, dut, queue, level, stages)
     bench.cover("queue is so full that it stops the pipeline", ~dut.room)
     bench.cover("pipeline goes on after a stop", enter & bench.past(~dut.room))
-    return bench
 
 
 def pointers(bench, dut, queue, level, stages):
@@ -86,9 +97,16 @@ def pointers(bench, dut, queue, level, stages):
         ahead = ahead + valid
 
 
-def delay():
+@proof(
+    "delayed",
+    says="what goes beside a memory is that of a cycle ago",
+    component="delayed, a flag and a value",
+    depth=5,
+    induction=2,
+    mutate=(delays.delayed,),
+)
+def delay(bench):
     """Flags and values, delayed by one cycle."""
-    bench = Bench()
     flag, value = bench.any(1, "flag"), bench.any(2, "value")
     m = Module()
     later = delays.delayed(m, {"flag": flag, "value": value}, "later", flags=("flag",))
@@ -96,35 +114,3 @@ def delay():
     bench.claim("flags are those of a cycle ago", later["flag"] == bench.past(flag))
     bench.claim("values are those of a cycle ago", later["value"] == bench.past(value))
     bench.cover("value arrives", later["flag"] & (later["value"] == 2))
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="steady-register",
-        says="what comes in a cycle leaves in the next one",
-        component="SteadyRegister, 2 bits",
-        build=steady_register,
-        depth=6,
-        induction=2,
-        mutate=(SteadyRegister,),
-    ),
-    Proof(
-        name="steady-queue",
-        says="credits never exceed the room, and whoever enters by them loses nothing",
-        component=f"SteadyQueue behind {STAGES} SteadyRegisters",
-        build=steady_queue,
-        depth=20,
-        induction=2,
-        mutate=(SteadyQueue, PointerQueue),
-    ),
-    Proof(
-        name="delayed",
-        says="what goes beside a memory is that of a cycle ago",
-        component="delayed, a flag and a value",
-        build=delay,
-        depth=5,
-        induction=2,
-        mutate=(delays.delayed,),
-    ),
-]

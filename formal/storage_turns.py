@@ -5,19 +5,25 @@ from amaranth import *
 
 from hdl.ingress.storage_turns import LISTS, CoreLists, ListWalk, SideTurns, StorageTurns
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import window_parameters
 from .turns_model import Lists, TurnsWindow
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def core_lists():
+@proof(
+    "core-lists",
+    says="lists take the cores that exist, once each, and none is begun while it is needed",
+    component="CoreLists, 3 cores",
+    depth=10,
+    induction=1,
+    mutate=(CoreLists,),
+)
+def core_lists(bench):
     """Lists of up to three cores. A side may need any list at any time."""
     parameters = window_parameters()
     cores, slack = parameters.cores, parameters.slack
-    bench = Bench()
     dut = bench.add(CoreLists(parameters))
     inputs = {name: bench.any(1, name) for name in ("append", "begin", "forget", "advance")}
     append, begin, forget, advance = inputs.values()
@@ -74,7 +80,6 @@ def core_lists():
     bench.cover(
         "a segment is refused as its list is needed", refused["segment"] & (lists.length != 0)
     )
-    return bench
 
 
 def list_states(bench, dut, lists, slack):
@@ -89,11 +94,24 @@ def list_states(bench, dut, lists, slack):
     bench.invariant((lists.live > 0) & (lists.live <= len(listed)))
 
 
-def side_turns():
+@proof(
+    "side-turns",
+    says="the core that stores and the core whose tuple leaves are those of a window that keeps"
+    " each tuple with its core, over any segments",
+    component="SideTurns, 3 cores, windows of 1 to 3",
+    depth=15,
+    mutate=(SideTurns, ListWalk),
+    spared={
+        "elaborate_total: init=1 -> init=0": "the room is that of a full window after power-up"
+        " too; a reset does not restore it",
+        "older.eq(older - 1) and single.eq(older == 2)": "it shows in windows of four tuples"
+        " and more",
+    },
+)
+def side_turns(bench):
     """One side of three cores, whose lists come as :class:`CoreLists` writes them."""
     parameters = window_parameters(sub_window=1)
     cores, capacity = parameters.cores, parameters.capacity
-    bench = Bench()
     dut = bench.add(SideTurns(parameters))
     names = ("tuple", "restart", "segment", "advance", "begins", "write")
     inputs = {name: bench.any(1, name) for name in names}
@@ -153,7 +171,6 @@ def side_turns():
         "a segment without tuples is skipped",
         window.leaves & advance & (window.age == 2) & (window.size == 1),
     )
-    return bench
 
 
 def side_states(bench, dut, lists, window, told):
@@ -193,11 +210,17 @@ def side_states(bench, dut, lists, window, told):
             bench.invariant(coming == Mux(turn == last, 0, turn + 1))
 
 
-def storage_turns():
+@proof(
+    "storage-turns",
+    says="… and so they are for both sides under any interleaving of tuples and control words",
+    component="StorageTurns, 2 cores, windows of 1 to 2",
+    depth=12,
+    mutate=(StorageTurns,),
+)
+def storage_turns(bench):
     """Two cores, each with room for one tuple; both sides, and every word that concerns them."""
     parameters = window_parameters(cores=2, sub_window=1)
     cores, capacity = parameters.cores, parameters.capacity
-    bench = Bench()
     dut = bench.add(StorageTurns(parameters))
     names = ("core", "segment", "clear", "begins")
     flags = {name: bench.any(1, name) for name in names}
@@ -258,40 +281,3 @@ def storage_turns():
         "one side leaves a core that no longer stores",
         windows[0].leaves & (lists.live == 1) & (windows[0].oldest != lists.now[0]),
     )
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="core-lists",
-        says="lists take the cores that exist, once each, and none is begun while it is needed",
-        component="CoreLists, 3 cores",
-        build=core_lists,
-        depth=10,
-        induction=1,
-        mutate=(CoreLists,),
-    ),
-    Proof(
-        name="side-turns",
-        says="the core that stores and the core whose tuple leaves are those of a window that keeps"
-        " each tuple with its core, over any segments",
-        component="SideTurns, 3 cores, windows of 1 to 3",
-        build=side_turns,
-        depth=15,
-        mutate=(SideTurns, ListWalk),
-        spared={
-            "elaborate_total: init=1 -> init=0": "the room is that of a full window after power-up"
-            " too; a reset does not restore it",
-            "older.eq(older - 1) and single.eq(older == 2)": "it shows in windows of four tuples"
-            " and more",
-        },
-    ),
-    Proof(
-        name="storage-turns",
-        says="… and so they are for both sides under any interleaving of tuples and control words",
-        component="StorageTurns, 2 cores, windows of 1 to 2",
-        build=storage_turns,
-        depth=12,
-        mutate=(StorageTurns,),
-    ),
-]

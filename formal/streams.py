@@ -10,16 +10,22 @@ from hdl.streams import queues, registers
 from hdl.streams.queues import PointerQueue
 from hdl.streams.registers import StreamFork, StreamRegister
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .stream_rules import keeps_order, offer, take
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def stream_register():
+@proof(
+    "stream-register",
+    says="a register loses, repeats and reorders nothing, and stops only when it is full",
+    component="StreamRegister, 3 bits",
+    depth=10,
+    induction=2,
+    mutate=(StreamRegister,),
+)
+def stream_register(bench):
     """A register holds at most two payloads."""
-    bench = Bench()
     dut = bench.add(StreamRegister(3))
     put, got = offer(bench, dut.i), take(bench, dut.o, "output")
     queue = keeps_order(bench, "register", put, dut.i.payload, got, dut.o.payload, most=2)
@@ -27,7 +33,6 @@ def stream_register():
     bench.claim("register offers a payload whenever it holds any", dut.o.valid == (queue.level > 0))
     bench.claim("register takes a payload while it has room", dut.i.ready == (queue.level < 2))
     bench.cover("register is full", queue.level == 2)
-    return bench
 
 
 def register_states(bench, dut, queue):
@@ -39,9 +44,20 @@ def register_states(bench, dut, queue):
     bench.invariant(~queue.watching | (Mux(place, payloads[1], payloads[0]) == queue.watched))
 
 
-def early_register():
+@proof(
+    "stream-register-early",
+    says="early fields are those of the payload shown, and zero where flags are while empty",
+    component="StreamRegister, an early flag",
+    depth=10,
+    induction=2,
+    mutate=(StreamRegister,),
+    spared={
+        "without Cat((Value.cast(self.o.payload": "the payload itself has them too, but later",
+        "init=1 -> init=0": "stream-register",
+    },
+)
+def early_register(bench):
     """Early fields are those of the payload at the output; a zero flag needs no ``valid``."""
-    bench = Bench()
     shape = data.StructLayout({"flag": 1, "rest": 2})
     dut = bench.add(StreamRegister(shape, early=["flag"]))
     put, got = offer(bench, dut.i), take(bench, dut.o, "output")
@@ -56,12 +72,18 @@ def early_register():
     bench.invariant(~queue.watching | (queue.before != 0) | (early == watched))
     bench.invariant(~queue.watching | (queue.before == 0) | (spare == watched))
     bench.cover("early flag is shown", dut.o.payload.flag & (queue.level == 2))
-    return bench
 
 
-def fork():
+@proof(
+    "stream-fork",
+    says="every output gets every payload once, whatever the others do",
+    component="StreamFork, 3 outputs",
+    depth=8,
+    induction=2,
+    mutate=(StreamFork,),
+)
+def fork(bench):
     """Three consumers that are ready at any time."""
-    bench = Bench()
     dut = bench.add(StreamFork(2, outputs=3))
     put = offer(bench, dut.i)
     taken = bench.inside(dut, "taken")
@@ -80,12 +102,10 @@ def fork():
     idle = bench.wire(dut.i.valid & ~dut.i.ready & Cat(o.ready for o in dut.o).all())
     bench.claim("input is done with as soon as all outputs take", ~idle)
     bench.cover("outputs take at different times", put & taken.any())
-    return bench
 
 
-def pointer_queue(platform=None):
+def pointer_queue(bench, platform=None):
     """A queue of four with one place in reserve, used according to its contract."""
-    bench = Bench()
     dut = bench.add(PointerQueue(2, depth=4, reserve=1), platform=platform)
     add, take_it = bench.any(1, "add"), bench.any(1, "take")
     bench.assume(~take_it | dut.filled)
@@ -114,17 +134,17 @@ def pointer_queue(platform=None):
     bench.cover("queue is full", level == 4)
     if not queues.has_lut_ram(platform):
         bench.invariant(~dut.filled | (dut.first == bench.row(bench.inside(dut, "rows"), tail[:2])))
-    return bench
 
 
-def pointer_queue_by_clock():
-    """The same on a device whose memories have a clock, where the oldest row is read ahead."""
-    return pointer_queue(SimpleNamespace(device="iCE40HX8K"))
-
-
-def flagged():
+@proof(
+    "flagged-register",
+    says="flags that come beside a payload are its own",
+    component="flagged_register, two flags",
+    depth=10,
+    mutate=(registers.flagged_register,),
+)
+def flagged(bench):
     """A register with two flags by which its consumer decides."""
-    bench = Bench()
     shape = data.StructLayout({"a": 1, "b": 1})
     i = stream.Signature(shape).create(path=("i",))
     m = Module()
@@ -144,65 +164,22 @@ def flagged():
     )
     bench.claim("a flag is zero while there is no payload", o.valid | ~o.payload.a)
     bench.cover("both flags are shown", o.valid & o.payload.both & (queue.level == 2))
-    return bench
 
 
-PROOFS = [
-    Proof(
-        name="stream-register",
-        says="a register loses, repeats and reorders nothing, and stops only when it is full",
-        component="StreamRegister, 3 bits",
-        build=stream_register,
-        depth=10,
-        induction=2,
-        mutate=(StreamRegister,),
-    ),
-    Proof(
-        name="stream-register-early",
-        says="early fields are those of the payload shown, and zero where flags are while empty",
-        component="StreamRegister, an early flag",
-        build=early_register,
-        depth=10,
-        induction=2,
-        mutate=(StreamRegister,),
-        spared={
-            "without Cat((Value.cast(self.o.payload": "the payload itself has them too, but later",
-            "init=1 -> init=0": "stream-register",
-        },
-    ),
-    Proof(
-        name="flagged-register",
-        says="flags that come beside a payload are its own",
-        component="flagged_register, two flags",
-        build=flagged,
-        depth=10,
-        mutate=(registers.flagged_register,),
-    ),
-    Proof(
-        name="stream-fork",
-        says="every output gets every payload once, whatever the others do",
-        component="StreamFork, 3 outputs",
-        build=fork,
-        depth=8,
-        induction=2,
-        mutate=(StreamFork,),
-    ),
-    Proof(
-        name="pointer-queue",
-        says="a queue loses, repeats and reorders nothing while it is used as it asks to be",
-        component="PointerQueue, 4 places, reserve 1",
-        build=pointer_queue,
-        depth=12,
-        induction=2,
-        mutate=(PointerQueue,),
-    ),
-    Proof(
-        name="pointer-queue-by-clock",
-        says="… and its oldest entry is there as early where memories are read by the clock",
-        component="PointerQueue of an iCE40, 4 places, reserve 1",
-        build=pointer_queue_by_clock,
-        depth=12,
-        induction=2,
-        mutate=(queues.next_tail,),
-    ),
-]
+proof(
+    "pointer-queue",
+    says="a queue loses, repeats and reorders nothing while it is used as it asks to be",
+    component="PointerQueue, 4 places, reserve 1",
+    depth=12,
+    induction=2,
+    mutate=(PointerQueue,),
+)(pointer_queue)
+proof(
+    "pointer-queue-by-clock",
+    says="… and its oldest entry is there as early where memories are read by the clock",
+    component="PointerQueue of an iCE40, 4 places, reserve 1",
+    depth=12,
+    induction=2,
+    mutate=(queues.next_tail,),
+    given={"platform": SimpleNamespace(device="iCE40HX8K")},
+)(pointer_queue)

@@ -7,12 +7,11 @@ from hdl.streams.registers import StreamRegister
 from hdl.window.time_expiry import AgeFlags, DeadlineQueue, TimeExpiry
 from hdl.window.tracker import WindowTracker
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import window_parameters
 from .stream_rules import answers_within, keeps_order
 
-__all__ = ["PROOFS", "UNSEEN"]
+__all__ = ["UNSEEN"]
 
 #: Bits of a timestamp, and keys that a core can hold.
 BITS, KEYS = 2, 3
@@ -20,10 +19,35 @@ BITS, KEYS = 2, 3
 QUEUED = 6
 
 
-def timed_window():
+#: Mutants of a tracker that benches with a single time-based window cannot tell.
+UNSEEN = {
+    **dict.fromkeys(
+        (
+            "without begin_count.eq(self.begin_count)", "without timed.eq(0)",
+            "timed.eq(0) -> timed.eq(1)", "If(begin_time) -> If(1)",
+        ),
+        "all windows of this bench are time-based",
+    ),
+    **dict.fromkeys(
+        ("without displaced.eq", "~occupancy.vacant -> occupancy.vacant"),
+        "no key of a time-based window is displaced",
+    ),
+    "init=1 -> init=0": "a window begins in the first cycle of this bench",
+}  # fmt: skip
+
+
+@proof(
+    "window-timed",
+    says="keys leave when they have outlived the lifespan, before the tuple at hand settles,"
+    " not sooner; an overflow is told",
+    component=f"WindowTracker, 1 core, {KEYS} keys, timestamps of {BITS} bits",
+    depth=13,
+    mutate=(TimeExpiry, AgeFlags, WindowTracker),
+    spared=UNSEEN,
+)
+def timed_window(bench):
     """One core; tuples come through a register and are stored a cycle after they have settled."""
     parameters = window_parameters(cores=1, sub_window=KEYS, timestamp_bits=BITS)
-    bench = Bench()
     dut = bench.add(WindowTracker(parameters))
     begins = {name: bench.any(1, name) for name in ("begin_time", "empty", "forget")}
     words = bench.add(StreamRegister(BITS), "words")
@@ -52,7 +76,6 @@ def timed_window():
     ):  # fmt: skip
         bench.set(port, value)
     follow_window(bench, dut, begins, size, present, time, accepted, store, arrival)
-    return bench
 
 
 def follow_window(bench, dut, begins, size, present, time, accepted, store, arrival):
@@ -104,9 +127,30 @@ def follow_window(bench, dut, begins, size, present, time, accepted, store, arri
     bench.cover("a tuple is at hand while its window is emptied", clears & present & known)
 
 
-def deadline_queue():
+@proof(
+    "deadline-queue",
+    says="a queue of deadlines loses, repeats and reorders nothing, in memory or past it",
+    component=f"DeadlineQueue, 8 places in memory, up to {QUEUED} numbers",
+    depth=23,
+    mutate=(DeadlineQueue,),
+    spared=dict.fromkeys(
+        (
+            "init=1 -> init=0",
+            "If(into & ~out) -> If(1)",
+            "without held.eq(held + 1)",
+            "without held.eq(held - 1)",
+            "without none.eq(held == 1)",
+        ),
+        "numbers move up later, or all through the memory: slower, within the bound",
+    )
+    | dict.fromkeys(
+        ("held + 1 -> held - 1", "held - 1 -> held + 1"),
+        "slower, too; wrong only when the counter has wrapped, after more cycles than the bound"
+        " (the component's test goes on for as many)",
+    ),
+)
+def deadline_queue(bench):
     """A queue that can hold two more elements than it has registers at its end."""
-    bench = Bench()
     dut = bench.add(DeadlineQueue(1, depth=8))
     add, take = bench.any(1, "add"), bench.any(1, "take")
     value = bench.any(1, "value")
@@ -138,57 +182,3 @@ def deadline_queue():
     bench.cover(
         "one that went through memory is taken", take & last & queue.watching & (queue.before == 0)
     )
-    return bench
-
-
-#: Mutants of a tracker that benches with a single time-based window cannot tell.
-UNSEEN = {
-    **dict.fromkeys(
-        (
-            "without begin_count.eq(self.begin_count)", "without timed.eq(0)",
-            "timed.eq(0) -> timed.eq(1)", "If(begin_time) -> If(1)",
-        ),
-        "all windows of this bench are time-based",
-    ),
-    **dict.fromkeys(
-        ("without displaced.eq", "~occupancy.vacant -> occupancy.vacant"),
-        "no key of a time-based window is displaced",
-    ),
-    "init=1 -> init=0": "a window begins in the first cycle of this bench",
-}  # fmt: skip
-
-PROOFS = [
-    Proof(
-        name="window-timed",
-        says="keys leave when they have outlived the lifespan, before the tuple at hand settles,"
-        " not sooner; an overflow is told",
-        component=f"WindowTracker, 1 core, {KEYS} keys, timestamps of {BITS} bits",
-        build=timed_window,
-        depth=13,
-        mutate=(TimeExpiry, AgeFlags, WindowTracker),
-        spared=UNSEEN,
-    ),
-    Proof(
-        name="deadline-queue",
-        says="a queue of deadlines loses, repeats and reorders nothing, in memory or past it",
-        component=f"DeadlineQueue, 8 places in memory, up to {QUEUED} numbers",
-        build=deadline_queue,
-        depth=23,
-        mutate=(DeadlineQueue,),
-        spared=dict.fromkeys(
-            (
-                "init=1 -> init=0",
-                "If(into & ~out) -> If(1)",
-                "without held.eq(held + 1)",
-                "without held.eq(held - 1)",
-                "without none.eq(held == 1)",
-            ),
-            "numbers move up later, or all through the memory: slower, within the bound",
-        )
-        | dict.fromkeys(
-            ("held + 1 -> held - 1", "held - 1 -> held + 1"),
-            "slower, too; wrong only when the counter has wrapped, after more cycles than the bound"
-            " (the component's test goes on for as many)",
-        ),
-    ),
-]

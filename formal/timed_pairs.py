@@ -8,13 +8,12 @@ from hdl.streams.registers import StreamRegister
 from hdl.window.time_expiry import TimeExpiry
 from hdl.window.tracker import WindowTracker
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import window_parameters
 from .stream_rules import answers_within
 from .time import UNSEEN
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 #: Bits of a timestamp, and keys that a core can hold.
 BITS, KEYS = 3, 3
@@ -22,12 +21,25 @@ BITS, KEYS = 3, 3
 WORD = data.StructLayout({"times": data.ArrayLayout(BITS, 2), "both": 1, "leads": 1})
 
 
-def timed_pairs():
+@proof(
+    "window-timed-pairs",
+    says="of two tuples in a word, each sees exactly what has not outlived the lifespan at its"
+    " own time, and finds room accordingly",
+    component=f"WindowTracker, side by side, 1 core, {KEYS} keys, timestamps of {BITS} bits",
+    depth=13,
+    mutate=(TimeExpiry, WindowTracker),
+    spared=UNSEEN
+    | dict.fromkeys(
+        ("without forget.eq", "self.overflow.eq(0)"),
+        "no overflow of this bench is forgotten: window-timed",
+    )
+    | {"self.begin_count & self.begin_time": "the window begins once, when it is empty"},
+)
+def timed_pairs(bench):
     """One core; words are accepted as :class:`hdl.region.PairedRegion` accepts them."""
     parameters = window_parameters(cores=1, sub_window=KEYS, timestamp_bits=BITS).with_(
         engine="index", bucket_bits=1, tuples_per_word=2
     )
-    bench = Bench()
     dut = bench.add(WindowTracker(parameters))
     words = bench.add(StreamRegister(WORD), "words")
     begins, go, size = bench.first(), bench.any(1, "go"), bench.any(len(dut.size), "size")
@@ -79,7 +91,6 @@ def timed_pairs():
     waits = present & ~clears & ~(dut.settled & (dut.all_settled | (word.both & ~rest)))
     answers_within(bench, "a tuple settles", waits, KEYS + 5)
     bench.cover("a tuple is accepted alone", alone & bench.past(accepted))
-    return bench
 
 
 def follow_pairs(bench, dut, clears, lifespan, present, first, probed):
@@ -145,22 +156,3 @@ def follow_pairs(bench, dut, clears, lifespan, present, first, probed):
     bench.cover("keys part in two cycles on end", parts & bench.past(parts))
     bench.cover("a key leaves for the word that is accepted", aged & bench.past(dut.accepted)
                 & dut.accepted)  # fmt: skip
-
-
-PROOFS = [
-    Proof(
-        name="window-timed-pairs",
-        says="of two tuples in a word, each sees exactly what has not outlived the lifespan at its"
-        " own time, and finds room accordingly",
-        component=f"WindowTracker, side by side, 1 core, {KEYS} keys, timestamps of {BITS} bits",
-        build=timed_pairs,
-        depth=13,
-        mutate=(TimeExpiry, WindowTracker),
-        spared=UNSEEN
-        | dict.fromkeys(
-            ("without forget.eq", "self.overflow.eq(0)"),
-            "no overflow of this bench is forgotten: window-timed",
-        )
-        | {"self.begin_count & self.begin_time": "the window begins once, when it is empty"},
-    ),
-]

@@ -5,11 +5,10 @@ from amaranth import *
 
 from hdl.window.tracker import Occupancy, WindowTracker
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import window_parameters
 
-__all__ = ["PROOFS", "TIMED"]
+__all__ = ["TIMED"]
 
 #: Mutants of a tracker that concern time.
 TIMED = dict.fromkeys(
@@ -24,10 +23,19 @@ TIMED = dict.fromkeys(
 REQUESTS = ("begin_count", "empty", "forget")
 
 
-def told_window():
+@proof(
+    "window-told",
+    says="a region stores and expires as it is told, reports what finds no room, and expires"
+    " nothing where nothing is",
+    component="WindowTracker, 1 core, 2 keys, any turns",
+    depth=12,
+    induction=2,
+    mutate=(WindowTracker, Occupancy),
+    spared=TIMED,
+)
+def told_window(bench):
     """One region with room for two keys. Turns come in any order, as after an overflow."""
     parameters = window_parameters(cores=1)
-    bench = Bench()
     known = ~bench.first()
     dut = bench.add(WindowTracker(parameters))
     inputs = {name: bench.any(1, name) for name in (*REQUESTS, "store", "mine", "displaces")}
@@ -62,7 +70,6 @@ def told_window():
     bench.invariant(bench.inside(dut, "forget") == forgotten)
     bench.cover("a full region overflows", overflow & (held == most))
     bench.cover("a region without keys is told to expire one", known & store & displaces & ~leaves)
-    return bench
 
 
 def occupancy_states(bench, dut, held, known, most):
@@ -74,18 +81,3 @@ def occupancy_states(bench, dut, held, known, most):
     bench.invariant(~known | ~(came & left))
     bench.invariant(~known | (occupancy.full == (held == most)))
     bench.invariant(~known | (occupancy.vacant == (held == 0)))
-
-
-PROOFS = [
-    Proof(
-        name="window-told",
-        says="a region stores and expires as it is told, reports what finds no room, and expires"
-        " nothing where nothing is",
-        component="WindowTracker, 1 core, 2 keys, any turns",
-        build=told_window,
-        depth=12,
-        induction=2,
-        mutate=(WindowTracker, Occupancy),
-        spared=TIMED,
-    ),
-]

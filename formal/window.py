@@ -5,13 +5,12 @@ from amaranth import *
 
 from hdl.window.tracker import MovingSpan, WindowTracker
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import window_parameters
 from .told_window import TIMED
 from .window_model import Window, turns_left
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
 def connect_tracker(bench, dut, inputs):
@@ -20,44 +19,38 @@ def connect_tracker(bench, dut, inputs):
         bench.set(getattr(dut, name), value)
 
 
-def tracked_cores(cores):
+def tracked_cores(bench, cores):
     """Return a function that builds the bench of ``cores`` cores that track one side together."""
-
-    def build():
-        parameters = window_parameters(cores=cores)
-        bench = Bench()
-        known = ~bench.first()
-        names = ("store", "begin_count", "empty")
-        inputs = {name: bench.any(1, name) for name in names}
-        asks = inputs["begin_count"] | inputs["empty"]
-        restart = bench.past(asks, init=1)
-        duts = [bench.add(WindowTracker(parameters), f"core_{n}") for n in range(cores)]
-        size = bench.any(len(duts[0].size), "size")
-        bench.assume(~(restart & inputs["store"]))
-        bench.assume(~inputs["begin_count"] | ((size > 0) & (size <= parameters.capacity)))
-        window = Window(
-            bench, parameters, restart=restart, begin=bench.past(inputs["begin_count"]),
-            size=bench.past(size), advance=inputs["store"],
-        )  # fmt: skip
-        for n, dut in enumerate(duts):
-            turns = {"mine": window.turn == n, "displaces": window.full & (window.owner == n)}
-            connect_tracker(bench, dut, {**inputs, **turns, "size": size})
-        stored = Cat(dut.stored for dut in duts)
-        bench.claim(
-            "each tuple is stored in exactly one core",
-            Mux(inputs["store"], stored.any() & ((stored & (stored - 1)) == 0), stored == 0),
-        )
-        for n, dut in enumerate(duts):
-            tracked_core(bench, parameters, dut, n, window, known, restart, inputs["store"])
-        if cores == 1:
-            rows_told(bench, duts[0], known)
-        bench.cover(
-            "a window is displaced by a smaller one, which fills",
-            known & window.full & (window.size == 2) & inputs["store"],
-        )
-        return bench
-
-    return build
+    parameters = window_parameters(cores=cores)
+    known = ~bench.first()
+    names = ("store", "begin_count", "empty")
+    inputs = {name: bench.any(1, name) for name in names}
+    asks = inputs["begin_count"] | inputs["empty"]
+    restart = bench.past(asks, init=1)
+    duts = [bench.add(WindowTracker(parameters), f"core_{n}") for n in range(cores)]
+    size = bench.any(len(duts[0].size), "size")
+    bench.assume(~(restart & inputs["store"]))
+    bench.assume(~inputs["begin_count"] | ((size > 0) & (size <= parameters.capacity)))
+    window = Window(
+        bench, parameters, restart=restart, begin=bench.past(inputs["begin_count"]),
+        size=bench.past(size), advance=inputs["store"],
+    )  # fmt: skip
+    for n, dut in enumerate(duts):
+        turns = {"mine": window.turn == n, "displaces": window.full & (window.owner == n)}
+        connect_tracker(bench, dut, {**inputs, **turns, "size": size})
+    stored = Cat(dut.stored for dut in duts)
+    bench.claim(
+        "each tuple is stored in exactly one core",
+        Mux(inputs["store"], stored.any() & ((stored & (stored - 1)) == 0), stored == 0),
+    )
+    for n, dut in enumerate(duts):
+        tracked_core(bench, parameters, dut, n, window, known, restart, inputs["store"])
+    if cores == 1:
+        rows_told(bench, duts[0], known)
+    bench.cover(
+        "a window is displaced by a smaller one, which fills",
+        known & window.full & (window.size == 2) & inputs["store"],
+    )
 
 
 def rows_told(bench, dut, known):
@@ -142,17 +135,15 @@ CASES = (
     (3, MovingSpan.following, {"pointer.lane + 1": "there is one lane: moving-span"}),
 )
 
-PROOFS = [
-    Proof(
-        name=f"window-{cores}",
+for _cores, _mutated, _spared in CASES:
+    proof(
+        f"window-{_cores}",
         says="every tuple is stored in one core, spans are shares of the last tuples, under any"
         " interleaving of tuples and control words",
-        component=f"WindowTracker, cores: {cores}, windows of 1 to {2 * cores}",
-        build=tracked_cores(cores),
+        component=f"WindowTracker, cores: {_cores}, windows of 1 to {2 * _cores}",
         depth=12,
         induction=2,
-        mutate=(mutated,),
-        spared=spared,
-    )
-    for cores, mutated, spared in CASES
-]
+        mutate=(_mutated,),
+        spared=_spared,
+        given={"cores": _cores},
+    )(tracked_cores)

@@ -5,19 +5,25 @@ from amaranth import *
 
 from hdl.window.tracker import MovingSpan, Occupancy, Turn
 
-from .bench import Bench
-from .proof import Proof
+from .proof import proof
 from .small import window_parameters
 from .window_model import next_turn, turn_states
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 
-def one_core_each():
+@proof(
+    "turn",
+    says="cores that count for themselves have one turn after the other, one at a time",
+    component="Turn, 3 cores",
+    depth=10,
+    induction=2,
+    mutate=(Turn,),
+)
+def one_core_each(bench):
     """Three cores that count for themselves."""
     parameters = window_parameters()
     cores = parameters.cores
-    bench = Bench()
     known = ~bench.first()
     restart, advance = bench.any(1, "restart"), bench.any(1, "advance")
     bench.assume(known | restart)
@@ -40,13 +46,20 @@ def one_core_each():
         "one core has its turn, never two", ~known | (mine.any() & ((mine & (mine - 1)) == 0))
     )
     bench.cover("the turn comes round", bench.past(duts[-1].mine & advance) & duts[0].mine)
-    return bench
 
 
-def moving_span():
+@proof(
+    "moving-span",
+    says="the ends of the span equal counts of keys that came and left",
+    component="MovingSpan, 2 lanes",
+    depth=12,
+    induction=2,
+    mutate=(MovingSpan,),
+    spared={"pointer.lane + 1 -> pointer.lane - 1": "of two lanes, the next is the one before"},
+)
+def moving_span(bench):
     """Two lanes; keys are stored and leave at any time."""
     parameters = window_parameters(cores=2, sub_window=4, lanes=2)
-    bench = Bench()
     dut = bench.add(MovingSpan(parameters))
     known = ~bench.first()
     restart, comes, leaves = (bench.any(1, name) for name in ("restart", "comes", "leaves"))
@@ -67,13 +80,19 @@ def moving_span():
     after = (dut.span.head.row + (dut.span.head.lane != 0))[:rows]
     bench.claim("stop is the row after the last that holds any", ~known | (dut.stop == after))
     bench.cover("span begins inside a row", known & dut.span.tail.lane & (dut.span.head.row == 2))
-    return bench
 
 
-def occupancy():
+@proof(
+    "occupancy",
+    says="full and vacant equal what a count of the keys says",
+    component="Occupancy, 3 keys",
+    depth=10,
+    induction=2,
+    mutate=(Occupancy,),
+)
+def occupancy(bench):
     """Up to three keys."""
     parameters = window_parameters(cores=1, sub_window=3)
-    bench = Bench()
     dut = bench.add(Occupancy(parameters))
     known = ~bench.first()
     restart, comes, leaves = (bench.any(1, name) for name in ("restart", "comes", "leaves"))
@@ -96,36 +115,3 @@ def occupancy():
     bench.cover(
         "vacant after it was full", known & dut.vacant & bench.past(bench.past(dut.full & known))
     )
-    return bench
-
-
-PROOFS = [
-    Proof(
-        name="turn",
-        says="cores that count for themselves have one turn after the other, one at a time",
-        component="Turn, 3 cores",
-        build=one_core_each,
-        depth=10,
-        induction=2,
-        mutate=(Turn,),
-    ),
-    Proof(
-        name="moving-span",
-        says="the ends of the span equal counts of keys that came and left",
-        component="MovingSpan, 2 lanes",
-        build=moving_span,
-        depth=12,
-        induction=2,
-        mutate=(MovingSpan,),
-        spared={"pointer.lane + 1 -> pointer.lane - 1": "of two lanes, the next is the one before"},
-    ),
-    Proof(
-        name="occupancy",
-        says="full and vacant equal what a count of the keys says",
-        component="Occupancy, 3 keys",
-        build=occupancy,
-        depth=10,
-        induction=2,
-        mutate=(Occupancy,),
-    ),
-]

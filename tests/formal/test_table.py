@@ -10,7 +10,7 @@ from formal.table import BEGIN, END, update
 
 def proof(name, spared=None):
     return Proof(
-        name=name, says="it holds", component="Adder", build=None, depth=7, spared=spared or {}
+        name=name, says="it holds", component="Adder", state=None, depth=7, spared=spared or {}
     )
 
 
