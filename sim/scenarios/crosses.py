@@ -7,8 +7,6 @@ windows follows from the words before, and the stall is what the word itself had
 
 from itertools import product
 
-import numpy as np
-
 from host.protocol.bit_fields import unpack_field
 from sim.model.words import words_of
 
@@ -54,20 +52,31 @@ class _Window:
 
     def __init__(self, capacity):
         self.kind, self.size = "WINDOW", capacity
-        self.times = []
+        self.clear()
+
+    def clear(self):
+        """Forget all tuples."""
+        self.count, self.times = 0, set()
+        self.oldest = self.newest = 0
+
+    def add(self, time):
+        """Add a tuple."""
+        self.oldest = min(self.oldest, time) if self.count else time
+        self.newest = max(self.newest, time) if self.count else time
+        self.count += 1
+        self.times.add(time)
 
     def boundary(self, now):
         """Return the state of the window at a time."""
-        if not self.times:
+        if not self.count:
             return "empty"
         if self.kind == "WINDOW":
-            return "full" if len(self.times) >= self.size else "growing"
-        ages = now - np.array(self.times)
-        if (ages > self.size).all():
+            return "full" if self.count >= self.size else "growing"
+        if now - self.newest > self.size:
             return "all expired"
-        if (ages == self.size).any():
+        if now - self.size in self.times:
             return "oldest in its last moment"
-        return "some expired" if (ages > self.size).any() else "none expired"
+        return "some expired" if now - self.oldest > self.size else "none expired"
 
 
 class Crosses:
@@ -112,7 +121,7 @@ class Crosses:
                 for side, time in zip(sides.tolist(), times.tolist(), strict=True):
                     now = time
                     self.count(kind, wait, windows[1 - side].boundary(now), precision)
-                    windows[side].times.append(now)
+                    windows[side].add(now)
                 continue
             kind = "control" if legal[at] else "no meaning"
             for window in windows:
@@ -126,7 +135,7 @@ class Crosses:
                 period, rounds = (value, 0) if name == "PRECISION" else (1, value)
             if name in CLEARING:
                 for window in windows:
-                    window.times.clear()
+                    window.clear()
 
     def precision(self, period, rounds):
         """Return the name of a precision."""

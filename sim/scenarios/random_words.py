@@ -285,7 +285,8 @@ class Writer:
             if end < len(times):
                 self.mask()
                 self.turns()
-                if "INNER" in self.manifest.operations and not self.overflow:
+                inner = "INNER" in self.manifest.operations and not self.overflow
+                if inner and self.generator.random() < 0.5:  # otherwise, SEGMENT ends the rounds
                     self.inner()
 
 
