@@ -69,7 +69,8 @@ def most_different(cases, count):
 def take_fewer_examples(config, items):
     """Let tests of Hypothesis that are not ``long`` have two fifths of their examples.
 
-    Whoever names a profile of Hypothesis, or sets :data:`ALL_EXAMPLES`, has all of them.
+    Whoever names a profile of Hypothesis, or sets :data:`ALL_EXAMPLES`, has all of them. So it is
+    with the programs of a state machine.
 
     Parameters
     ----------
@@ -83,9 +84,12 @@ def take_fewer_examples(config, items):
     for item in items:
         test = getattr(item, "obj", None)
         test = getattr(test, "__func__", test)
-        own = getattr(test, "_hypothesis_internal_use_settings", None)
-        if own is None or test in done or item.get_closest_marker("long"):
+        holder, name = test, "_hypothesis_internal_use_settings"
+        if hasattr(test, "_hypothesis_state_machine_class"):
+            holder, name = item.cls, "settings"
+        own = getattr(holder, name, None)
+        if own is None or holder in done or item.get_closest_marker("long"):
             continue
-        done.add(test)
+        done.add(holder)
         count = min(own.max_examples, max(LEAST_EXAMPLES, own.max_examples * 2 // 5))
-        test._hypothesis_internal_use_settings = settings(own, max_examples=count)
+        setattr(holder, name, settings(own, max_examples=count))

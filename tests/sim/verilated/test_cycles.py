@@ -17,15 +17,16 @@ from host.query.queries import Query
 from host.session.join import Join
 from sim.verilated.library import build_library
 
-X = (KeyField(name="x", bits=16),)
+XY = tuple(KeyField(name=name, bits=16) for name in "xy")
+BOUNDS = ("BOUND_LOW", "BOUND_HIGH")
 #: Cores, lanes, probes.
 SHAPES = [(2, 3, 5)]
 MORE = [(1, 1, 1), (5, 2, 4), (3, 1, 8)]
 
 
 def shaped(cores, lanes, probes):
-    """Return parameters; libraries of such accelerators are built for this file."""
-    return JoinParameters(cores=cores, sub_window=90, keys=X, lanes=lanes, probes=probes)
+    """Return parameters; one library of such accelerators serves the experiments' tests, too."""
+    return JoinParameters(cores=cores, sub_window=90, keys=XY, lanes=lanes, probes=probes)
 
 
 @pytest.fixture(
@@ -68,11 +69,10 @@ def measured(parameters, bundle, window, seen, groups):
     with SimulatedDevice(bundle) as device:
         codec = WordCodec(device.manifest)
         count = 2 * (seen + (groups + 1) * parameters.probes)
-        keys = {"x": np.arange(count) % 30_000}
+        keys = {"x": np.arange(count) % 30_000, "y": np.zeros(count, np.int64)}
         words = np.concatenate(
             [
-                codec.pack_control("BOUND_LOW", 0, 0),
-                codec.pack_control("BOUND_HIGH", 0, 0),
+                *(codec.pack_control(name, key, 0) for name in BOUNDS for key in range(2)),
                 *(codec.pack_control("WINDOW", side, window) for side in range(2)),
                 codec.pack_control("PRECISION", 0, parameters.probes),
                 codec.pack_tuples(np.arange(count) % 2, keys),
