@@ -47,6 +47,17 @@ def widest_word(depth):
     )
 
 
+def column_ports(width, depth):
+    """Return the members of a memory of ``depth`` rows that has a port to write and one to read."""
+    return {
+        "write": In(1),
+        "place": In(range(depth)),
+        "row": In(width),
+        "address": In(range(depth)),
+        "data": Out(width),
+    }
+
+
 class BlockRAM(wiring.Component):
     """One ``DP16KD``: port A writes, port B reads through the output register.
 
@@ -76,15 +87,7 @@ class BlockRAM(wiring.Component):
     def __init__(self, *, depth):
         self.width = widest_word(depth)
         self.latency = 2
-        super().__init__(
-            {
-                "write": In(1),
-                "place": In(range(depth)),
-                "row": In(self.width),
-                "address": In(range(depth)),
-                "data": Out(self.width),
-            }
-        )
+        super().__init__(column_ports(self.width, depth))
 
     def elaborate(self, platform):
         m = Module()
@@ -206,15 +209,7 @@ class KeyColumn(wiring.Component):
         self.late = late
         self.zeroed = zeroed
         self.latency = self.LATENCY
-        super().__init__(
-            {
-                "write": In(1),
-                "place": In(range(depth)),
-                "row": In(width),
-                "address": In(range(depth)),
-                "data": Out(width),
-            }
-        )
+        super().__init__(column_ports(width, depth))
 
     def elaborate(self, platform):
         m = Module()
@@ -326,15 +321,7 @@ class DeepColumn(wiring.Component):
         self.width = width
         self.depth = depth
         self.latency = self.LATENCY
-        super().__init__(
-            {
-                "write": In(1),
-                "place": In(range(depth)),
-                "row": In(width),
-                "address": In(range(depth)),
-                "data": Out(width),
-            }
-        )
+        super().__init__(column_ports(width, depth))
 
     def elaborate(self, platform):
         m = Module()
@@ -443,17 +430,7 @@ class ParityColumn(wiring.Component):
         self.part = part
         self.latency = KeyColumn.LATENCY
         self.told_after = self.latency + 1
-        super().__init__(
-            {
-                "write": In(1),
-                "place": In(range(depth)),
-                "row": In(width),
-                "address": In(range(depth)),
-                "data": Out(width),
-                "checked": In(1),
-                "wrong": Out(1),
-            }
-        )
+        super().__init__({**column_ports(width, depth), "checked": In(1), "wrong": Out(1)})
 
     def column(self, width):
         """Return the memory of rows and parity bits."""
