@@ -255,8 +255,7 @@ def register_file(bench):
     dut = bench.add(RegisterFile(table))
     bus = dut.bus
     values = {name: bench.any(len(getattr(bus, name)), name) for name in REQUEST}
-    for name, value in values.items():
-        bench.set(getattr(bus, name), value)
+    bench.drive(bus, **values)
     shown, seen = bench.any(2, "shown"), bench.any(2, "seen")
     bench.set(dut.a_shown, shown)
     ready = bench.any(1, "ready")

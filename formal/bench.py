@@ -109,6 +109,11 @@ class Bench:
         """Drive an input of the component."""
         self.m.d.comb += target.eq(value)
 
+    def drive(self, component, **values):
+        """Drive inputs of a component by their names."""
+        for name, value in values.items():
+            self.set(getattr(component, name), value)
+
     def wire(self, value, name="wire"):
         """Return a signal with this value."""
         signal = Signal(Value.cast(value).shape(), name=self.name(name))

@@ -86,8 +86,7 @@ def outlet(bench):
     """A ring of tuples with consecutive numbers, of which the oldest is read ahead."""
     dut = bench.add(Outlet(chain_parameters("handshake")))
     key, readable, leaves = bench.any(1, "key"), bench.any(1, "readable"), bench.any(1, "leaves")
-    bench.set(dut.readable, readable)
-    bench.set(dut.leaves, leaves)
+    bench.drive(dut, readable=readable, leaves=leaves)
     # What is read is that of the oldest tuple if none has left since.
     fetches = [bench.wire(dut.fetch)]
     kept = [bench.wire(dut.fetch & ~leaves)]
@@ -144,11 +143,10 @@ def in_flight(bench):
     arrived, acknowledged, expired, needed = counts
     value = bench.any(len(Value.cast(dut.key)) + 1 + len(dut.oldest), "value")
     bench.m.d.comb += Cat(Value.cast(dut.key), dut.homeless, dut.oldest).eq(value)
-    for name, driver in (
-        ("last", last), ("restart", restart), ("add", add), ("arrived", arrived), ("kept", kept),
-        ("acknowledged", acknowledges), ("expires", expires),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), driver)
+    bench.drive(
+        dut, last=last, restart=restart, add=add, arrived=arrived, kept=kept,
+        acknowledged=acknowledges, expires=expires,
+    )  # fmt: skip
     # Numbers begin at zero when nothing is under way, and all tuples have expired.
     quiet = ~(Cat(events).any() | bench.past(add))
     for count in counts[1:]:

@@ -78,10 +78,7 @@ def group_collector_bench(bench):
     add, close = bench.any(1, "add"), bench.any(1, "close")
     span, ending = bench.any(dut.span.shape(), "span"), bench.any(dut.ending.shape(), "ending")
     second, stop = bench.any(len(dut.second), "second"), bench.any(len(dut.stop), "stop")
-    for name, value in (
-        ("add", add), ("close", close), ("second", second), ("stop", stop),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), value)
+    bench.drive(dut, add=add, close=close, second=second, stop=stop)
     bench.set(Value.cast(dut.span), Value.cast(span))
     bench.set(Value.cast(dut.ending), Value.cast(ending))
     bench.assume(~(add | close) | dut.ready)
@@ -151,8 +148,7 @@ def population_bench(bench):
     """Five bits, counted in two steps."""
     dut = bench.add(PopulationCount(5))
     update, value = bench.any(1, "update"), bench.any(5, "value")
-    bench.set(dut.update, update)
-    bench.set(dut.i, value)
+    bench.drive(dut, update=update, i=value)
     counted = bench.register(3, "counted")
     known = bench.register(1, "known")
     bench.next(

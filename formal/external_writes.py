@@ -51,8 +51,7 @@ def write_batcher(bench):
     )
     sent = take(bench, data, "w")
     comes, response = bench.any(1, "answer"), bench.any(2, "response")
-    bench.set(axi.bvalid, comes)
-    bench.set(axi.bresp, response)
+    bench.drive(axi, bvalid=comes, bresp=response)
 
     asked, gone, done = (bench.register(len(head), name) for name in ("asked", "sent", "written"))
     bench.next(asked.eq(asked + Mux(asks, burst, 0)), gone.eq(gone + sent))

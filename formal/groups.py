@@ -38,12 +38,10 @@ def group_schedule(bench, parameters):
         bench.assume(~(probe & other))
     next_period = bench.wire(Mux(finish, wanted, period))
     bench.next(period.eq(Mux(advance, next_period, period)))
-    for name, value in (
-        ("period", next_period), ("single", next_period == 1), ("free", own.free),
-        ("probe", probe), ("other", other), ("finish", finish), ("advance", advance),
-        ("limit", limit),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), value)
+    bench.drive(
+        dut, period=next_period, single=next_period == 1, free=own.free, probe=probe,
+        other=other, finish=finish, advance=advance, limit=limit,
+    )  # fmt: skip
     one, *ended_one = own.other(own.group, other & ~leads)
     two, *ended_two = own.probe(one, probe)
     after, *ended_three = own.other(two, other & leads)
@@ -92,12 +90,10 @@ def punctuation(bench, parameters):
         bench.set(dut.first, first)
     else:
         bench.assume(~probes.all())
-    for name, value in (
-        ("probes", probes), ("finish", finish), ("set_precision", changes),
-        ("wanted", wanted), ("single", wanted == 1), ("unordered", rare(wanted)),
-        ("advance", advance), ("limit", limit),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), value)
+    bench.drive(
+        dut, probes=probes, finish=finish, set_precision=changes, wanted=wanted,
+        single=wanted == 1, unordered=rare(wanted), advance=advance, limit=limit,
+    )  # fmt: skip
     next_period = bench.wire(Mux(changes, wanted, period))
     bench.next(period.eq(Mux(advance, next_period, period)))
     sides = [Specification(bench, parameters, period, limit) for _ in range(2)]
@@ -171,10 +167,7 @@ def word_halves(bench):
     dut = bench.add(WordHalves())
     advance, apart = bench.any(1, "advance"), bench.any(1, "apart")
     tuples, first = bench.any(2, "tuples"), bench.any(1, "first")
-    for name, value in (
-        ("tuples", tuples), ("first", first), ("apart", apart), ("advance", advance),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), value)
+    bench.drive(dut, tuples=tuples, first=first, apart=apart, advance=advance)
     # A word stays until its last beat is taken.
     stays = bench.past(advance & ~dut.last)
     waits = bench.past(~advance)

@@ -124,8 +124,7 @@ def order_queue_bench(bench):
     """Entries that arrive while there is room, and as many more as may be in flight."""
     dut = bench.add(OrderQueue(1, depth=8))
     push, entry = bench.any(1, "push"), bench.any(1, "entry")
-    bench.set(dut.push, push)
-    bench.set(dut.i, entry)
+    bench.drive(dut, push=push, i=entry)
     # Three entries may follow the last cycle with room, including one in that cycle, so two
     # without.
     without = bench.register(2, "without")

@@ -31,11 +31,10 @@ def round_mode(bench):
     # A word does one of these things.
     told = Cat(changes, segment, tuples.any(), empties.any())
     bench.assume((told & (told - 1)) == 0)
-    for name, value in (
-        ("advance", advance), ("tuples", tuples), ("set_precision", changes), ("wanted", wanted),
-        ("segment", segment), ("empties", empties),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), value)
+    bench.drive(
+        dut, advance=advance, tuples=tuples, set_precision=changes, wanted=wanted,
+        segment=segment, empties=empties,
+    )  # fmt: skip
     # What each window holds at most, if nothing but a word that empties it takes tuples away.
     since, before = [], []  # tuples after the last SEGMENT, and before it
     for n, side in enumerate("RS"):
@@ -86,8 +85,7 @@ def round_ends(bench):
     begins, step, last = (bench.any(1, name) for name in ("begins", "step", "last"))
     bench.set(dut.group.as_value(), group.as_value())
     row = bench.any(range(rows), "row")
-    for name, value in (("load", begins), ("step", step), ("row", row), ("last", last)):
-        bench.set(getattr(dut, name), value)
+    bench.drive(dut, load=begins, step=step, row=row, last=last)
     # The next pass begins with the last row of this one, or while none is under way.
     begun, first = bench.register(1, "begun"), bench.register(1, "first")
     bench.assume(~begins | ~begun | (step & last))

@@ -33,8 +33,7 @@ def core_lists(bench):
     )
     bench.assume(exists == (value < cores))
     places = {**inputs, "value": value, "exists": exists, "needed": needed}
-    for name, given in places.items():
-        bench.set(getattr(dut, name), given)
+    bench.drive(dut, **places)
 
     write, begins = Signal(name=bench.name("write")), Signal(name=bench.name("begins"))
     lists = Lists(bench, cores, write=write, value=value, begins=begins, forget=forget & advance)
@@ -151,8 +150,7 @@ def side_turns(bench):
         for n in range(LISTS):
             of_list = told[name].word_select(n, 2)
             bench.next(of_list.eq(Mux(write & kept & (then == n), entry, of_list)))
-    for name, given in told.items():
-        bench.set(getattr(dut, name), given)
+    bench.drive(dut, **told)
     bench.claim("cores store in the order of the list in force", dut.core == window.core)
     bench.claim("a tuple leaves if a count-based window is full", dut.expires == window.leaves)
     bench.claim(
@@ -235,8 +233,7 @@ def storage_turns(bench):
     bench.assume((below == (value < 1)) & (above == (value > capacity)))
     given = {**flags, "advance": advance, "tuples": tuples, "empties": empties, "timed": timed,
              "value": value}  # fmt: skip
-    for name, one in given.items():
-        bench.set(getattr(dut, name), one)
+    bench.drive(dut, **given)
     bench.set(dut.exists, (value >= 0) & (value < cores))
     bench.set(dut.limits.WINDOW.below, below)
     bench.set(dut.limits.WINDOW.above, above)

@@ -111,9 +111,7 @@ def pointer_queue(bench, platform=None):
     bench.assume(~take_it | dut.filled)
     bench.assume(~add | (dut.level < 4))
     value = bench.any(2, "value")
-    bench.set(dut.add, add)
-    bench.set(dut.take, take_it)
-    bench.set(dut.last, value)
+    bench.drive(dut, add=add, take=take_it, last=value)
     queue = keeps_order(bench, "queue", add, value, take_it, dut.first, most=4)
     level = queue.level
     bench.claim("filled says that there are any", dut.filled == (level != 0))

@@ -64,12 +64,11 @@ def timed_window(bench):
     bench.assume(~asks | ~(present | bench.past(accepted)))
     bench.assume(~bench.first() | (begins["begin_time"] & ~present))
     bench.assume(~begins["begin_time"] | ((size >= 0) & (size < 1 << BITS)))
-    for name, value in (
-        ("present", present), ("store", store), ("arrival", arrival),
-        ("coming", words.i.payload), ("fills", words.i.ready), ("moves", ~present | accepted),
-        ("mine", 1), ("displaces", 0), ("size", size), ("begin_count", 0), *begins.items(),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), value)
+    bench.drive(
+        dut, present=present, store=store, arrival=arrival, coming=words.i.payload,
+        fills=words.i.ready, moves=~present | accepted, mine=1, displaces=0, size=size,
+        begin_count=0, **begins,
+    )  # fmt: skip
     for port, value in (
         (words.i.valid, bench.any(1, "comes")), (words.i.payload, bench.any(BITS, "coming")),
         (words.o.ready, accepted),
@@ -155,8 +154,7 @@ def deadline_queue(bench):
     add, take = bench.any(1, "add"), bench.any(1, "take")
     value = bench.any(1, "value")
     bench.assume(~take | dut.oldest_valid)
-    for name, given in (("add", add), ("take", take), ("last", value)):
-        bench.set(getattr(dut, name), given)
+    bench.drive(dut, add=add, take=take, last=value)
     queue = keeps_order(bench, "queue", add, value, take, dut.oldest, most=QUEUED)
     bench.assume(~add | (queue.level < QUEUED))
     bench.claim(

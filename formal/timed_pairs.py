@@ -69,15 +69,13 @@ def timed_pairs(bench):
         "store": Mux(word.leads, word.times[0], word.times[1]),
         "probe": Mux(word.leads, word.times[1], word.times[0]),
     }
-    for name, value in (
-        ("present", present), ("rest", rest), ("between", both & leads), ("accepted", accepted),
-        ("store", bench.past(takes & stores)), ("arrival", bench.past(at["store"])),
-        ("after", bench.past(both & leads)), ("coming", words.i.payload.times),
-        ("fills", words.i.ready), ("moves", ~words.o.valid | accepted), ("mine", 1),
-        ("displaces", 0), ("size", size), ("begin_time", begins), ("begin_count", 0),
-        ("empty", empty), ("forget", 0),
-    ):  # fmt: skip
-        bench.set(getattr(dut, name), value)
+    bench.drive(
+        dut, present=present, rest=rest, between=both & leads, accepted=accepted,
+        store=bench.past(takes & stores), arrival=bench.past(at["store"]),
+        after=bench.past(both & leads), coming=words.i.payload.times, fills=words.i.ready,
+        moves=~words.o.valid | accepted, mine=1, displaces=0, size=size, begin_time=begins,
+        begin_count=0, empty=empty, forget=0,
+    )  # fmt: skip
     for port, value in (
         (words.i.valid, bench.any(1, "comes")), (words.o.ready, accepted),
         (Value.cast(words.i.payload), bench.any(WORD.size, "coming")),

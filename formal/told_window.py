@@ -43,8 +43,7 @@ def told_window(bench):
     forgotten = bench.past(inputs["forget"])
     store, mine, displaces = (inputs[name] for name in ("store", "mine", "displaces"))
     bench.assume(~(store & (restart | forgotten)))
-    for name, value in inputs.items():
-        bench.set(getattr(dut, name), value)
+    bench.drive(dut, **inputs)
 
     most = parameters.sub_window
     held, overflow = bench.register(range(most + 1), "held"), bench.register(1, "overflow")

@@ -15,8 +15,7 @@ __all__ = []
 
 def connect_tracker(bench, dut, inputs):
     """Drive the inputs of a tracker."""
-    for name, value in inputs.items():
-        bench.set(getattr(dut, name), value)
+    bench.drive(dut, **inputs)
 
 
 def tracked_cores(bench, cores):

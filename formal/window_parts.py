@@ -32,9 +32,7 @@ def one_core_each(bench):
     bench.invariant(turn < cores)
     duts = [bench.add(Turn(parameters), f"core_{n}") for n in range(cores)]
     for n, dut in enumerate(duts):
-        bench.set(dut.position, n)
-        bench.set(dut.restart, restart)
-        bench.set(dut.advance, advance)
+        bench.drive(dut, position=n, restart=restart, advance=advance)
         bench.claim(
             f"core {n} has its turn after those before it", ~known | (dut.mine == (turn == n))
         )
@@ -64,8 +62,7 @@ def moving_span(bench):
     known = ~bench.first()
     restart, comes, leaves = (bench.any(1, name) for name in ("restart", "comes", "leaves"))
     bench.assume(known | restart)
-    for name, value in (("restart", restart), ("comes", comes), ("leaves", leaves)):
-        bench.set(getattr(dut, name), value)
+    bench.drive(dut, restart=restart, comes=comes, leaves=leaves)
     for name, moves, end in (("head", comes, dut.span.head), ("tail", leaves, dut.span.tail)):
         count = bench.register(len(Value.cast(end)), name)
         bench.next(count.eq(Mux(restart, 0, count + moves)))
@@ -101,8 +98,7 @@ def occupancy(bench):
     bench.assume(known | restart)
     bench.assume(~leaves | (held != 0))
     bench.assume(~comes | leaves | (held != 3))
-    for name, value in (("restart", restart), ("comes", comes), ("leaves", leaves)):
-        bench.set(getattr(dut, name), value)
+    bench.drive(dut, restart=restart, comes=comes, leaves=leaves)
     bench.claim(
         "full says that there are as many keys as there may be", ~known | (dut.full == (held == 3))
     )
