@@ -306,7 +306,7 @@ TARGETS = {
             "if not lefts.num_rows and": FASTER,
             "strict=None": STRICT,
             "strict=False": STRICT,
-            "(left_rows, right_rows), join.measured.pairs)": STRICT,
+            "(left_rows, right_rows), join.pairs)": STRICT,
             "return (table.slice(": EITHER,
             "(times >= span[0]) | (times": "rows further away are compared, and match nothing",
             "near.all() and False": FASTER,
