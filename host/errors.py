@@ -367,7 +367,8 @@ def unusable_uri(uri: str, reason: str) -> UsageError:
         f"'software:', `{command('hdl generate')}` is enough), "
         f"'serial:PATH?baud=N&bundle=BUNDLE', 'tcp:HOST:PORT?bundle=BUNDLE' or "
         f"'udp:HOST:PORT?bundle=BUNDLE' for a board, 'axi:CARD?bundle=BUNDLE' for a card behind "
-        f"XDMA, 'pynq:FILE.bit?bundle=BUNDLE' for a PYNQ overlay, or 'PACKAGE.MODULE:PLACE', where "
+        f"XDMA, 'pynq:FILE.bit?bundle=BUNDLE' for a PYNQ overlay, 'xrt:FILE.xclbin?bundle=BUNDLE' "
+        f"for a kernel of Vitis, or 'PACKAGE.MODULE:PLACE', where "
         f"that module has a function open_device(PLACE)."
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``package`` of ``python -m hdl``."""
+"""The commands ``package`` and ``kernel`` of ``python -m hdl``."""
 
 from hdl.options import add_parameter_options, parameters_from
 from hdl.shells.axi import add_axi_options, axi_options_from
@@ -26,8 +26,25 @@ def package(options):
     return 0
 
 
+def kernel(options):
+    """Write a kernel of Vitis."""
+    from .vitis import write_kernel
+
+    for path in write_kernel(parameters_from(options, aggregates=True), options.output):
+        print(path)
+    return 0
+
+
 def add_commands(commands):
-    """Add the command to a parser's subparsers."""
+    """Add the commands to a parser's subparsers."""
+    command = commands.add_parser(
+        "kernel", help="write an RTL kernel of Vitis, with kernel.xml and Tcl for package_xo",
+        example="--preset tiny --output build/kernel",
+    )  # fmt: skip
+    group = command.add_argument_group("kernel")
+    group.add_argument("--output", required=True, metavar="DIR", help="folder of the kernel")
+    add_parameter_options(command)
+    command.set_defaults(run=kernel)
     command = commands.add_parser(
         "package", help="write one Verilog file for another design, with headers and a test bench",
         example="--preset tiny --shell axi --module-prefix trades_ --output build/trades",

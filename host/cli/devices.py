@@ -26,6 +26,7 @@ KINDS = {
     "udp:HOST:PORT?bundle=BUNDLE": "a board with Ethernet, likewise",
     "axi:CARD?bundle=BUNDLE": "a card behind the driver XDMA, such as axi:/dev/xdma0",
     "pynq:FILE.bit?bundle=BUNDLE": "a PYNQ overlay with an AXI DMA",
+    "xrt:FILE.xclbin?bundle=BUNDLE": "a kernel of Vitis on a card, over XRT",
     "PACKAGE.MODULE:PLACE": "what open_device(PLACE) of that module returns",
 }
 

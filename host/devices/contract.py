@@ -236,6 +236,8 @@ _KINDS = ("software", "sim")
 #: Kinds of devices behind a link and behind a bus, which are pieces of hardware.
 _LINK_KINDS = ("serial", "tcp", "udp")
 _BUS_KINDS = ("axi", "pynq")
+#: Kind of devices that are kernels of Vitis, which are pieces of hardware, too.
+_KERNEL_KIND = "xrt"
 
 
 def open_device(uri: str) -> Device:
@@ -251,7 +253,8 @@ def open_device(uri: str) -> Device:
         board at a serial port, ``"tcp:HOST:PORT?bundle=DIR"`` one behind a TCP server, and
         ``"udp:HOST:PORT?bundle=DIR"`` one with Ethernet; all of them take ``reconnect=SECONDS``
         (``docs/link.md``). ``"axi:/dev/xdma0?bundle=DIR"`` is a card behind the driver XDMA, and
-        ``"pynq:FILE.bit?bundle=DIR"`` a PYNQ overlay (``docs/guide-dma.md``).
+        ``"pynq:FILE.bit?bundle=DIR"`` a PYNQ overlay, ``"xrt:FILE.xclbin?bundle=DIR"`` a kernel of
+        Vitis (``docs/guide-dma.md``).
         ``"PACKAGE.MODULE:PLACE"`` (a dotted name)
         calls ``open_device(place)`` of that module, for devices that are not the kit's.
 
@@ -289,6 +292,10 @@ def open_device(uri: str) -> Device:
         from host.devices.bus import open_bus
 
         return open_bus(uri)
+    if kind == _KERNEL_KIND:
+        from host.devices.kernel import open_kernel
+
+        return open_kernel(uri)
     return _opened_by_module(scheme, place, uri)
 
 
@@ -323,7 +330,7 @@ def device_kind(uri: str) -> str:
     scheme, separator, _ = uri.partition(":")
     if not separator:
         raise unusable_uri(uri, "names no kind of device")
-    if scheme in (*_KINDS, *_LINK_KINDS, *_BUS_KINDS):
+    if scheme in (*_KINDS, *_LINK_KINDS, *_BUS_KINDS, _KERNEL_KIND):
         return scheme
     if "." in scheme:
         return "module"
@@ -352,8 +359,8 @@ def uri_options(uri: str, known: set[str]) -> tuple[str, dict[str, str]]:
 def is_shared(uri: str) -> bool:
     """Return whether all processes of a machine that open ``uri`` share one device.
 
-    Each process makes its own simulation or model. Devices behind a link or a bus are pieces of
-    hardware, and devices that are not the kit's can be some; processes must use them in turns.
+    Each process makes its own simulation or model. Devices behind a link, a bus or XRT are pieces
+    of hardware, and devices that are not the kit's can be some; processes must use them in turns.
 
     Raises
     ------
