@@ -2,6 +2,7 @@
 """Tiny accelerators, measured end to end: from a bundle to a CSV file and a drawing."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,7 @@ from bench.experiments import accelerators
 from bench.experiments.accelerators import ACCELERATORS, prepare
 from bench.experiments.commands import write
 from bench.experiments.figure import Plot, Series
-from bench.experiments.measurement import measure
+from bench.experiments.measurement import Filled, measure, measure_filled
 from bench.experiments.point import Point
 from bench.experiments.sweep import sweep
 from tests.sim.verilated.test_cycles import shaped
@@ -93,6 +94,26 @@ def test_longer_rounds_cost_less_and_without_stars_there_are_none(manifests, nam
     assert cycles == sorted(cycles, reverse=True)
     assert none["stars_per_tuple"] == 0 < none["results_per_tuple"]
     assert none["cycles_per_tuple"] <= 1.01 * outer["cycles_per_tuple"]
+
+
+def test_loads_of_one_fill_count_what_each_counts_by_itself(manifests):
+    first = Point("sj-2", WINDOW, width=100, tuples=300)
+    loads = (
+        first,
+        replace(first, width=1000, interval=60),
+        replace(first, width=1000, interval=60, period=4),
+    )
+    found = measure_filled(manifests["sj-2"], Filled(loads))
+    for load, one in zip(loads, found, strict=True):
+        alone = measure(manifests["sj-2"], load)
+        assert one["cycles_per_tuple"] == pytest.approx(alone["cycles_per_tuple"], rel=0.02)
+        assert one["results_per_tuple"] == pytest.approx(alone["results_per_tuple"], rel=0.3)
+        assert one["stars_per_tuple"] == pytest.approx(alone["stars_per_tuple"], abs=0.03)
+        if load is loads[1]:
+            assert one["visiting"] == pytest.approx(alone["visiting"], rel=0.1)
+    assert found[2]["visiting"] is None  # stars of two periods do not number probes
+    with pytest.raises(ValueError, match="differ in"):
+        measure_filled(manifests["sj-2"], Filled((first, replace(first, window=8))))
 
 
 def test_latency_counts_from_the_arrival_when_tuples_wait_in_line(manifests):
