@@ -17,6 +17,7 @@ from .bench import bench_text, check_bench
 from .checks import checks_text
 from .headers import PackageNames, sv_package, with_orders, words_header
 from .integrations import constraint_texts, core_file, litex_module, package_page, vivado_script
+from .ipxact import component_xml
 from .litex_soc import litex_soc
 from .one_file import one_file
 
@@ -99,6 +100,7 @@ def package_files(parameters, names=None, *, shell=None, bench=True, axi=None):
         title = f"Registers of {names.name}"
         about = register_texts(table, title=title, digest=manifest["hash"])
         texts |= {f"{names.name}_registers{suffix}": text for suffix, text in about.values()}
+        texts[f"{names.name}.xml"] = component_xml(manifest, names, shell, ports, table, axi)
         texts[f"{names.name}_litex.py"] = litex_module(manifest, names, shell, ports, axi)
         texts[f"{names.name}_litex_soc.py"] = litex_soc(names, shell, ports)
     if bench:

@@ -144,13 +144,10 @@ ipx::infer_bus_interface {reset} xilinx.com:signal:reset_rtl:1.0 $core
 def interfaces_of(ports, axi):
     """Return the lines that tell Vivado of clocks, resets, buses and the interrupt of a shell."""
     pins, data = axi.pins, [port["name"] for port in ports if port["name"].endswith("_tdata")]
-    clocks = [(pins.clock, pins.reset)]
-    if axi.has_bus_clock:
-        clocks.append((pins.bus_clock, pins.bus_reset))
     return INTERFACES.format(
-        clocks="".join(VIVADO_CLOCK.format(clock=clock, reset=reset) for clock, reset in clocks),
+        clocks="".join(VIVADO_CLOCK.format(clock=one, reset=reset) for one, reset in axi.clocks),
         buses=" ".join(name.removesuffix("_tdata") for name in data),
-        clock=pins.clock, registers=pins.registers, registers_clock=clocks[-1][0],
+        clock=pins.clock, registers=pins.registers, registers_clock=axi.clocks[-1][0],
     )  # fmt: skip
 
 
@@ -392,10 +389,6 @@ def litex_module(manifest, names, shell, ports, axi):
     axi : AxiOptions
         What the shell looks like from outside. A separate clock of the registers is ``sys`` too.
     """
-    pins = axi.pins
-    clocks = [(pins.clock, pins.reset)]
-    if axi.has_bus_clock:
-        clocks.append((pins.bus_clock, pins.bus_reset))
     widths = {port["name"]: port["bits"] for port in ports}
     masters, slaves = result_streams(ports), input_streams(ports)
     sinks, sources = map(sink_of, slaves), map(source_of, masters)
@@ -413,8 +406,8 @@ def litex_module(manifest, names, shell, ports, axi):
         result_bits=widths[f"{masters[0]}_tdata"],
         sinks=", ".join(map(sink_of, slaves)),
         sources=", ".join(map(source_of, masters)),
-        registers=pins.registers,
-        clocks="\n".join(LITEX_CLOCK.format(clock=clock, reset=reset) for clock, reset in clocks),
+        registers=axi.pins.registers,
+        clocks="\n".join(LITEX_CLOCK.format(clock=one, reset=reset) for one, reset in axi.clocks),
         slaves="\n".join(SLAVE.format(slave=slave, sink=sink_of(slave)) for slave in slaves),
         endpoints="\n".join(endpoints),
         masters="\n".join(MASTER.format(master=m, source=source_of(m)) for m in masters),

@@ -87,6 +87,13 @@ class AxiOptions:
         """Return whether the registers have a clock of their own."""
         return self.bus_clock == "separate"
 
+    @property
+    def clocks(self):
+        """Return the names of each clock and its reset; that of the registers is the last one."""
+        pins = self.pins
+        of_bus = [(pins.bus_clock, pins.bus_reset)] if self.has_bus_clock else []
+        return [(pins.clock, pins.reset), *of_bus]
+
     def bytes_of(self, word):
         """Return the bytes that a word of a manifest takes at the pins."""
         return word_bytes(word["bits"], is_row=self.packet > 0)

@@ -3,6 +3,7 @@
 
 import json
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -55,9 +56,10 @@ def test_the_bare_accelerator_is_the_one_module_without_anything_behind_the_pref
 
 
 @pytest.mark.long
-def test_an_accelerator_without_a_shell_has_no_module_for_litex(package, bare):
-    assert [path for path in package.iterdir() if "litex" in path.name]
-    assert not [path for path in bare.iterdir() if "litex" in path.name]
+def test_an_accelerator_without_a_shell_has_no_module_for_litex_and_no_ip_xact(package, bare):
+    for part in ("litex", ".xml"):
+        assert [path for path in package.iterdir() if part in path.name]
+        assert not [path for path in bare.iterdir() if part in path.name]
 
 
 def test_two_packages_share_no_module(package, bare):
@@ -106,6 +108,24 @@ def test_the_manifest_of_a_package_lists_its_ports_and_registers(package):
     names = [name.strip() for name in declared.split(",")]
     assert sorted(names) == sorted(port["name"] for port in part["ports"])
     assert any(register["name"] == "ERRORS" for register in part["registers"])
+
+
+def test_ip_xact_has_the_ports_of_the_verilog_and_files_of_the_package(package):
+    root = ElementTree.parse(package / "trades.xml")
+    vlnv = [root.findtext(f"{{*}}{part}") for part in ("vendor", "library", "name")]
+    assert vlnv == ["splitjoin-kit", "accelerator", "trades"]
+    assert root.findtext(".//{*}moduleName") == "trades_axi"
+    verilog = (package / "trades.v").read_text()
+    body = re.search(r"^module trades_axi\(.*?^endmodule", verilog, re.MULTILINE | re.DOTALL)[0]
+    declared = re.findall(r"^  (in|out)put (?:\[(\d+):0\] )?(\w+);", body, re.MULTILINE)
+    described = [
+        (port.findtext("*/{*}direction"), port.findtext(".//{*}left", ""), port.findtext("{*}name"))
+        for port in root.iterfind(".//{*}port")
+    ]
+    assert sorted(described) == sorted(declared)
+    files = {file.findtext("{*}name") for file in root.iterfind(".//{*}file")}
+    assert files <= {path.name for path in package.iterdir()}
+    assert {"trades.v", "trades.xdc", "trades.sdc", "trades_registers.h"} <= files
 
 
 def test_the_page_lists_every_port_and_field(package):
