@@ -6,6 +6,7 @@ import pytest
 
 from host.__main__ import main
 from host.operators import aggregate
+from host.operators.panes import Cells
 from tests.hdl.aggregate.operators import aggregate_parameters
 from tests.host.operators.small_aggregate import OPERATOR, ModelDevice
 
@@ -161,11 +162,11 @@ def test_the_input_is_not_overwritten(asked, tmp_path, capsys):
 
 
 def test_a_wrong_answer_is_found_out(asked, tmp_path, capsys, monkeypatch):
-    cells_of = aggregate.cells_of
+    with_tuples = Cells.with_tuples
     monkeypatch.setattr(
-        aggregate,
-        "cells_of",
-        lambda keys, panes, values, how: cells_of(keys, panes * 0, values, how),
+        Cells,
+        "with_tuples",
+        lambda cells, keys, panes, *more: with_tuples(cells, keys, panes * 0, *more),
     )
     output = tmp_path / "out.parquet"
     assert main(["aggregate", *asked, str(output), "--verify"]) == 1

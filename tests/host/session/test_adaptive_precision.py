@@ -221,6 +221,8 @@ def test_a_device_without_a_clock_keeps_the_first_period(bundles):
 class Counted:
     """A device of which there are only counters, for a controller that is stepped by hand."""
 
+    allocate = Device.allocate
+
     def __init__(self, manifest):
         self.manifest = manifest
         self.now = dict.fromkeys(
