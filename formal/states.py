@@ -3,7 +3,7 @@
 
 from amaranth import *
 
-__all__ = ["early_states", "entries_states", "held_in", "queue_entries", "register_states"]
+__all__ = ["early_states", "entries_states", "held_in", "register_states"]
 
 
 def register_states(bench, register):
@@ -47,26 +47,6 @@ def early_states(bench, register, *, flags=None):
     bench.invariant(~full | (spare == fields(second)))
     if flags is not None:
         bench.invariant(valid | (output == 0))
-
-
-def queue_entries(bench, queue):
-    """Claim the states of a :class:`hdl.streams.queues.PointerQueue`, as invariants.
-
-    Returns
-    -------
-    list of (Value, Value)
-        Contents of the queue as (valid, element), the next to leave first.
-    """
-    head, tail, second, reserved = (
-        bench.inside(queue, name) for name in ("head", "tail", "second", "reserved")
-    )
-    bits = len(head)
-    bench.invariant(queue.level <= queue.depth)
-    bench.invariant(second == (tail + 1)[:bits])
-    bench.invariant(reserved == (head + queue.reserve)[:bits])
-    bench.invariant(queue.filled == (queue.level != 0))
-    rows = bench.inside(queue, "rows")
-    return [(queue.level > n, bench.row(rows, (tail + n)[: bits - 1])) for n in range(queue.depth)]
 
 
 def entries_states(bench, watch, entries):

@@ -5,6 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from hdl.bundle import describe_bundle, write_bundle
+from hdl.registers.bus import ADDRESS_BITS
 from hdl.shells.vitis_kernel import ARGUMENTS, KERNEL_TOP, VitisKernel
 from hdl.verilog.conversion import to_verilog
 
@@ -12,8 +13,8 @@ __all__ = ["kernel_files", "kernel_xml", "write_kernel"]
 
 #: Name of the folder of the bundle, beside the files of the kernel.
 BUNDLE = "bundle"
-#: The port of the registers, and its bytes.
-CONTROL, CONTROL_BYTES = "s_axi_control", 0x1000
+#: The port of the registers.
+CONTROL = "s_axi_control"
 
 SCRIPT = """\
 # SPDX-License-Identifier: Apache-2.0
@@ -68,7 +69,7 @@ def kernel_xml(kernel):
             dataWidth=str(width), portType="addressable", base="0x0",
         )  # fmt: skip
     ElementTree.SubElement(
-        ports, "port", name=CONTROL, mode="slave", range=hex(CONTROL_BYTES), dataWidth="32",
+        ports, "port", name=CONTROL, mode="slave", range=hex(1 << ADDRESS_BITS), dataWidth="32",
         portType="addressable", base="0x0",
     )  # fmt: skip
     args = ElementTree.SubElement(about, "args")

@@ -231,10 +231,7 @@ class BusDevice(Device):
                     break
                 else:
                     bus.wait(quiet - now)
-        if stamps is not None:
-            stamps.accepted[:accepted] = 0
-            stamps.produced[:produced] = 0
-        return Exchange(accepted, produced, 0)
+        return Exchange.uncounted(accepted, produced, stamps)
 
     def allocate(self, shape: tuple[int, int]) -> UInt64s:
         """See :meth:`Device.allocate`; the DMA reads words in such an array where they stand."""

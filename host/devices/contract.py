@@ -52,6 +52,14 @@ class Exchange(NamedTuple):
     produced: int
     cycles: int
 
+    @classmethod
+    def uncounted(cls, accepted: int, produced: int, stamps: "Stamps | None") -> "Exchange":
+        """Return the result of a device without a clock; its ``stamps``, if any, become zeros."""
+        if stamps is not None:
+            stamps.accepted[:accepted] = 0
+            stamps.produced[:produced] = 0
+        return cls(accepted, produced, 0)
+
 
 @dataclass(frozen=True)
 class Stamps:

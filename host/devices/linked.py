@@ -521,10 +521,7 @@ class LinkedDevice(Device):
                 received = session.step(0.0 if done else quiet - now)
                 if done or (not received and time.monotonic() >= quiet):
                     break
-        if stamps is not None:
-            stamps.accepted[:accepted] = 0
-            stamps.produced[:produced] = 0
-        return Exchange(accepted, produced, 0)
+        return Exchange.uncounted(accepted, produced, stamps)
 
     def counters(self) -> dict[str, int]:
         """Return the performance counters, copied at one moment and read one after the other."""

@@ -122,10 +122,7 @@ class SoftwareDevice(Device):
         self._require_open()
         check_words(self.manifest, words, results)
         accepted, produced = self._model.exchange(words, results)
-        if stamps is not None:
-            stamps.accepted[:accepted] = 0
-            stamps.produced[:produced] = 0
-        return Exchange(accepted, produced, 0)
+        return Exchange.uncounted(accepted, produced, stamps)
 
     def fail(self, core: int) -> None:
         """Let a core of the model fail."""

@@ -509,8 +509,8 @@ def _narrow(batch: pa.RecordBatch) -> list[str]:
 
     Their high bytes are alike, so split into bytes they are written in two thirds of the time that
     they take as they are, and the file is 0.6 times as large. As packed differences, they take as
-    long to write as they are, for a file of 0.55 times. Arrow 14, DuckDB 1.2, Polars 1, Spark 4 and
-    later ones read such columns.
+    long to write as they are, for a file of 0.55 times. PyArrow 26, DuckDB 2.0, Polars 2.1 and
+    Spark 4.3 were tried; older readers may not know such columns of whole numbers.
     """
     found = []
     names = Counter(batch.schema.names)

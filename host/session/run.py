@@ -197,7 +197,8 @@ class SoftwareRun(Run):
         sides = {side: Tuples.joined([*parts, self._none]) for side, parts in self._waiting.items()}
         for parts in self._waiting.values():
             parts.clear()
-        self._gathered, self._block = 0, min(4 * self._gathered, self._most_block)
+        self._block = min(4 * max(self._block, self._gathered), self._most_block)
+        self._gathered = 0
         self._answers = self._engine.push(sides)
         self._count({"tuples_r": len(sides[Side.R]), "tuples_s": len(sides[Side.S])})
         return 1

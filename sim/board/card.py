@@ -14,6 +14,8 @@ import threading
 
 import numpy as np
 
+from hdl.registers.bus import ADDRESS_BITS
+from hdl.registers.table import COUNTERS_ADDRESS
 from hdl.shells.axi import AXI_TOP
 from host.errors import DeviceError
 from host.protocol.manifest import load_manifest
@@ -23,17 +25,15 @@ from sim.verilated.model import Harness
 from .library import build_pins
 from .pace import SLICE, Pace
 
-__all__ = ["REGISTER_BYTES", "CardServer", "SimulatedCard", "add_command", "build_card"]
+__all__ = ["CardServer", "SimulatedCard", "add_command", "build_card"]
 
 HARNESS = Path(__file__).with_name("card_harness.cpp")
 #: Bytes of the registers of a shell.
-REGISTER_BYTES = 0x1000
+REGISTER_BYTES = 1 << ADDRESS_BITS
 #: Results that one call of the library collects at the most, and that wait for a host.
 ROOM = 1 << 12
 #: Bytes that are read from a host at once.
 READ_BYTES = 1 << 16
-#: Offset of the counters, which change only with a snapshot.
-COUNTERS = 0x100
 
 
 class _Done(ctypes.Structure):
@@ -279,7 +279,7 @@ class CardServer:
             if value != self._shadow[address]:
                 self.card.write(address, value)
                 self._refresh([*self._shown, address])
-        self._refresh(address for address in self._shown if address < COUNTERS)
+        self._refresh(address for address in self._shown if address < COUNTERS_ADDRESS)
 
 
 def card(options, report):

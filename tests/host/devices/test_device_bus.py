@@ -10,6 +10,7 @@ import threading
 from types import ModuleType
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from hdl.bundle import write_bundle
@@ -19,7 +20,6 @@ from host.__main__ import main
 from host.devices import device_kind, is_shared
 from host.devices.bus import BusDevice, Copies
 from host.errors import DeviceError, UsageError
-from host.files.writing import write_table
 from host.query.queries import Query, Term
 from host.session.join import join_tables
 from sim.board.card import CardServer, SimulatedCard
@@ -299,7 +299,7 @@ def test_a_card_is_served_by_a_process_and_joined_by_a_command(bundle, tmp_path)
     rng = np.random.default_rng(8)
     tables = [random_table(rng, rows, 900) for rows in (300, 400)]
     for name, table in zip(("left", "right"), tables, strict=True):
-        write_table(table, tmp_path / f"{name}.parquet")
+        pq.write_table(table, tmp_path / f"{name}.parquet")
     command = ["-m", "sim", "card", str(bundle), "--stalls", "60", "--output"]
     process = subprocess.Popen(
         [sys.executable, *command, str(tmp_path / "card")],
@@ -309,13 +309,16 @@ def test_a_card_is_served_by_a_process_and_joined_by_a_command(bundle, tmp_path)
         uri = process.stdout.readline().strip()
         assert uri == f"axi:{tmp_path / 'card'}?bundle={bundle}"
         assert main(["selftest", uri]) == 0
-        join = ["join", str(tmp_path / "left.parquet"), str(tmp_path / "right.parquet")]
+        join = ["join"]
+        for side in ("left", "right"):
+            join += [f"--{side}", str(tmp_path / f"{side}.parquet")]
         join += ["--output", str(tmp_path / "pairs.csv"), "--time", "t", "--rows", "57"]
-        assert main([*join, "--band", "x=-1:2", "--device", uri]) == 0
+        assert main([*join, "--band", "x:x:-1:2", "--device", uri]) == 0
         query = Query(band=[Term("x", "x", -1, 2)], time="t", **over(CountWindow(57)))
         lines = Path(tmp_path / "pairs.csv").read_text().splitlines()
         assert len(lines) - 1 == len(naive_join(*tables, query))
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 0
+        process.stdout.close()
     assert not list(tmp_path.glob("card_*"))
