@@ -2,8 +2,11 @@
 """Let several ways to one answer take turns, and compare their answers and their times."""
 
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 import time
@@ -26,7 +29,7 @@ class Race:
     rows : int
         Rows of the answer.
     wall, processor : dict of str to list of float
-        Seconds by the clock, and seconds of all threads of this process, by the way's name.
+        Seconds by the clock, and seconds of all threads of the way's process, by the way's name.
     """
 
     rows: int
@@ -54,10 +57,14 @@ class Race:
 def race(ways, folder, *, turns, key, beside=None):
     """Run every way once to compare the answers, then in turn to take the time.
 
+    Each way has a process for all its turns. In one process they would change each other's time:
+    DuckDB returns the memory of all of them to the system when it ends a query, so that the next
+    one pays for 10,000 pages, and threads of peers go on for a while.
+
     Parameters
     ----------
     ways : dict of str to Way
-        The ways, by name.
+        The ways, by name; functions that can be pickled.
     folder : Path
         Where the answers are written.
     turns : int
@@ -72,28 +79,39 @@ def race(ways, folder, *, turns, key, beside=None):
     AssertionError
         If two answers differ in a row or a column.
     """
-    answers = {name: _answer(way, folder / f"{name}.parquet", key) for name, way in ways.items()}
-    first, *rest = answers
-    for name in rest:
-        if not answers[name].equals(answers[first]):
-            raise AssertionError(
-                f"{name} has {answers[name].num_rows} rows and {first} {answers[first].num_rows}, "
-                f"or other values"
-            )
     runs = {name: partial(way, folder / f"{name}.parquet") for name, way in ways.items()}
     runs.update(beside or {})
     wall, processor = ({name: [] for name in runs} for _ in range(2))
-    for _ in range(turns):
+    with ExitStack() as stack:
+        processes = {
+            name: stack.enter_context(ProcessPoolExecutor(1, get_context("spawn"))) for name in runs
+        }
         for name, run in runs.items():
-            begun = time.perf_counter(), time.process_time()
-            run()
-            wall[name].append(time.perf_counter() - begun[0])
-            processor[name].append(time.process_time() - begun[1])
+            processes[name].submit(run).result()
+        answers = {name: _answer(folder / f"{name}.parquet", key) for name in ways}
+        first, *rest = answers
+        for name in rest:
+            if not answers[name].equals(answers[first]):
+                raise AssertionError(
+                    f"{name} has {answers[name].num_rows} rows and {first} "
+                    f"{answers[first].num_rows}, or other values"
+                )
+        for _ in range(turns):
+            for name, run in runs.items():
+                seconds = processes[name].submit(_timed, run).result()
+                wall[name].append(seconds[0])
+                processor[name].append(seconds[1])
     return Race(answers[first].num_rows, wall, processor)
 
 
-def _answer(way, path, key):
-    """Return the rows of a way, in an order that all answers share, as columns that may be null."""
-    way(path)
+def _timed(run):
+    """Return the seconds by the clock, and of this process, that a call takes."""
+    begun = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - begun[0], time.process_time() - begun[1]
+
+
+def _answer(path, key):
+    """Return the rows of an answer in an order that all share, as columns that may be null."""
     table = pq.read_table(path).sort_by([(name, "ascending") for name in key])
     return pa.table(dict(zip(table.column_names, table.columns, strict=True)))

@@ -1,47 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways take turns, and answers that differ end the race."""
 
-import time
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from bench.figures import peers
 from bench.figures.registry import FIGURES, NotMeasured
 from bench.peers.race import Race, race
+from tests.bench.peers.ways import Busy, Noted, Writing
 
 
-def writing(rows, calls, name):
-    def way(path):
-        calls.append(name)
-        pq.write_table(pa.table({"t": rows}), path)
-
-    return way
-
-
-def test_ways_take_turns_after_their_answers_were_compared(tmp_path):
-    calls = []
-    ways = {name: writing([2, 1], calls, name) for name in "ab"}
-    found = race(ways, tmp_path, turns=2, key=["t"])
-    assert "".join(calls) == "ab" + "abab"
+def test_ways_take_turns_in_their_processes_after_their_answers_were_compared(tmp_path):
+    log = tmp_path / "log"
+    ways = {"a": Writing("a", log, (2, 1)), "b": Writing("b", log, (1, 2))}
+    found = race(ways, tmp_path, turns=2, key=["t"], beside={"c": Noted("c", log)})
+    calls = [line.split() for line in log.read_text().splitlines()]
+    assert "".join(name for name, _ in calls) == "abc" + "abcabc"
+    assert len(set(map(tuple, calls))) == 3  # one process each, for all turns
     assert found.rows == 2
-    assert {len(seconds) for seconds in found.wall.values()} == {2}
+    for seconds in (found.wall, found.processor):
+        assert {name: len(turns) for name, turns in seconds.items()} == dict.fromkeys("abc", 2)
 
 
-def test_what_has_no_answer_takes_its_turns(tmp_path):
-    calls = []
-    ways = {name: writing([1], calls, name) for name in "ab"}
-    found = race(ways, tmp_path, turns=2, key=["t"], beside={"c": lambda: calls.append("c")})
-    assert "".join(calls) == "ab" + "abcabc"
-    assert len(found.wall["c"]) == len(found.processor["c"]) == 2
-
-
-def test_an_order_does_not_matter_and_a_row_does(tmp_path):
-    calls = []
-    alike = {"a": writing([2, 1], calls, "a"), "b": writing([1, 2], calls, "b")}
-    race(alike, tmp_path, turns=0, key=["t"])
-    other = {**alike, "c": writing([1, 3], calls, "c")}
+def test_another_row_ends_the_race(tmp_path):
+    log = tmp_path / "log"
+    other = {"a": Writing("a", log, (2, 1)), "c": Writing("c", log, (1, 3))}
     with pytest.raises(AssertionError, match="c has 2 rows and a 2, or other values"):
         race(other, tmp_path, turns=0, key=["t"])
 
@@ -51,15 +33,9 @@ def test_only_seconds_of_one_turn_are_compared():
     assert found.ratio(found.wall, "a", "b") == (3.0, 1.0, 4.0)
 
 
-def test_processor_time_is_that_of_all_threads(tmp_path):
-    def busy(path):
-        end = time.process_time() + 0.05
-        while time.process_time() < end:
-            pass
-        pq.write_table(pa.table({"t": [1]}), path)
-
-    found = race({"a": busy}, tmp_path, turns=1, key=["t"])
-    assert found.processor["a"][0] >= 0.05
+def test_processor_time_is_that_of_the_way(tmp_path):
+    found = race({"a": Busy(0.05)}, tmp_path, turns=1, key=["t"])
+    assert 0.05 <= found.processor["a"][0] < 1
 
 
 def test_a_missing_peer_is_named_with_what_installs_it(monkeypatch):
