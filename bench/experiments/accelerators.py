@@ -10,6 +10,8 @@ from host.errors import ManifestError
 from host.protocol.manifest import load_manifest
 from sim.verilated.library import build_library
 
+from . import hedge
+
 __all__ = ["ACCELERATORS", "ARCHITECTURES", "CORES", "PAPER", "design", "prepare"]
 
 SOURCES = Path(__file__).parents[2] / "hdl"
@@ -53,6 +55,14 @@ ACCELERATORS = {
     for short, architecture in ARCHITECTURES.items()
     for cores in (*CORES, PAPER)
 } | {
+    # A join of hedges, which are no band.
+    "hedge-8": compared("splitjoin", 8).with_(
+        keys=tuple(
+            KeyField(name=name, bits=bits, signed=False) for name, bits in hedge.BITS.items()
+        ),
+        comparator="custom",
+        where=hedge.WHERE,
+    ),
     # The paper's cores with sub-windows of the least size that it draws in Figure 19.
     "sj-28-large": compared("splitjoin", PAPER).with_(sub_window=4096),
     "llhj-28-large": compared("low-latency-handshake", PAPER).with_(sub_window=4096),

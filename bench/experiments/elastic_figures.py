@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from host.session.records import corners
 
 from .accelerators import prepare
-from .elastic_run import CONTROLLERS, CORES, ElasticPoint, measure_elastic
+from .elastic_run import CONTROLLERS, CORES, ElasticPoint, accelerator_of, measure_elastic
 from .figure import draw
 from .sweep import FOLDER, sweep
 
@@ -115,7 +115,10 @@ def elastic_plots(*, quick=False):
     return ({} if quick else more) | {
         f"elastic-{load}": ElasticPlot(
             f"elastic-{load}", title, conditions,
-            tuple(ElasticPoint(load, controller, **size) for controller in CONTROLLERS),
+            tuple(
+                ElasticPoint(load, controller, accelerator=accelerator_of(load), **size)
+                for controller in CONTROLLERS
+            ),
         )
         for load, title in titles.items()
     }  # fmt: skip

@@ -18,10 +18,17 @@ from host.query.queries import Query, Term
 from host.session.join import Join
 from host.session.records import CoreChange, CoreDecision
 
-from .hedge import TERMS, trades
+from .hedge import WHERE, trades
 from .rates import HIGHEST, decommissioning, market, phases, provisioning
 
-__all__ = ["CONTROLLERS", "LOADS", "ElasticPoint", "cycles_of_second", "measure_elastic"]
+__all__ = [
+    "CONTROLLERS",
+    "LOADS",
+    "ElasticPoint",
+    "accelerator_of",
+    "cycles_of_second",
+    "measure_elastic",
+]
 
 #: The accelerator, a scan whose cores compare one row in a cycle.
 ACCELERATOR, CORES = "sj-8", 8
@@ -78,6 +85,11 @@ class ElasticPoint:
         return LOADS[self.load](self.seconds, self.seed)
 
 
+def accelerator_of(load):
+    """Return the name of the accelerator for a load: hedges have a predicate of their own."""
+    return "hedge-8" if load == "hedge" else ACCELERATOR
+
+
 def cycles_of_second(point):
     """Return the clock cycles of a second, so that all cores have a load of :data:`FULL` at most.
 
@@ -108,19 +120,21 @@ def controller_of(point):
     return None
 
 
-def uniform(times, seed, side):
-    """Return rows whose fields are uniform, of either side."""
-    del side
+def uniform(times, seed):
+    """Return rows whose fields are uniform."""
     generator = np.random.default_rng(seed)
     fields = {name: generator.integers(1, VALUES + 1, len(times)) for name in "xy"}
     return pa.table({"t": times, **fields})
 
 
-def question_of(point):
-    """Return what makes the rows of a side from their times, and the terms of the join."""
-    if point.load == "hedge":
-        return trades, TERMS
-    return uniform, [Term(name, name, -point.width, point.width) for name in "xy"]
+def question_of(point, times):
+    """Return the rows of both sides, and what two of them must fulfil to match."""
+    seed = 2 * point.seed + 1
+    if point.load == "hedge":  # of one stream, in which each two trades are looked at once
+        rows = trades(times, seed)
+        return rows, rows, {"where": WHERE, "pairs": "once"}
+    bands = [Term(name, name, -point.width, point.width) for name in "xy"]
+    return uniform(times, seed), uniform(times, seed + 1), {"band": bands}
 
 
 def measure_elastic(manifest, point):
@@ -141,14 +155,10 @@ def measure_elastic(manifest, point):
         If the answer is not that of the reference join.
     """
     rates, second = point.rates, cycles_of_second(point)
-    rows, terms = question_of(point)
-    left, right = (
-        rows(rates.times(point.tuples), 2 * point.seed + 1 + side, side) for side in (0, 1)
-    )
+    left, right, matching = question_of(point, rates.times(point.tuples))
     query = Query(
-        band=terms, time="t", sorted=True,
-        within=1_000 * rates.window, elastic=controller_of(point),
-    )  # fmt: skip
+        **matching, time="t", sorted=True, within=1_000 * rates.window, elastic=controller_of(point)
+    )
     told = []
     epochs = HALF if point.controller == "half" else ()
     with open_device(f"sim:{manifest.path}") as device:

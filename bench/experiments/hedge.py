@@ -1,29 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """The predicate of STRETCH's Q6: trades whose prices have moved as far, in opposite directions.
 
-A trade's normalized distance is ND = (price - average) / average, and two trades match if
-``-1.05 <= ND_R / ND_L <= -1 / 1.05``. A ratio of two fields is no band, but the difference of their
-logarithms is one, and the sign is an equality: so rows are prepared, and any join core will do.
-That the companies differ is no band either, and is left to whoever reads the pairs.
+A trade's normalized distance is ND = (price - average) / average, and trades of two companies match
+if ``-1.05 <= ND_R / ND_L <= -1 / 1.05``. Rows hold the distance as its sign and its size, so the
+ratio is compared without a division, exactly.
 """
 
 import numpy as np
 import pyarrow as pa
 
-from host.query.queries import Term
+__all__ = ["BITS", "WHERE", "trades"]
 
-__all__ = ["TERMS", "trades"]
+#: A hedge, as a condition on two rows.
+WHERE = (
+    "l.rises != r.rises and 100 * l.size <= 105 * r.size and 100 * r.size <= 105 * l.size "
+    "and l.company != r.company"
+)
+#: Bits of its fields, all of them without a sign.
+BITS = {"rises": 1, "size": 17, "company": 6}
+COMPANIES = 50
+#: A size is in units of 1e-6, so a price is 1 % away from its average on average.
+DEVIATION = 10_000
 
-#: Parts of a natural logarithm's unit, and the band of ratios up to 1.05. Logarithms are
-#: rounded to the unit, so a few pairs at the ends of the band are missing, and a few are too many.
-PARTS = 1_000
-REACH = int(PARTS * np.log(1.05))
-#: |log ND| within the reach, and opposite signs.
-TERMS = [Term("x", "x", -REACH, REACH), Term("y", "y", 0, 0)]
 
-
-def trades(times, seed, side):
-    """Return trades of companies whose prices are normal around their averages, 1 % wide.
+def trades(times, seed):
+    """Return trades of companies whose prices are normal around their averages.
 
     Parameters
     ----------
@@ -31,21 +32,16 @@ def trades(times, seed, side):
         When they come.
     seed : int
         Of the random numbers.
-    side : int
-        0 for left and 1 for right rows, whose sign is turned round.
 
     Returns
     -------
     pa.Table
-        ``t``; ``x``, the logarithm of the distance in units of 1e-6; ``y``, 1 or 2 by its sign.
+        ``t``; ``rises``, whether the price is above its average, as a number; ``size``, how far
+        away it is in units of 1e-6, at least 1; ``company``.
     """
-    distance = np.random.default_rng(seed).normal(0, 10_000, len(times))
-    size = np.maximum(np.abs(distance), 1.0)
-    rises = (distance > 0) != bool(side)
-    return pa.table(
-        {
-            "t": times,
-            "x": np.rint(PARTS * np.log(size)).astype(np.int64),
-            "y": np.where(rises, 1, 2),
-        }
-    )
+    generator = np.random.default_rng(seed)
+    distance = np.rint(generator.normal(0, DEVIATION, len(times))).astype(np.int64)
+    size = np.clip(np.abs(distance), 1, (1 << BITS["size"]) - 1)
+    company = generator.integers(0, COMPANIES, len(times))
+    rises = (distance > 0).astype(np.int64)
+    return pa.table({"t": times, "rises": rises, "size": size, "company": company})

@@ -1,31 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepared trades match where the ratio of their distances is that of a hedge."""
+"""Trades match where the ratio of their distances is that of a hedge, and nowhere else."""
+
+from fractions import Fraction
 
 import numpy as np
+import pytest
 
-from bench.experiments.hedge import PARTS, TERMS, trades
+from bench.experiments.accelerators import ACCELERATORS
+from bench.experiments.hedge import BITS, COMPANIES, WHERE, trades
 from host.operators.verification import reference_pairs
 from host.query.queries import Query
 
 
-def test_bands_of_logarithms_and_signs_are_ratios_of_distances():
-    times = np.arange(300)
-    left, right = trades(times, 1, 0), trades(times, 2, 1)
-    query = Query(band=TERMS, time="t", within=1000)
-    found = set(zip(*(rows.tolist() for rows in reference_pairs(left, right, query)), strict=True))
-    distances = [np.random.default_rng(seed).normal(0, 10_000, 300) for seed in (1, 2)]
-    ratio = distances[1] / distances[0][:, None]
-    # Logarithms are rounded, so pairs at the very edge may fall to either side.
-    edge = 1 / PARTS
-    inside = (-ratio > 1 / 1.05 * (1 + edge)) & (-ratio < 1.05 * (1 - edge))
-    near = (-ratio > 1 / 1.05 * (1 - edge)) & (-ratio < 1.05 * (1 + edge))
-    assert {tuple(pair) for pair in np.argwhere(inside).tolist()} <= found
-    assert found <= {tuple(pair) for pair in np.argwhere(near).tolist()}
-    assert 0.01 < len(found) / 300**2 < 0.05
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_pairs_are_those_of_the_ratio(seed):
+    times = np.arange(150)
+    left, right = trades(times, seed), trades(times, 50 + seed)
+    query = Query(where=WHERE, time="t", within=1000)
+    found = zip(*(rows.tolist() for rows in reference_pairs(left, right, query)), strict=True)
+
+    def distances(rows):
+        return [row["size"] if row["rises"] else -row["size"] for row in rows.to_pylist()]
+
+    least, most = -Fraction(105, 100), -Fraction(100, 105)
+    companies = [rows.column("company").to_pylist() for rows in (left, right)]
+    wanted = {
+        (i, j)
+        for i, own in enumerate(distances(left))
+        for j, other in enumerate(distances(right))
+        if least <= Fraction(other, own) <= most and companies[0][i] != companies[1][j]
+    }
+    assert set(found) == wanted
+    assert 0.005 < len(wanted) / len(times) ** 2 < 0.05
 
 
-def test_prepared_fields_fit_sixteen_bits():
-    rows = trades(np.arange(10_000), 3, 0)
-    assert min(rows.column("x").to_pylist()) >= 0
-    assert max(rows.column("x").to_pylist()) < 1 << 15
-    assert set(rows.column("y").to_pylist()) == {1, 2}
+def test_fields_hold_what_trades_have():
+    rows = trades(np.arange(100_000), 3)
+    for name, bits in BITS.items():
+        values = rows.column(name).to_numpy()
+        assert 0 <= values.min() <= values.max() < 1 << bits
+    assert rows.column("size").to_numpy().min() >= 1
+    assert rows.column("company").to_numpy().max() == COMPANIES - 1
+    assert ACCELERATORS["hedge-8"].where == WHERE
