@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 import subprocess
 import sys
+from tempfile import TemporaryFile
 
 import numpy as np
 import pyarrow as pa
@@ -62,10 +63,13 @@ def measure(way, paths, output, *more):
     if way == "aggregate":
         files = ["--input", paths[0]]
     words = [sys.executable, "-m", "host", way, *files, *WAYS[way], *more, "--output", output]
-    child = subprocess.Popen(list(map(str, words)), stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    if status:
-        raise RuntimeError(f"host {way} ended with status {status}")
+    with TemporaryFile("w+") as said:
+        child = subprocess.Popen(list(map(str, words)), stderr=said)
+        _, status, usage = os.wait4(child.pid, 0)
+        if status:
+            said.seek(0)
+            code = os.waitstatus_to_exitcode(status)
+            raise RuntimeError(f"host {way} ended with code {code}: {said.read().strip()}")
     unit = 1 if sys.platform == "darwin" else 1 << 10
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit
 
