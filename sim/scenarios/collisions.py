@@ -10,7 +10,7 @@ from sim.model.words import field_hash
 __all__ = ["colliding", "first_looks"]
 
 #: Number of random keys among which colliding ones are sought.
-CANDIDATES = 1 << 12
+CANDIDATES = 1 << 14
 
 
 def patterns(manifest, keys):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from host.protocol.buckets import bucket_plan
+from host.protocol.cells import cell_plan
 from host.protocol.codecs import codec_of
 from host.protocol.configuration import MARKS, configuration
 from host.query.ordering import Ordering
@@ -213,10 +214,12 @@ def keys_of(manifest, kind, bounds, sides, generator):
         }
 
     if kind == "colliding":
-        operands = {}
-        if manifest.engine == "index":
+        plan = ()
+        if manifest.index is not None:
             plan = bucket_plan(manifest, bounds).values()
-            operands = {n: part.value(manifest) for n, part in enumerate(plan)}
+        elif manifest.digests is not None:
+            plan = cell_plan(manifest, bounds)
+        operands = {n: part.value(manifest) for n, part in enumerate(plan)}
         return colliding(manifest, operands, uniform, count, generator)
 
     ranks = generator.zipf(1.3, count)

@@ -17,6 +17,8 @@ from sim.scenarios import (
     make_scenario,
     names,
 )
+from sim.scenarios.stretches import taken_apart
+from sim.scenarios.tuple_cases import OF_TUPLES
 from tests.host.small_bundles import write_manifest
 
 #: Accelerators whose cases are all of those that there are.
@@ -43,6 +45,19 @@ def test_the_scenarios_together_meet_every_case(tmp_path, shape):
         assert WordCodec(manifest).marks(results).sum() == scenario.marks
         cases.sample(scenario, results, SLOW)
     assert [name for name, times in cases.met.items() if not times] == []
+
+
+@pytest.mark.parametrize(
+    "shape", [name for name, one in SHAPES.items() if one.engine == "index" or one.digest_bits]
+)
+def test_keys_collide_in_whatever_an_engine_compares_first(tmp_path, shape):
+    manifest = Manifest.load(write_manifest(SHAPES[shape], tmp_path / "bundle"))
+    can_meet, meets = OF_TUPLES["keys of one hash or digest"]
+    assert can_meet(manifest)
+    for seed in range(4):
+        scenario = make_scenario(manifest, "collisions", tuples=200, seed=seed)
+        found = taken_apart(manifest, scenario.words).stretches
+        assert any(meets(manifest, stretch) for stretch in found), seed
 
 
 @pytest.mark.parametrize("shape", ["rounds", "rounds of digests"])
