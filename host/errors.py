@@ -19,23 +19,18 @@ __all__ = [
     "AcceleratorLimitError",
     "BuildError",
     "CapacityError",
-    "DeviceBusyError",
     "DeviceError",
     "DeviceTimeoutError",
-    "DisorderError",
     "EpochError",
     "ExpressionError",
     "FailureError",
-    "FalseClaimError",
     "JoinError",
-    "KeyRangeError",
-    "LinkError",
     "ManifestError",
     "MissingToolError",
-    "NullOrderError",
-    "UnknownColumnError",
+    "OrderError",
     "UnsupportedTypeError",
     "UsageError",
+    "unknown_column",
     "unusable_uri",
 ]
 
@@ -162,13 +157,55 @@ class AcceleratorLimitError(UsageError):
     ----------
     reason, remedy : str
         What the accelerator cannot do, and what would help.
+    row : int, optional
+        Row of a value that is out of range, counted from 0 over the whole stream.
     """
 
     reason: str
     remedy: str
+    _: KW_ONLY
+    row: int | None = None
 
     def _message(self) -> str:
         return f"{self.reason}; {self.remedy}."
+
+    @staticmethod
+    def out_of_range(
+        column: str,
+        value: object,
+        low: int,
+        high: int,
+        *,
+        remedy: str = "use a bundle with a wider field",
+        row: int | None = None,
+        of: str | None = None,
+    ) -> "AcceleratorLimitError":
+        """Return the error of a value that does not fit a field of the accelerator, or 64 bits.
+
+        Parameters
+        ----------
+        column : str
+            Column of the value.
+        value : object
+            The value, or the span of the column's values.
+        low, high : int
+            Smallest and largest value that fit.
+        remedy : str
+            What the user can do.
+        row : int, optional
+            Row of the value.
+        of : str, optional
+            What the range is one of; by default, of 64 bits if it is as large, else of a field.
+        """
+        place = "" if row is None else f" in row {row} (the first is 0)"
+        if of is None:
+            # No accelerator is to blame for a range that no field exceeds.
+            of = "64 bits" if high - low >= (1 << 64) - 2 else "the accelerator's field"
+        return AcceleratorLimitError(
+            f"Column {column!r} holds {value}{place}, outside the range {low} .. {high} of {of}",
+            remedy,
+            row=row,
+        )
 
 
 class CapacityError(AcceleratorLimitError):
@@ -243,34 +280,14 @@ def _name(side: object) -> str:
 _LISTED = 20
 
 
-@dataclass(eq=False, repr=False)
-class UnknownColumnError(UsageError):
-    """A table has no column of the given name.
-
-    Parameters
-    ----------
-    column : str
-        The name asked for.
-    columns : Sequence of str
-        The columns that the table has.
-    table : str
-        Name of the table that the user knows.
-    """
-
-    column: str
-    columns: Sequence[str]
-    _: KW_ONLY
-    table: str = "the table"
-
-    def _message(self) -> str:
-        listing = ", ".join(repr(name) for name in self.columns[:_LISTED]) or "none"
-        if len(self.columns) > _LISTED:
-            listing += f" and {len(self.columns) - _LISTED} more"
-        return (
-            f"There is no column {self.column!r} in {self.table}"
-            f"{_near(self.column, self.columns)}; "
-            f"its columns: {listing}."
-        )
+def unknown_column(column: str, columns: Sequence[str], table: str = "the table") -> UsageError:
+    """Return the error of a column that a table, of this name and with these columns, lacks."""
+    listing = ", ".join(repr(name) for name in columns[:_LISTED]) or "none"
+    if len(columns) > _LISTED:
+        listing += f" and {len(columns) - _LISTED} more"
+    return UsageError(
+        f"There is no column {column!r} in {table}{_near(column, columns)}; its columns: {listing}."
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -304,47 +321,6 @@ class UnsupportedTypeError(UsageError):
         )
 
 
-@dataclass(eq=False, repr=False)
-class KeyRangeError(UsageError):
-    """A value does not fit a field of the accelerator, or 64 bits.
-
-    Parameters
-    ----------
-    column : str
-        Column of the value.
-    value : object
-        The value, or the span of the column's values.
-    low, high : int
-        Smallest and largest value that fit.
-    remedy : str
-        What the user can do.
-    row : int, optional
-        Row of the value, counted from 0 over the whole stream.
-    of : str, optional
-        What the range is one of; by default, of 64 bits if it is as large, else of a field.
-    """
-
-    column: str
-    value: object
-    low: int
-    high: int
-    _: KW_ONLY
-    remedy: str = "use a bundle with a wider field"
-    row: int | None = None
-    of: str | None = None
-
-    def _message(self) -> str:
-        place = "" if self.row is None else f" in row {self.row} (the first is 0)"
-        of = self.of
-        if of is None:
-            # No accelerator is to blame for a range that no field exceeds.
-            of = "64 bits" if self.high - self.low >= (1 << 64) - 2 else "the accelerator's field"
-        return (
-            f"Column {self.column!r} holds {self.value}{place}, outside the range {self.low} .. "
-            f"{self.high} of {of}; {self.remedy}."
-        )
-
-
 def _near(column: str, columns: Sequence[str]) -> str:
     """Return a hint at the column that may be meant, if one is spelled much like ``column``."""
     spelled = {name.strip().casefold(): name for name in columns}
@@ -374,7 +350,24 @@ def unusable_uri(uri: str, reason: str) -> UsageError:
 
 
 class DeviceError(FailureError):
-    """A device broke its contract or stopped working."""
+    """A device cannot be used, broke its contract or stopped working.
+
+    Parameters
+    ----------
+    message : str
+        The message.
+    fault : str
+        What is wrong: ``"busy"`` if others kept the device until a deadline; ``"silent"`` or
+        ``"garbled"`` if nobody answered the greeting over a board's link and nothing or noise was
+        heard, ``"other"`` if another board did, ``"lost"`` if the link broke while it was in use;
+        empty for anything else.
+    """
+
+    fault = ""
+
+    def __init__(self, message: str, fault: str = "") -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 @dataclass(eq=False, repr=False)
@@ -400,38 +393,6 @@ class DeviceTimeoutError(DeviceError):
         return (
             f"Device {self.uri!r} made no progress within {self.waited}; its counters: "
             f"{listing or 'none'}."
-        )
-
-
-@dataclass(eq=False, repr=False)
-class DeviceBusyError(DeviceError):
-    """No device became free before the deadline; each can be used by one process at a time.
-
-    Parameters
-    ----------
-    devices : sequence of str
-        The devices, any of which would have sufficed.
-    waited : str
-        How long the caller waited, with its unit.
-    holders : Mapping of str to str
-        The known holders of the devices.
-    remedy : str
-        What the user can do.
-    """
-
-    devices: Sequence[str]
-    waited: str
-    holders: Mapping[str, str]
-    remedy: str
-
-    def _message(self) -> str:
-        several = len(self.devices) > 1
-        listing = ", ".join(repr(device) for device in self.devices)
-        held = "; ".join(f"{device!r} is held by {by}" for device, by in self.holders.items())
-        return (
-            f"{'None of the devices' if several else 'Device'} {listing} "
-            f"{'became' if several else 'did not become'} free within {self.waited}; "
-            f"{held or 'no holder is recorded'}; {self.remedy}."
         )
 
 
@@ -461,24 +422,6 @@ class EpochError(UsageError):
     def _message(self) -> str:
         where = "" if self.place is None else f" after {self.place} tuples"
         return f"Epoch {self.number} is refused{where}: {self.rule}; {self.remedy}."
-
-
-class LinkError(DeviceError):
-    """The link to a board cannot be used, the board is another one, or the link was lost.
-
-    Parameters
-    ----------
-    message : str
-        The message.
-    fault : str
-        What is wrong: ``"silent"`` or ``"garbled"`` if nobody answered the greeting and nothing or
-        noise was heard, ``"other"`` if another board did, ``"lost"`` if the link broke while it was
-        in use; empty for anything else.
-    """
-
-    def __init__(self, message: str, fault: str = "") -> None:
-        super().__init__(message)
-        self.fault = fault
 
 
 # The error of an expression.
@@ -520,112 +463,122 @@ _SHOWN = 6
 
 
 @dataclass(eq=False, repr=False)
-class DisorderError(UsageError):
-    """Time goes backwards in an input that was declared sorted.
+class OrderError(UsageError):
+    """A row is out of order, has no place in it, or is repeated, against what was declared.
 
     Parameters
     ----------
+    message : str
+        The message.
     where : object
-        Side or column.
-    position : int
-        Row, counted from 0, whose value is less than the value before it.
-    previous, value : object
-        The two values.
-    partition : int, optional
-        Partition of the input in which ``position`` counts, if there are several.
-    source : str, optional
-        What that partition is called, such as ``"file 'a.parquet'"``, if it has a name.
-    """
-
-    where: object
-    position: int
-    previous: object
-    value: object
-    _: KW_ONLY
-    partition: int | None = None
-    source: str | None = None
-
-    def _message(self) -> str:
-        of_partition = (
-            "" if self.partition is None else f" of the input's partition {self.partition}"
-        )
-        if self.source is not None:
-            of_partition = f" of {self.source}"
-        return (
-            f"Time goes backwards in {_place(self.where)}: row {self.position}{of_partition} (the "
-            f"first is 0) has {self.value} after {self.previous}; sort the input by its order "
-            f"column."
-        )
-
-
-@dataclass(eq=False, repr=False)
-class FalseClaimError(UsageError):
-    """Rows of a source are not sorted, or not distinct, as it was declared.
-
-    Parameters
-    ----------
-    source : str
-        The source.
-    by : sequence of str
-        The columns that it was declared to be sorted by, or to be distinct in.
-    position : int
-        Row, counted from 0, that is less than the row before it, or agrees with an earlier one.
-    row : mapping
-        Values of the columns in that row.
-    previous : mapping, optional
-        Their values in the row before it; without them, the rows are not distinct.
+        Side, column or source of the row.
+    position : int or None
+        Number of the row, counted from 0; None if the user cannot look it up.
+    value, previous : object
+        What the row has, and the row before it.
     part : int, optional
-        Part of the source in which ``position`` counts, if there are several.
+        Part of the input in which ``position`` counts, if there are several.
     """
 
-    source: str
-    by: Sequence[str]
-    position: int
-    row: Mapping[str, object]
-    previous: Mapping[str, object] | None = None
-    _: KW_ONLY
+    message: str
+    where: object
+    position: int | None
+    value: object = None
+    previous: object = None
     part: int | None = None
 
     def _message(self) -> str:
-        place = "" if self.part is None else f" of part {self.part}"
-        if self.previous is None:
+        return self.message
+
+    @staticmethod
+    def disorder(
+        where: object,
+        position: int,
+        previous: object,
+        value: object,
+        *,
+        part: int | None = None,
+        source: str | None = None,
+    ) -> "OrderError":
+        """Return the error of an input, declared sorted, in which time goes backwards.
+
+        Parameters
+        ----------
+        where, position, previous, value, part
+            As for the class.
+        source : str, optional
+            What that part is called, such as ``"file 'a.parquet'"``, if it has a name.
+        """
+        if source is None and part is not None:
+            source = f"the input's partition {part}"
+        of_source = "" if source is None else f" of {source}"
+        message = (
+            f"Time goes backwards in {_place(where)}: row {position}{of_source} (the first is 0) "
+            f"has {value} after {previous}; sort the input by its order column."
+        )
+        return OrderError(message, where, position, value, previous, part)
+
+    @staticmethod
+    def false_claim(
+        source: str,
+        by: Sequence[str],
+        position: int,
+        row: Mapping[str, object],
+        previous: Mapping[str, object] | None = None,
+        *,
+        part: int | None = None,
+    ) -> "OrderError":
+        """Return the error of rows that are not sorted, or not distinct, as it was declared.
+
+        Parameters
+        ----------
+        source : str
+            Where the rows come from.
+        by : sequence of str
+            The columns that they were declared to be sorted by, or to be distinct in.
+        position, part
+            As for the class.
+        row : mapping
+            Values of the columns in the row.
+        previous : mapping, optional
+            Their values in the row before it; without them, the rows are not distinct.
+        """
+        place = "" if part is None else f" of part {part}"
+        if previous is None:
             claim, seen = "distinct", "as another row has"
-            remedy = f"use distinct({', '.join(map(repr, self.by))})"
+            remedy = f"use distinct({', '.join(map(repr, by))})"
         else:
-            claim, seen, remedy = "sorted", f"after {_shown(self.previous)}", "sort them first"
-        return (
-            f"The rows of {self.source} are declared to be {claim} by {', '.join(self.by)}, but "
-            f"row {self.position}{place} (the first is 0) has {_shown(self.row)} {seen}; {remedy}, "
-            f"or do not declare it."
+            claim, seen, remedy = "sorted", f"after {_shown(previous)}", "sort them first"
+        message = (
+            f"The rows of {source} are declared to be {claim} by {', '.join(by)}, but row "
+            f"{position}{place} (the first is 0) has {_shown(row)} {seen}; {remedy}, or do not "
+            f"declare it."
         )
+        return OrderError(message, source, position, row, previous, part)
 
+    @staticmethod
+    def null(
+        column: str, position: int | None = None, row: Mapping[str, object] | None = None
+    ) -> "OrderError":
+        """Return the error of a null in the column that gives the order of arrival.
 
-@dataclass(eq=False, repr=False)
-class NullOrderError(UsageError):
-    """The column that gives the order of arrival holds a null.
-
-    Parameters
-    ----------
-    column : str
-        The column.
-    position : int, optional
-        Row of the first null, counted from 0, if the user can look up row numbers.
-    row : Mapping of str to object
-        The row itself, as far as its columns are available.
-    """
-
-    column: str
-    position: int | None = None
-    row: Mapping[str, object] | None = None
-
-    def _message(self) -> str:
-        places = [] if self.position is None else [f"row {self.position} (the first is 0)"]
-        if self.row:
-            places.append(f"the row with {_shown(self.row)}")
-        return (
-            f"Order column {self.column!r} is null in {', '.join(places)}; a row without a place "
-            f"in time cannot be joined: drop it, or fill the column."
+        Parameters
+        ----------
+        column : str
+            The column.
+        position : int, optional
+            As for the class.
+        row : mapping, optional
+            The row itself, as far as its columns are available.
+        """
+        places = [] if position is None else [f"row {position} (the first is 0)"]
+        if row:
+            places.append(f"the row with {_shown(row)}")
+        message = (
+            f"Order column {column!r} is null in {', '.join(places)}; a row without a place in "
+            f"time cannot be joined: drop it, or fill the column."
         )
+        return OrderError(message, column, position, row)
 
 
 def _place(where: object) -> str:

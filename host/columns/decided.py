@@ -18,7 +18,7 @@ from host.columns.codes import FieldValues
 from host.columns.fields import FieldEncoder, FieldPlan, TermTypes, wider
 from host.columns.key_fields import plan_coded_field
 from host.columns.kinds import ColumnType, Kind, column_type, integer_view, outside, validity
-from host.errors import AcceleratorLimitError, KeyRangeError
+from host.errors import AcceleratorLimitError
 from host.installation import command
 from host.protocol.manifest import KeyField, Manifest
 from host.query.conditions import Condition, column_of
@@ -323,7 +323,7 @@ class ValueField(FieldPlan, FieldEncoder):
         if beyond.any():
             at = int(np.argmax(beyond))
             needed = max(abs(int(view[at])) * 2, 2 << field.bits)
-            raise KeyRangeError(
+            raise AcceleratorLimitError.out_of_range(
                 column.name, int(view[at]), low, high, remedy=wider(field, needed), row=first + at
             )
         return FieldValues(view)

@@ -95,7 +95,7 @@ class FieldEncoder(ABC):
 
         Raises
         ------
-        KeyRangeError
+        AcceleratorLimitError
             If a value does not fit the field.
         """
 

@@ -33,7 +33,7 @@ from host.columns.kinds import (
     span_of,
     validity,
 )
-from host.errors import KeyRangeError
+from host.errors import AcceleratorLimitError
 from host.protocol.manifest import KeyField
 from host.protocol.spread import Spread
 from host.reference.arrivals import Float64s, UInt64s
@@ -192,7 +192,7 @@ class ExactField(FieldPlan, FieldEncoder):
             remedy = "the true range of the column, or " + wider(
                 field, max(needed, 2 << field.bits)
             )
-        raise KeyRangeError(
+        raise AcceleratorLimitError.out_of_range(
             self.terms[0].columns[side].name,
             value,
             *self._limits(side),
@@ -490,7 +490,7 @@ class _CodedEncoder(FieldEncoder):
         assert codes is not None
         if self._plan.strict and len(codes) and int(codes.max()) > self._top:
             term = self._plan.terms[0]
-            raise KeyRangeError(
+            raise AcceleratorLimitError.out_of_range(
                 term.columns[side].name,
                 f"more than {self._top + 1} distinct values",
                 0,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.errors import KeyRangeError, UnsupportedTypeError, UsageError
+from host.errors import AcceleratorLimitError, UnsupportedTypeError, UsageError
 from host.query.quantities import Duration
 from host.query.tables import require_column
 from host.query.words import Bound
@@ -92,7 +92,7 @@ def unscaled(array: pa.Array, name: str) -> pa.Array:
 
     Raises
     ------
-    KeyRangeError
+    AcceleratorLimitError
         If a decimal in these units does not fit in 64 bits.
     """
     kind = array.type
@@ -107,7 +107,7 @@ def unscaled(array: pa.Array, name: str) -> pa.Array:
     if beyond.any():
         value = array[int(np.argmax(beyond))].as_py()
         limit = (1 << 63) - 1
-        raise KeyRangeError(
+        raise AcceleratorLimitError.out_of_range(
             name,
             f"{value} (in units of 1e-{kind.scale}, of which 64 bits must hold the number)",
             -limit,
@@ -272,10 +272,8 @@ def column_type(schema: pa.Schema, name: str, side: str) -> ColumnType:
 
     Raises
     ------
-    UnknownColumnError
-        If there is no column of that name.
     UsageError
-        If there are several such columns.
+        If there is no column of that name, or there are several.
     UnsupportedTypeError
         If the type of the column cannot be compared.
     """

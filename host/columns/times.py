@@ -22,14 +22,7 @@ from host.columns.kinds import (
     shown,
     span_of,
 )
-from host.errors import (
-    AcceleratorLimitError,
-    DisorderError,
-    KeyRangeError,
-    NullOrderError,
-    UnsupportedTypeError,
-    UsageError,
-)
+from host.errors import AcceleratorLimitError, OrderError, UnsupportedTypeError, UsageError
 from host.installation import command
 from host.protocol.manifest import Manifest
 from host.query.queries import Query
@@ -126,9 +119,9 @@ class TimeEncoder:
 
         Raises
         ------
-        KeyRangeError
+        AcceleratorLimitError
             If a time is too late, or not a whole number of steps from the origin.
-        DisorderError
+        OrderError
             If a time is before the origin, and so before the first row of both sides.
         """
         plan, origin = self._plan, self._origin or 0
@@ -153,11 +146,11 @@ class TimeEncoder:
         factor, column = plan.factors[side], plan.columns[side]
         top = origin + ((1 << plan.bits) - 1) * plan.divisor
         if int(values[0]) * factor < origin:
-            raise DisorderError(column.name, first, -(-origin // factor), int(values[0]))
+            raise OrderError.disorder(column.name, first, -(-origin // factor), int(values[0]))
         if int(values[-1]) * factor > top:
             at = int(np.argmax(outside(values, -(-origin // factor), top // factor)))
             needed = ((int(values[at]) * factor - origin) // plan.divisor).bit_length()
-            raise KeyRangeError(
+            raise AcceleratorLimitError.out_of_range(
                 column.name,
                 int(values[at]),
                 -(-origin // factor),
@@ -169,7 +162,7 @@ class TimeEncoder:
     def _refuse(self, side: int, value: int, row: int) -> None:
         plan, origin = self._plan, self._origin or 0
         factor = plan.factors[side]
-        raise KeyRangeError(
+        raise AcceleratorLimitError.out_of_range(
             plan.columns[side].name,
             f"{value}, no whole number of steps from the first time",
             origin // factor,
@@ -214,23 +207,23 @@ class OrderCheck:
 
         Raises
         ------
-        NullOrderError, DisorderError
+        OrderError
             The errors name the row.
         """
         array, name, rows = self._column.read(batch), self._column.name, self._rows
         if array.null_count:
             at = int(np.argmin(array.is_valid().to_numpy(zero_copy_only=False)))
-            raise NullOrderError(name, rows + at, row_at(batch, at))
+            raise OrderError.null(name, rows + at, row_at(batch, at))
         values = integer_view(array)
         if not len(values) or not self._is_sorted:
             self._rows += len(values)
             return
         if self._last is not None and int(values[0]) < self._last[0]:
-            raise DisorderError(name, rows, self._last[1], shown(array[0]))
+            raise OrderError.disorder(name, rows, self._last[1], shown(array[0]))
         falls = values[1:] < values[:-1]
         if falls.any():
             at = int(np.argmax(falls))
-            raise DisorderError(name, rows + at + 1, shown(array[at]), shown(array[at + 1]))
+            raise OrderError.disorder(name, rows + at + 1, shown(array[at]), shown(array[at + 1]))
         self._last = int(values[-1]), shown(array[len(array) - 1])
         self._rows += len(values)
 
@@ -260,10 +253,9 @@ def plan_times(
 
     Raises
     ------
-    KeyRangeError
-        If the times are seen, and do not fit.
     AcceleratorLimitError
-        If the window is one of time, and the accelerator has no timestamps.
+        If the times are seen, and do not fit; or if the window is one of time, and the accelerator
+        has no timestamps.
     """
     tick, factors = common_tick(*columns)
     bits = _timestamp_bits(query, manifest)
@@ -273,7 +265,7 @@ def plan_times(
     if seen and needed > bits:
         highs = [of[column.column][1] for column, of in zip(columns, ranges, strict=True)]
         latest = highs[0] is not None and highs[0] * factors[0] == span.high
-        raise KeyRangeError(
+        raise AcceleratorLimitError.out_of_range(
             columns[0 if latest else 1].name,
             span.high,
             span.low,

@@ -17,7 +17,7 @@ from host.columns.kinds import (
     shown,
     validity,
 )
-from host.errors import KeyRangeError, NullOrderError, UnsupportedTypeError, UsageError
+from host.errors import AcceleratorLimitError, OrderError, UnsupportedTypeError, UsageError
 from host.query.quantities import Duration
 from host.query.queries import Query
 from host.query.words import Span
@@ -96,21 +96,21 @@ class TimeColumn(Windows):
 
         Raises
         ------
-        NullOrderError, KeyRangeError
+        OrderError, AcceleratorLimitError
             If a time is null, or a window that it is in has a boundary that the type cannot hold.
         """
         column = self._column.read(batch)
         valid = validity(column)
         if valid is not None:
             at = int(np.argmin(valid))
-            raise NullOrderError(self.name, first_row + at, row_at(batch, at))
+            raise OrderError.null(self.name, first_row + at, row_at(batch, at))
         times = integer_view(column)
         low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
         reach = max(self.window, self.advance)
         edge = 1 << (self.type.bit_width - 1)
         least, most = reach - edge, edge - 1 - reach
         if not least < low <= high < most:
-            raise KeyRangeError(
+            raise AcceleratorLimitError.out_of_range(
                 self.name, low if low <= least else high, least + 1, most - 1,
                 remedy="use shorter windows or a coarser unit of time",
                 of=f"times whose windows begin and end within type {self.type}",

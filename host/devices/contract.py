@@ -272,7 +272,7 @@ def open_device(uri: str) -> Device:
         If there is no such kind of device.
     ManifestError
         If the bundle cannot be used.
-    LinkError
+    DeviceError
         If no board answers, or another one than the bundle's.
     """
     kind = device_kind(uri)

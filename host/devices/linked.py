@@ -22,11 +22,7 @@ from host.devices.link import Greeting, HostEndpoint, LinkCounters, Timing
 from host.devices.link.endpoint import Answer
 from host.devices.link.frames import VERSION as LINK_VERSION
 from host.devices.link.transport import Transport, open_serial, open_tcp, open_udp
-from host.errors import (
-    DeviceError,
-    LinkError,
-    unusable_uri,
-)
+from host.errors import DeviceError, unusable_uri
 from host.protocol.manifest import Manifest, Word
 from host.reference.arrivals import UInt64s
 
@@ -196,14 +192,14 @@ _CHECKS = {
 }
 
 
-def _silent(uri: str, told: str, fault: str = "") -> LinkError:
+def _silent(uri: str, told: str, fault: str = "") -> DeviceError:
     """Return the error of a board that did not answer."""
-    return LinkError(f"Device {uri!r} {told}; check {_CHECKS[uri.partition(':')[0]]}.", fault)
+    return DeviceError(f"Device {uri!r} {told}; check {_CHECKS[uri.partition(':')[0]]}.", fault)
 
 
-def _older(uri: str, what: str, board: object, kit: object) -> LinkError:
+def _older(uri: str, what: str, board: object, kit: object) -> DeviceError:
     """Return the error of a board whose bitstream another version of the kit has made."""
-    return LinkError(
+    return DeviceError(
         f"Device {uri!r} has the {what} {board}, but this kit has {kit}: another version of the "
         f"kit made the bitstream; make it again (`make bitstream BOARD=...`) and load it, or use "
         f"that version.",
@@ -233,7 +229,7 @@ class LinkSession:
 
     Raises
     ------
-    LinkError
+    DeviceError
         If the board does not answer, or is another one than the manifest says.
     """
 
@@ -274,7 +270,7 @@ class LinkSession:
 
         Raises
         ------
-        LinkError
+        DeviceError
             If the link is lost, and was not found again within the time that the URI allows.
         """
         try:
@@ -288,7 +284,7 @@ class LinkSession:
 
         Raises
         ------
-        LinkError
+        DeviceError
             If the link is lost, or the condition does not hold in time.
         """
         end = time.monotonic() + self.silence_seconds
@@ -302,7 +298,7 @@ class LinkSession:
 
         Raises
         ------
-        LinkError
+        DeviceError
             If no answer comes.
         """
         self.endpoint.request(address, data, strobe)
@@ -313,7 +309,7 @@ class LinkSession:
         assert answer is not None
         return answer
 
-    def lost(self, reason: str, *, can_resume: bool = True) -> LinkError:
+    def lost(self, reason: str, *, can_resume: bool = True) -> DeviceError:
         """Return the error that says what was answered and what not.
 
         Parameters
@@ -328,7 +324,7 @@ class LinkSession:
             if can_resume
             else "nothing can be continued; open the device again and run the join again"
         )
-        return LinkError(
+        return DeviceError(
             f"Link to device {self.address.uri!r} was lost: {reason}. Of {self.accepted} input "
             f"words, the board has acknowledged {self.endpoint.sender.delivered}; {self.results} "
             f"result words have come; {remedy}.",
@@ -358,7 +354,7 @@ class LinkSession:
 
         Raises
         ------
-        LinkError, OSError
+        DeviceError, OSError
         """
         end = time.monotonic() + seconds
         while self.endpoint.greeting is None:
@@ -385,7 +381,7 @@ class LinkSession:
             ("result word bytes", str(greeting.result_bytes), str(-(-sizes[1] // 8))),
         ]:
             if board != bundle:
-                raise LinkError(
+                raise DeviceError(
                     f"Device {self.address.uri!r} has the {what} {board}, but the bundle has "
                     f"{bundle}; load the bundle's bitstream into the board, or name the bundle of "
                     f"the bitstream that is there.",
@@ -406,8 +402,8 @@ class LinkSession:
             except OSError:
                 time.sleep(PAUSE)
                 continue
-            except LinkError as error:
-                if error.fault == "other":
+            except DeviceError as error:
+                if error.fault not in ("silent", "garbled", "lost"):
                     raise
                 break
             if self.endpoint.is_open:
@@ -455,7 +451,7 @@ class LinkedDevice(Device):
         If the URI lacks something.
     ManifestError
         If the bundle cannot be used.
-    LinkError
+    DeviceError
         If there is no board, or another one.
 
     Attributes
@@ -471,7 +467,7 @@ class LinkedDevice(Device):
         address = LinkAddress.parse(uri)
         self.manifest = Manifest.load(address.bundle)
         if len(self.manifest.result_ports) != 1:
-            raise LinkError(
+            raise DeviceError(
                 f"Device {uri!r} names a bundle with {len(self.manifest.result_ports)} result "
                 f"ports, but a link carries one; use a bundle with result_streams=1."
             )
@@ -502,7 +498,7 @@ class LinkedDevice(Device):
 
         Raises
         ------
-        LinkError
+        DeviceError
             If the link was lost; the error says how many words the board has acknowledged.
         """
         check_words(self.manifest, words, results)
@@ -554,7 +550,7 @@ class LinkedDevice(Device):
 
         Raises
         ------
-        LinkError
+        DeviceError
             If no answer comes.
         """
         with self._running:
@@ -568,7 +564,7 @@ class LinkedDevice(Device):
         return greeting
 
     def _check_registers(self) -> None:
-        """Raise :exc:`LinkError` unless the board has registers that this kit knows."""
+        """Raise :exc:`DeviceError` unless the board has registers that this kit knows."""
         found = self.request(ID)
         if found.refused or found.data != MAGIC:
             board = "none" if found.refused else f"{found.data:#010x}"

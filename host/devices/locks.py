@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give every device of a machine to one holder at a time, across processes."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 import fcntl
@@ -17,7 +17,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from host.devices.contract import Device, is_shared, open_device
-from host.errors import DeviceBusyError, DeviceError, UsageError
+from host.errors import DeviceError, UsageError
 from host.query.quantities import Duration, parse_duration
 
 __all__ = [
@@ -396,10 +396,8 @@ def claim_device(
 
     Raises
     ------
-    DeviceBusyError
-        If no device became free.
     DeviceError
-        If the lock files cannot be used.
+        If no device became free, or the lock files cannot be used.
     """
     place = LockFolder(folder)
     began = time.monotonic()
@@ -423,11 +421,26 @@ def claim_device(
             if descriptor is not None:
                 return DeviceClaim(name, place, descriptor, holder)
         if late:
-            raise DeviceBusyError(names, f"{seconds:g} s", _holders(place, names), remedy)
+            raise _busy(names, f"{seconds:g} s", _holders(place, names), remedy)
         if report is not None:
             report(_waiting(place, names, seconds))
             report = None
         time.sleep(PAUSE_SECONDS)
+
+
+def _busy(
+    devices: Sequence[str], waited: str, holders: Mapping[str, str], remedy: str
+) -> DeviceError:
+    """Return the error of devices none of which became free."""
+    several = len(devices) > 1
+    listing = ", ".join(repr(device) for device in devices)
+    held = "; ".join(f"{device!r} is held by {by}" for device, by in holders.items())
+    return DeviceError(
+        f"{'None of the devices' if several else 'Device'} {listing} "
+        f"{'became' if several else 'did not become'} free within {waited}; "
+        f"{held or 'no holder is recorded'}; {remedy}.",
+        "busy",
+    )
 
 
 def _failure(folder: LockFolder, name: str, descriptor: int | None) -> float:
@@ -505,10 +518,8 @@ def open_in_turn(
 
     Raises
     ------
-    DeviceBusyError
-        If the device did not become free.
     DeviceError
-        If the device cannot be opened, or its lock cannot be used.
+        If the device did not become free or cannot be opened, or its lock cannot be used.
     """
     if not is_shared(uri):
         with open_device(uri) as device:

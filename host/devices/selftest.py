@@ -20,7 +20,7 @@ from host.devices.linked import (
     LinkedDevice,
 )
 from host.devices.software import SoftwareDevice
-from host.errors import JoinError, LinkError, UsageError
+from host.errors import DeviceError, JoinError, UsageError
 from host.installation import command
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
@@ -349,7 +349,7 @@ def _findings(
 
 def _hint_of(name: str, error: Exception) -> str:
     """Return the key of the hint for an error."""
-    fault = error.fault if isinstance(error, LinkError) else ""
+    fault = error.fault if isinstance(error, DeviceError) else ""
     return f"open: {fault}" if fault in ("garbled", "silent", "other") else name
 
 

@@ -16,7 +16,6 @@ from host.errors import (
     AcceleratorLimitError,
     DeviceError,
     JoinError,
-    KeyRangeError,
     ManifestError,
     MissingToolError,
     UsageError,
@@ -27,16 +26,12 @@ from host.reference.predicate import load_predicate
 
 __all__ = [
     "MODEL",
-    "REFUSALS",
     "SOFTWARE_MANIFEST",
     "SoftwareDevice",
     "on_device_or_software",
 ]
 
 Result = TypeVar("Result")
-
-REFUSALS = (AcceleratorLimitError, KeyRangeError)
-"""What a device raises for a query or for rows that are too large for it."""
 
 # If the package is in an archive, the manifest is a temporary file until the process ends.
 _unpacked = ExitStack()
@@ -176,12 +171,12 @@ def on_device_or_software(
 
     Raises
     ------
-    AcceleratorLimitError, KeyRangeError
+    AcceleratorLimitError
         If the device refuses the rows, and there is no software, or it does not take them either.
     """
     try:
         return run(device)
-    except REFUSALS as error:
+    except AcceleratorLimitError as error:
         if software is None:
             raise
         refusal = error

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from host.errors import UnknownColumnError, UsageError
+from host.errors import UsageError, unknown_column
 from host.files.text import (
     MISSING,
     CsvFile,
@@ -626,10 +626,10 @@ def require_text(options: CsvOptions, schemas: Sequence[pa.Schema]) -> None:
 
     Raises
     ------
-    UnknownColumnError
+    UsageError
         If a column is in none of them.
     """
     names = [name for schema in schemas for name in schema.names]
     for name in options.text:
         if name not in names:
-            raise UnknownColumnError(name, names, table="the inputs, for --csv-option text")
+            raise unknown_column(name, names, table="the inputs, for --csv-option text")

@@ -19,10 +19,9 @@ from host.columns.windows import TimeColumn, Windows
 from host.devices import open_aggregate
 from host.devices.bundles import SIMULATED, operator_bundle
 from host.devices.simulated import SimulatedAggregate
-from host.devices.software import REFUSALS
 from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.equal_keys import order_by
-from host.errors import AcceleratorLimitError, DisorderError, JoinError, KeyRangeError
+from host.errors import AcceleratorLimitError, JoinError, OrderError
 from host.expressions import Expression
 from host.installation import command
 from host.operators.panes import Array, Cells, Combine, Int64s, WindowStates
@@ -243,10 +242,8 @@ class QueryLanes(Lanes):
 
         Raises
         ------
-        KeyRangeError
-            If a value does not fit its field.
         AcceleratorLimitError
-            If there is a null that the accelerator cannot leave out.
+            If a value does not fit its field, or is a null that the accelerator cannot leave out.
         """
         given = dict(zip(self._values.states, values, strict=True))
         columns = {name: np.zeros(len(values[0]), np.int64) for name in self._fields}
@@ -403,7 +400,7 @@ def _require_range(column: str, numbers: Array, field: Field) -> None:
         return
     low, high = int(numbers.min()), int(numbers.max())
     if low < field.range.low or high > field.range.high:
-        raise KeyRangeError(
+        raise AcceleratorLimitError.out_of_range(
             column,
             low if low < field.range.low else high,
             field.range.low,
@@ -680,7 +677,7 @@ class DeviceThenHost(HostWindows):
         self._kept.append((keys, panes, values))
         try:
             self._device.add(keys, panes, values, floor)
-        except REFUSALS as refusal:
+        except AcceleratorLimitError as refusal:
             self._go_on(refusal)
 
     def ended(self, ranks: Int64s, first: int | None, last: int | None) -> WindowStates:
@@ -688,7 +685,7 @@ class DeviceThenHost(HostWindows):
         if self.refusal is None:
             try:
                 found = self._device.ended(ranks, first, last)
-            except REFUSALS as refusal:
+            except AcceleratorLimitError as refusal:
                 self._go_on(refusal)
             else:
                 self._forget(None if last is None else self.floor(last))
@@ -779,7 +776,7 @@ class Aggregation(ABC):
 
         Raises
         ------
-        DisorderError
+        OrderError
             If a time is less than the one before it.
         """
         times = self.time.read(batch, self.rows)
@@ -791,7 +788,7 @@ class Aggregation(ABC):
             at = int(falls[0])
             earlier = before if at == 0 else times[at - 1]
             pair = self.time.values_of([earlier, times[at]])
-            raise DisorderError(self.time.name, self.rows + at, *pair)
+            raise OrderError.disorder(self.time.name, self.rows + at, *pair)
         self._last = int(times[-1])
         self._add(batch, times, floor=self._last // self.time.pane)
         return self.ended(self._last)

@@ -260,7 +260,7 @@ class AsofStream:
 
         Raises
         ------
-        NullOrderError, DisorderError
+        OrderError
             If a time is null, or earlier than one before it.
         """
         columns = [

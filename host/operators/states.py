@@ -19,11 +19,7 @@ from host.columns.kinds import (
     validity,
 )
 from host.engine.equal_keys import order_by
-from host.errors import (
-    AcceleratorLimitError,
-    KeyRangeError,
-    UnsupportedTypeError,
-)
+from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.panes import COMBINES, Array, Combine, Int64s
 from host.query.quantities import Duration
 from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
@@ -320,7 +316,7 @@ class AggregateStates:
 
         Raises
         ------
-        KeyRangeError
+        AcceleratorLimitError
             If a sum does not fit 64 bits.
         """
         known = dict(zip(self.states, states, strict=True))
@@ -429,14 +425,14 @@ def narrowed(sums: Array, name: str) -> Array:
 
     Raises
     ------
-    KeyRangeError
+    AcceleratorLimitError
         If one is too large.
     """
     if sums.dtype != object:
         return sums
     wrong = [value for value in sums.tolist() if not _INT64.min <= value <= _INT64.max]
     if wrong:
-        raise KeyRangeError(
+        raise AcceleratorLimitError.out_of_range(
             name,
             wrong[0],
             _INT64.min,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns.windows import Windows
-from host.errors import KeyRangeError, UnknownColumnError, UsageError
+from host.errors import AcceleratorLimitError, UsageError, unknown_column
 from host.expressions import Expression, evaluate
 from host.operators.aggregate import HostWindows
 from host.operators.panes import (
@@ -124,14 +124,14 @@ def fields_of(
 
     Raises
     ------
-    UsageError, UnknownColumnError, KeyRangeError
+    UsageError, AcceleratorLimitError
         If a field has no column, holds no integers, or a value does not fit its field.
     """
     fields = {field.name: field.range for field in operator.schemas[side]}
     names: dict[str, Int64s] = {}
     for name, limits in {"timestamp": TIME, **fields}.items():
         if name != "timestamp" and name not in columns:
-            raise UnknownColumnError(name, list(columns), table="the tuples")
+            raise unknown_column(name, list(columns), table="the tuples")
         column = np.asarray(timestamps if name == "timestamp" else columns[name])
         if column.dtype.kind not in "iub" and len(column):
             raise UsageError(
@@ -139,7 +139,7 @@ def fields_of(
             )
         for edge in (column.min(), column.max()) if len(column) else ():
             if not limits.low <= int(edge) <= limits.high:
-                raise KeyRangeError(
+                raise AcceleratorLimitError.out_of_range(
                     name, int(edge), limits.low, limits.high, remedy="give the field more bits"
                 )
         names[name] = column.astype(np.int64, copy=False)
@@ -210,11 +210,10 @@ def aggregate_arrays(
     Raises
     ------
     UsageError
-        If the operator is no aggregate, or tuples are out of order for a single window instance.
-    UnknownColumnError, KeyRangeError
-        If a field has no column, or a value does not fit its field.
-    UsageError
-        If a sum does not fit its state when its window ends.
+        If the operator is no aggregate, tuples are out of order for a single window instance, a
+        field has no column, or a sum does not fit its state when its window ends.
+    AcceleratorLimitError
+        If a value does not fit its field.
     """
     if operator.kind != "aggregate":
         raise UsageError(

@@ -125,10 +125,9 @@ class OrderedInput:
 
         Raises
         ------
-        NullOrderError
-            If a time is null; the error names the row as it lies in the files.
-        DisorderError
-            If a file that is declared to be sorted is not, and is merged with others.
+        OrderError
+            If a time is null, where the error names the row as it lies in the files; or if a file
+            that is declared to be sorted is not, and is merged with others.
         """
         rows = 0
         for batch in self._in_order():

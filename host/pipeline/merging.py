@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns.kinds import column_type, integer_view
-from host.errors import DisorderError, NullOrderError, UnsupportedTypeError, UsageError
+from host.errors import OrderError, UnsupportedTypeError, UsageError
 from host.pipeline.sorting import key_columns
 from host.runtime import (
     Buffer,
@@ -54,12 +54,15 @@ class ScaleGateParams(ConfluenceParams):
         wait for as long as it takes.
     clock : callable
         Returns seconds.
+    names : sequence of str, optional
+        What the sources are called in messages; by default they have numbers.
     """
 
     by: str
     watermarks: Sequence[Callable[[], int | None]] | None = None
     deadline: float | None = None
     clock: Callable[[], float] = time.monotonic
+    names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.deadline is not None and self.deadline <= 0:
@@ -74,8 +77,8 @@ class ScaleGateParams(ConfluenceParams):
 class _Source:
     """A source: its buffer, and what it has shown."""
 
-    def __init__(self, number: int, buffer: Buffer[pa.RecordBatch]) -> None:
-        self.number = number
+    def __init__(self, number: int, buffer: Buffer[pa.RecordBatch], name: str | None) -> None:
+        self.number, self._name = number, name
         self.buffer = buffer
         self.mark = _NOTHING
         self.rows = 0  # rows that were taken
@@ -89,14 +92,16 @@ class _Source:
         batch = self.buffer.access()
         column = batch.column(key_columns(batch.schema, [by])[0])
         if column.null_count:
-            raise NullOrderError(by, self.rows + int(np.argmax(column.is_null().to_numpy(False))))
+            raise OrderError.null(by, self.rows + int(np.argmax(column.is_null().to_numpy(False))))
         times = _times(column)
         least = floor if self.excluded else self.mark
         wrong = np.flatnonzero(times < np.concatenate([[least], times[:-1]]))
         if len(wrong):
             at = int(wrong[0])
             before = least if at == 0 else int(times[at - 1])
-            raise DisorderError(by, self.rows + at, before, int(times[at]), partition=self.number)
+            raise OrderError.disorder(
+                by, self.rows + at, before, int(times[at]), part=self.number, source=self._name
+            )
         self.excluded, self.times = False, times
 
     @property
@@ -167,7 +172,11 @@ class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordB
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._sources = [_Source(number, buffer) for number, buffer in enumerate(self.inputs)]
+        names: Sequence[str | None] = self.params.names or [None] * len(self.inputs)
+        self._sources = [
+            _Source(number, *given)
+            for number, given in enumerate(zip(self.inputs, names, strict=True))
+        ]
         self._floor = _NOTHING
         self._waiting: tuple[_Source, float] | None = None  # for whom, and since when
         self.stalls = [0.0] * len(self._sources)
@@ -290,21 +299,13 @@ def merge_sorted(
 
     Raises
     ------
-    DisorderError
+    OrderError
         If a source is not sorted; the message names it.
     """
     graph = ExecStreamGraph()
-    gate = graph.add(ScaleGate(), ScaleGateParams(by=by))
+    gate = graph.add(ScaleGate(), ScaleGateParams(by=by, names=names))
     for supply in supplies:
         graph.connect(graph.add(ArrowSource(), ArrowSourceParams(supply=supply)), gate)
     graph.prepare()
-    try:
-        with closing(Scheduler(graph).read()) as batches:
-            yield from batches
-    except DisorderError as error:
-        if error.partition is None:
-            raise
-        raise DisorderError(
-            error.where, error.position, error.previous, error.value,
-            source=names[error.partition],
-        ) from error  # fmt: skip
+    with closing(Scheduler(graph).read()) as batches:
+        yield from batches

@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.errors import FailureError, UnknownColumnError, UnsupportedTypeError, UsageError
+from host.errors import UnsupportedTypeError, UsageError, unknown_column
 from host.pipeline.flags import Effect, Flag, Operation, Traits
 from host.runtime import (
     ConduitExecStream,
     ConduitParams,
+    GraphError,
     Passing,
     Quantum,
     StreamResult,
@@ -37,7 +38,6 @@ __all__ = [
     "Node",
     "Peek",
     "Project",
-    "ReadOnlyError",
     "Rows",
     "Stateless",
     "Submitted",
@@ -48,10 +48,6 @@ __all__ = [
 
 Array = npt.NDArray[Any]
 Int64s = npt.NDArray[np.int64]
-
-
-class ReadOnlyError(FailureError):
-    """An operator tried to write into rows that it received as a constant reference."""
 
 
 @dataclass
@@ -150,7 +146,7 @@ class Rows:
 
         Raises
         ------
-        ReadOnlyError
+        GraphError
             If these rows are a constant reference.
         """
         self._require_own(f"Column {name!r} is written into", "declare that it mutates its input")
@@ -240,7 +236,7 @@ class Rows:
 
     def _require_own(self, act: str, remedy: str) -> None:
         if self._constant:
-            raise ReadOnlyError(
+            raise GraphError(
                 f"{act}, but these rows are a constant reference; the operator must {remedy}."
             )
 
@@ -248,7 +244,7 @@ class Rows:
         try:
             return self._columns[name]
         except KeyError:
-            raise UnknownColumnError(name, list(self._columns)) from None
+            raise unknown_column(name, list(self._columns)) from None
 
     def _current(self, name: str) -> pa.Array | Array:
         column = self._known(name)

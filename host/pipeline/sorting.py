@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from host.columns.kinds import contiguous, integer_view
 from host.engine.equal_keys import order_by
-from host.errors import FailureError, FalseClaimError, UnknownColumnError, UsageError
+from host.errors import FailureError, OrderError, UsageError, unknown_column
 from host.runtime import (
     BUFFER_BYTES,
     ConduitExecStream,
@@ -60,7 +60,7 @@ def key_columns(schema: pa.Schema, by: Sequence[str] | None) -> tuple[str, ...]:
     names = tuple(schema.names) if by is None else tuple(by)
     for name in names:
         if name not in schema.names:
-            raise UnknownColumnError(name, schema.names)
+            raise unknown_column(name, schema.names)
     if not names:
         raise UsageError("Rows are compared by at least one column, but there is none.")
     return names
@@ -441,7 +441,7 @@ class UniqParams(ConduitParams):
 class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
     """Stream that passes on the first of equal neighbours; its input is sorted by the columns.
 
-    ``execute`` raises :exc:`~host.errors.FalseClaimError` at a duplicate if ``fail_on_duplicate``
+    ``execute`` raises :exc:`~host.errors.OrderError` at a duplicate if ``fail_on_duplicate``
     is set. The duplicate has then been consumed, so that the next execution continues behind it.
     ``execute`` raises :exc:`~host.errors.UsageError` if the input is not sorted.
     """
@@ -468,7 +468,7 @@ class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
         self.input.consume(taken)
         if self.params.fail_on_duplicate and not fresh[taken - 1]:
             row = part.slice(taken - 1, 1).select(list(by)).to_pylist()[0]
-            raise FalseClaimError(f"stream {self.name!r}", by, self._row - 1, row)
+            raise OrderError.false_claim(f"stream {self.name!r}", by, self._row - 1, row)
         return taken
 
     def _fresh(self, part: pa.RecordBatch, by: Sequence[str]) -> Bools:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from host.columns.kinds import canonical_float, integer_view
-from host.errors import FalseClaimError, UsageError
+from host.errors import OrderError, UsageError
 from host.files.reading import (
     BATCH_ROWS,
     ParquetFile,
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def in_declared_order(splits: Sequence[Split], by: Sequence[str], source: str) -> list[Split]:
-    """Return parts of a source that raise :exc:`FalseClaimError` at a row that is out of order.
+    """Return parts of a source that raise :exc:`OrderError` at a row that is out of order.
 
     Batches pass by reference. Each row is compared with the one before it: in its own part as it is
     read, across parts as soon as the end of one and the beginning of the next are known, in
@@ -63,7 +63,7 @@ def in_declared_order(splits: Sequence[Split], by: Sequence[str], source: str) -
 
 
 def distinct_as_declared(splits: Sequence[Split], by: Sequence[str], source: str) -> list[Split]:
-    """Return parts of a source that raise :exc:`FalseClaimError` at a row that is repeated.
+    """Return parts of a source that raise :exc:`OrderError` at a row that is repeated.
 
     Batches pass by reference. Each row is compared with all that were read before it, in whatever
     threads and order parts are read; so what their columns ``by`` hold is kept, as Python objects
@@ -125,7 +125,7 @@ class _Keys:
             if key in met:
                 values = batch.slice(at, 1).select(self.by).to_pylist()[0]
                 place = part if len(self._of_part) > 1 else None
-                raise FalseClaimError(self.source, self.by, row + at, values, part=place)
+                raise OrderError.false_claim(self.source, self.by, row + at, values, part=place)
             met.add(key)
 
 
@@ -207,7 +207,7 @@ class _Ends:
             at = int(np.argmax(down))
             earlier, later = rows.slice(at, 2).to_pylist()
             place = part if self.parts > 1 else None
-            raise FalseClaimError(self.source, self.by, row + at, later, earlier, part=place)
+            raise OrderError.false_claim(self.source, self.by, row + at, later, earlier, part=place)
 
 
 def _copy(keys: pa.RecordBatch, row: int) -> pa.RecordBatch:
@@ -242,7 +242,7 @@ class Bound:
         Parameters
         ----------
         source : str
-            Name of the source in the error, which is :exc:`~host.errors.FalseClaimError`.
+            Name of the source in the error, which is :exc:`~host.errors.OrderError`.
         order : bool
             Whether to check the order; where whoever reads the rows does it, it is left to them.
         """

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.errors import UnknownColumnError, UsageError
+from host.errors import UsageError, unknown_column
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
 
@@ -55,13 +55,11 @@ def require_column(names: Sequence[str], name: str, table: str) -> None:
 
     Raises
     ------
-    UnknownColumnError
-        If there is no such column.
     UsageError
-        If there are several such columns.
+        If there is no such column, or there are several.
     """
     if name not in names:
-        raise UnknownColumnError(name, names, table=table)
+        raise unknown_column(name, names, table=table)
     require_distinct([other for other in names if other == name], table)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from host.errors import DisorderError, UsageError
+from host.errors import OrderError, UsageError
 
 __all__ = [
     "Arrivals",
@@ -120,7 +120,7 @@ class Arrivals:
     ------
     UsageError
         If lengths differ, or a column does not hold integers.
-    DisorderError
+    OrderError
         If a timestamp is less than the one before it.
     """
 
@@ -155,7 +155,7 @@ class Arrivals:
 
         Raises
         ------
-        DisorderError
+        OrderError
             If a stream is not sorted.
         """
         r_time, s_time = as_integers(r_timestamp), as_integers(s_timestamp)
@@ -195,4 +195,4 @@ def _require_ascending(where: object, time: npt.NDArray[Any]) -> None:
     falls = time[1:] < time[:-1]
     if falls.any():
         at = int(np.argmax(falls))
-        raise DisorderError(where, at + 1, int(time[at]), int(time[at + 1]))
+        raise OrderError.disorder(where, at + 1, int(time[at]), int(time[at + 1]))

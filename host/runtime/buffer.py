@@ -19,10 +19,7 @@ __all__ = [
     "ColumnLog",
     "Columns",
     "GraphError",
-    "LifeCycleError",
     "Passing",
-    "ResourceError",
-    "StuckGraphError",
     "Transfer",
     "Writable",
     "plan_transfers",
@@ -31,20 +28,8 @@ __all__ = [
 # Errors of a graph of streams itself, as opposed to errors in its data.
 
 
-class LifeCycleError(FailureError):
-    """A stream or buffer was used in a state that does not allow it: a programming error."""
-
-
 class GraphError(FailureError):
-    """Streams are connected in a way that cannot run: a programming error."""
-
-
-class ResourceError(FailureError):
-    """There are not enough threads or buffers for the streams' minimum requirements."""
-
-
-class StuckGraphError(FailureError):
-    """No stream of the graph can run, and the graph has not reached its end."""
+    """Streams are connected, used or stuck in a way that cannot run: a programming error."""
 
 
 # Decide where a batch must be copied, by the mutability of ports.
@@ -342,7 +327,7 @@ class Buffer(Generic[B]):
 
     def __init__(self, capacity: int = 1 << 17, name: str = "buffer") -> None:
         if capacity < 1:
-            raise LifeCycleError(f"Buffer {name!r} must hold at least one row, not {capacity}")
+            raise GraphError(f"Buffer {name!r} must hold at least one row, not {capacity}")
         self.capacity = capacity
         self.name = name
         self.passing = Passing.REFERENCE
@@ -388,7 +373,7 @@ class Buffer(Generic[B]):
         batch is also dropped after the consumer has abandoned the buffer.
         """
         if self._finished:
-            raise LifeCycleError(f"Buffer {self.name!r} is produced into after its end")
+            raise GraphError(f"Buffer {self.name!r} is produced into after its end")
         if batch.num_rows == 0 or self._abandoned:
             return True
         if not self.provide():
@@ -403,7 +388,7 @@ class Buffer(Generic[B]):
     def _passed(self, batch: B) -> B:
         if self.passing is Passing.COPY:
             if not isinstance(batch, Writable):
-                raise LifeCycleError(
+                raise GraphError(
                     f"Buffer {self.name!r}: its consumer writes into batches, and a "
                     f"{type(batch).__name__} cannot be copied for that; produce Columns"
                 )
@@ -449,18 +434,18 @@ class Buffer(Generic[B]):
     def access(self) -> B:
         """Return the first batch, which stays in the buffer with its consumption pending."""
         if not self._batches:
-            raise LifeCycleError(f"Buffer {self.name!r} is accessed while it has no data")
+            raise GraphError(f"Buffer {self.name!r} is accessed while it has no data")
         self._pending = True
         return self._batches[0]
 
     def consume(self, rows: int | None = None) -> None:
         """Remove the pending batch, or its first ``rows`` rows."""
         if not self._pending:
-            raise LifeCycleError(f"Buffer {self.name!r} is consumed from without an access")
+            raise GraphError(f"Buffer {self.name!r} is consumed from without an access")
         head = self._batches[0]
         taken = head.num_rows if rows is None else rows
         if not 0 <= taken <= head.num_rows:
-            raise LifeCycleError(
+            raise GraphError(
                 f"Buffer {self.name!r}: {taken} of {head.num_rows} rows cannot be consumed"
             )
         if taken == head.num_rows:

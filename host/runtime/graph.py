@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 import threading
 from typing import Any
 
-from host.runtime.buffer import Buffer, GraphError, LifeCycleError, ResourceError, plan_transfers
+from host.errors import FailureError
+from host.runtime.buffer import Buffer, GraphError, plan_transfers
 from host.runtime.stream import (
     Broadcast,
     BroadcastParams,
@@ -55,7 +56,7 @@ class Governor:
 
         Raises
         ------
-        ResourceError
+        FailureError
             If the minima exceed the available resources; then nothing is granted.
         """
         wanted = [(stream.name, stream.requirements()) for stream in streams]
@@ -74,7 +75,7 @@ class Governor:
 
         Raises
         ------
-        ResourceError
+        FailureError
             If the minimum exceeds the available resources.
         """
         with self._lending([(name, wanted)]) as [granted]:
@@ -99,7 +100,7 @@ class Governor:
             needs = "; ".join(
                 f"{name}: {each.minimum}" for name, each in named if each.minimum != Quantity()
             )
-            raise ResourceError(
+            raise FailureError(
                 f"The streams need {minimum} at least, and {available} of {self.budget} are "
                 f"available ({needs}); raise the governor's budget, or run fewer graphs at once."
             )
@@ -207,7 +208,7 @@ class ExecStreamGraph:
     def outlet(self) -> Stream | None:
         """The stream whose output the scheduler reads; None if the graph has sinks only."""
         if not self._prepared:
-            raise LifeCycleError("The graph has not been prepared")
+            raise GraphError("The graph has not been prepared")
         return self._outlet
 
     @property

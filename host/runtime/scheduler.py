@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from host.runtime.buffer import StuckGraphError
+from host.runtime.buffer import GraphError
 from host.runtime.graph import ExecStreamGraph, Stream, describe
 from host.runtime.stream import Quantum, StreamResult, StreamState
 
@@ -52,7 +52,7 @@ class Scheduler:
     graph before new data enters it. After YIELD, a stream lets all others that can run go first.
     After BUF_UNDERFLOW, a stream waits until one of its inputs changes; after BUF_OVERFLOW, until
     one of its outputs changes. If every stream waits, the outlet has not ended, and no stream waits
-    for an event outside of the graph, nothing can change any more. :exc:`StuckGraphError` then
+    for an event outside of the graph, nothing can change any more. :exc:`GraphError` then
     names the streams and their states.
 
     When a stream has ended, its producers are closed at once if they have no other readers and
@@ -155,7 +155,7 @@ class Scheduler:
                 f"  {describe(stream)}; last answer {self._answer(stream)}"
                 for stream in self.graph.streams
             ]
-            raise StuckGraphError("\n".join(["No stream of the graph can move:", *lines]))
+            raise GraphError("\n".join(["No stream of the graph can move:", *lines]))
 
     def advance(self, patience: float = 0.0) -> bool:
         """Execute the stream nearest to the outlet that can run; return False if none can.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, Generic, Self, TypeVar
 
-from host.runtime.buffer import Batch, Buffer, BufferState, GraphError, LifeCycleError, Passing
+from host.runtime.buffer import Batch, Buffer, BufferState, GraphError, Passing
 
 __all__ = [
     "BUFFER_BYTES",
@@ -55,7 +55,7 @@ class Quantity:
         for field in fields(self):
             value = getattr(self, field.name)
             if value < 0:
-                raise LifeCycleError(f"A quantity of {field.name} cannot be negative: {value}")
+                raise GraphError(f"A quantity of {field.name} cannot be negative: {value}")
 
     def __add__(self, other: "Quantity") -> Self:
         return type(self)(self.threads + other.threads, self.buffers + other.buffers)
@@ -87,7 +87,7 @@ class Requirements:
 
     def __post_init__(self) -> None:
         if not self.optimum.covers(self.minimum):
-            raise LifeCycleError(
+            raise GraphError(
                 f"The optimum ({self.optimum}) must cover the minimum ({self.minimum})"
             )
 
@@ -134,7 +134,7 @@ class Quantum:
 
     def __post_init__(self) -> None:
         if self.rows < 1:
-            raise LifeCycleError(f"A quantum must allow at least one row, not {self.rows}")
+            raise GraphError(f"A quantum must allow at least one row, not {self.rows}")
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class ExecStream(ABC, Generic[P]):
     def prepare(self, params: P) -> None:
         """Keep ``params`` and compute what all executions need; allocate nothing large."""
         if self.state is not StreamState.NEW:
-            raise LifeCycleError(f"Stream {self.name!r} is prepared twice")
+            raise GraphError(f"Stream {self.name!r} is prepared twice")
         if self.fan_in is not None and len(self._inputs) != self.fan_in:
             raise GraphError(
                 f"Stream {self.name!r} needs {self.fan_in} input(s), not {len(self._inputs)}"
@@ -252,7 +252,7 @@ class ExecStream(ABC, Generic[P]):
         """
         del restart
         if self.state is StreamState.NEW:
-            raise LifeCycleError(f"Stream {self.name!r} is opened before it is prepared")
+            raise GraphError(f"Stream {self.name!r} is opened before it is prepared")
         for buffer in self._outputs:
             buffer.clear()
         self.state = StreamState.OPEN

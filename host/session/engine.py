@@ -122,7 +122,7 @@ class JoinEngine:
 
         Raises
         ------
-        DisorderError
+        OrderError
             If a time is less than the one before it on its side.
         UsageError
             If the engine has finished or was closed, or the columns are others.

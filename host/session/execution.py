@@ -9,7 +9,7 @@ import pyarrow as pa
 from host.columns.codes import FieldValues
 from host.devices import Stamps
 from host.devices.waiting import DeviceThread, DeviceWatch, MemoryWatch, Turn
-from host.errors import CapacityError, DeviceError, DisorderError, EpochError
+from host.errors import CapacityError, DeviceError, EpochError, OrderError
 from host.protocol.codecs import WordCodec
 from host.protocol.configuration import MARKS, all_cores, configuration, segment_words
 from host.protocol.input_words import Blocks
@@ -421,7 +421,7 @@ class Execution(Run):
             )  # fmt: skip
         if faults.disorder:
             arrivals = self._decoder.arrivals
-            raise DisorderError("timestamp", arrivals, "a later time", "an earlier one")
+            raise OrderError.disorder("timestamp", arrivals, "a later time", "an earlier one")
 
     def abandon(self) -> None:
         """End the execution, wherever it stands; the next one of the device skips its results."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from host.columns import BatchEncoder, EncodedBatch, EncodingPlan
 from host.columns.kinds import integer_view, shown
-from host.errors import CapacityError, DisorderError, UsageError
+from host.errors import CapacityError, OrderError, UsageError
 from host.protocol.manifest import Manifest
 from host.protocol.segments import side_label
 from host.reference.arrivals import Side, UInt64s
@@ -666,7 +666,7 @@ class TaggedIntake(Intake):
             fall = int(np.argmax(falls))
             side, row, time = value(fall)
             label = self._plan.times.columns[side].name
-            raise DisorderError(label, row, value(fall - 1)[2], time)
+            raise OrderError.disorder(label, row, value(fall - 1)[2], time)
         if count:
             self._last = int(times[-1]), value(count - 1)[2]
 

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from host import FailureError, UsageError
-from host.errors import DisorderError, JoinError
+from host.errors import JoinError, OrderError
 from host.files.reading import open_parquet
 from host.files.text import reading_file
 from host.query.queries import Query
@@ -263,12 +263,12 @@ class StoredInput:
     def _raise(self, fall: int, times: pa.ChunkedArray, numbers: Int64s) -> None:
         """Raise for the row behind ``fall``, which goes back in time."""
         file, row = source_of(int(numbers[fall + 1]))
-        raise DisorderError(
+        raise OrderError.disorder(
             f"{self.side}.{self.name}",
             row,
             times[fall].as_py(),
             times[fall + 1].as_py(),
-            partition=file or None,
+            part=file or None,
         )
 
 

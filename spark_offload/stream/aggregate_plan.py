@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DecimalType, StructField, StructType
 
 from host import UsageError
-from host.errors import KeyRangeError
+from host.errors import AcceleratorLimitError
 from host.operators.aggregate import WindowAggregation
 from host.operators.states import Phases
 from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
@@ -218,7 +218,7 @@ def _of_type(column: Column, given: StructField, field: StructField) -> Column:
         return column.cast(field.dataType).alias(field.name)
     least, most = (F.lit(limit).cast("decimal(38,0)") for limit in (-(1 << 63), (1 << 63) - 1))
     beyond = raised(
-        KeyRangeError,
+        AcceleratorLimitError,
         f"Column {field.name!r} holds ",
         column,
         ", which is no integer of 64 bits; sum fewer rows, or ask for the mean, which is floating "

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from host.columns.kinds import row_at
-from host.errors import NullOrderError
+from host.errors import OrderError
 from spark_offload.stream.groups import REGISTRY
 from spark_offload.stream.task import GroupedTask, from_blob, to_blob
 from spark_offload.task.task import ArrowFunction, declared, spare_modules, task_function
@@ -116,4 +116,4 @@ def _require_times(rows: pa.RecordBatch, order: str, name: str) -> None:
     column = rows.column(order)
     if column.null_count:
         at = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise NullOrderError(f"{name}.{order}", row=row_at(rows, at))
+        raise OrderError.null(f"{name}.{order}", row=row_at(rows, at))

@@ -238,7 +238,7 @@ class _Answering:
 
         Raises
         ------
-        AcceleratorLimitError, KeyRangeError
+        AcceleratorLimitError
             If the device refuses the piece, and there is no software for it.
         """
         opened: list[Device] = []

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from host import CountWindow, FailureError
-from host.errors import DisorderError, NullOrderError
+from host.errors import OrderError
 from host.query.queries import Query
 from host.reference.types import JoinType
 from host.session.intake import TaggedLayout
@@ -254,7 +254,7 @@ class SideCheck:
 
         Raises
         ------
-        NullOrderError, DisorderError
+        OrderError
             If a row has no time, or goes back in time, showing it.
         """
         order = batch.column("order")
@@ -264,7 +264,7 @@ class SideCheck:
         if order.null_count:
             # Spark's row numbers say nothing to a user, so the row itself is shown. Nulls sort
             # first, by the numbers of their rows.
-            raise NullOrderError(f"{self._side}.{self._order}", row=self._row(batch.filter(mask)))
+            raise OrderError.null(f"{self._side}.{self._order}", row=self._row(batch.filter(mask)))
         if not self._is_sorted or not len(rows):
             return
         numbers = rows.to_numpy()
@@ -297,12 +297,12 @@ class SideCheck:
 
     def _raise(self, row: int, earlier: object, later: object) -> None:
         partition, within = source_of(row)
-        raise DisorderError(
+        raise OrderError.disorder(
             f"{self._side}.{self._order}",
             within,
             later,
             earlier,
-            partition=partition if partition or self._per_partition else None,
+            part=partition if partition or self._per_partition else None,
         )
 
 

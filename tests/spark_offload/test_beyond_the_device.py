@@ -9,7 +9,7 @@ import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from host.devices.software import SOFTWARE_MANIFEST
-from host.errors import KeyRangeError
+from host.errors import AcceleratorLimitError
 from host.protocol.manifest import Manifest
 from spark_offload import (
     explain,
@@ -82,7 +82,7 @@ def test_strict_makes_it_an_error_that_names_the_column(spark, device):
     with pytest.raises(PySparkException) as failed:
         pairs.count()
     error = task_error(failed.value)
-    assert isinstance(error, KeyRangeError)
+    assert isinstance(error, AcceleratorLimitError)
     assert "'left.t' holds" in str(error)
     assert "bits of timestamp" in str(error)
 

@@ -78,7 +78,7 @@ def test_what_connect_does_not_tell_is_said(answer):
 
 
 def test_errors_of_tasks_are_told(answer):
-    assert answer["error"].startswith("NullOrderError: Order column 'left.t' is null")
+    assert answer["error"].startswith("OrderError: Order column 'left.t' is null")
 
 
 def test_streams_carry_what_their_tasks_need(answer):

@@ -10,7 +10,7 @@ import pytest
 
 from hdl.parameters import JoinParameters, KeyField
 from host import UsageError
-from host.errors import AcceleratorLimitError, CapacityError, DisorderError
+from host.errors import AcceleratorLimitError, CapacityError, OrderError
 from spark_offload import (
     explain,
     join_aggregate,
@@ -181,7 +181,7 @@ def test_a_declared_order_is_checked(frames, device):
     asked = {**ASKED, "device": device, "sorted": True}
     with pytest.raises(PySparkException) as caught:
         join_aggregate(*frames, **asked).collect()
-    assert isinstance(task_error(caught.value), DisorderError)
+    assert isinstance(task_error(caught.value), OrderError)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import random
 from pyspark.sql import functions as F
 import pytest
 
-from host.errors import DisorderError, FailureError, UsageError
+from host.errors import FailureError, OrderError, UsageError
 from spark_offload import explain, metrics, stream_join
 from tests.spark_offload.oracle import join_rows
 from tests.spark_offload.test_join import collected, frames, random_rows
@@ -267,7 +267,7 @@ def test_disorder_is_found_across_the_borders_of_ranges(spark, window):
     for at in (border, border + 4):  # two neighbours change places: across a border, and elsewhere
         times = [*rising[: at - 1], rising[at], rising[at - 1], *rising[at + 1 :]]
         error = failure(joined(times))
-        assert isinstance(error, DisorderError)
+        assert isinstance(error, OrderError)
         assert f"row {at}" in str(error)
 
 

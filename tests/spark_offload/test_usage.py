@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 import pytest
 
 from host import FailureError, JoinError, UsageError
-from host.errors import CapacityError, DisorderError, NullOrderError
+from host.errors import CapacityError, OrderError
 from spark_offload import explain, metrics, plan_join, stream_join, task_error
 from spark_offload.plan.accelerator import choose_device
 
@@ -138,7 +138,7 @@ def test_a_null_in_the_order_column_is_named(spark, rows):
     left = spark.createDataFrame([(1,), (None,), (3,)], "when int").coalesce(1)
     error = failure(stream_join(left, rows, time=("when", "t"), within=5, device="software:"))
     assert isinstance(error, UsageError)
-    assert isinstance(error, NullOrderError)
+    assert isinstance(error, OrderError)
     assert "'left.when' is null in the row with when=null; " in str(error)
     assert "partition 0" in str(error)
 
@@ -159,7 +159,7 @@ def test_an_action_that_fails_shows_the_sentence_behind_few_lines(spark, rows):
     with pytest.raises(PySparkException) as caught:
         stream_join(left, rows, **GOOD).count()
     lines = str(caught.value).strip().splitlines()
-    assert "NullOrderError: Order column 'left.t' is null" in lines[-1]
+    assert "OrderError: Order column 'left.t' is null" in lines[-1]
     assert len(lines) <= 6
     assert "During handling" not in str(caught.value)
 
@@ -173,7 +173,7 @@ def test_a_null_order_is_named_even_where_the_key_is_null(spark, rows):
 def test_going_back_in_time_is_an_error_if_declared_sorted(spark, rows):
     left = spark.createDataFrame([(1,), (3,), (2,), (4,)], "t int").coalesce(1)
     error = failure(stream_join(left, rows, sorted=True, **GOOD))
-    assert isinstance(error, DisorderError)
+    assert isinstance(error, OrderError)
     assert "left.t" in str(error)
     assert "row 2" in str(error)
     assert stream_join(left.orderBy("t").coalesce(1), rows, sorted=True, **GOOD).count() == 4
@@ -193,7 +193,7 @@ def test_partitions_may_be_sources_that_are_sorted_by_themselves(spark, how):
     assert sorted(map(tuple, joined.collect())) == expected
     bad = frame(1, 4, 5, 9, 9, 5)
     error = failure(stream_join(bad, right, sorted="partitions", **asked))
-    assert isinstance(error, DisorderError)
+    assert isinstance(error, OrderError)
     assert "row 2 of the input's partition 1 (the first is 0) has 5 after 9" in str(error)
 
 

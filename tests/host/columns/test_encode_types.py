@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, open_device
-from host.errors import KeyRangeError, UnsupportedTypeError, UsageError
+from host.errors import AcceleratorLimitError, UnsupportedTypeError, UsageError
 from host.pipeline import Pipeline
 from host.query.queries import Query, Term
 from host.session.join import Join, join_tables
@@ -74,7 +74,9 @@ def test_decimals_of_any_scale_are_compared_exactly(left, right, mine, theirs, l
 
 def test_differences_of_decimals_too_long_for_64_bits_are_an_error():
     long = pa.array([Decimal(10) ** 20], pa.decimal128(30, 2))
-    with pytest.raises(KeyRangeError, match="'left.k'.*1e-2.*cast the column to fewer digits"):
+    with pytest.raises(
+        AcceleratorLimitError, match="'left.k'.*1e-2.*cast the column to fewer digits"
+    ):
         joined(long, long, Term("k", "k", -1, 1))
 
 

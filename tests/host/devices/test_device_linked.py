@@ -32,7 +32,7 @@ from host.devices.linked import (
     words_of_bytes,
     words_to_bytes,
 )
-from host.errors import DeviceError, LinkError, UsageError
+from host.errors import DeviceError, UsageError
 from host.protocol.manifest import Word
 from tests.host.device_contract import DeviceContract, ask, converse, empty
 from tests.host.devices.link.bad_socket import BadSocket
@@ -188,7 +188,7 @@ def test_a_lost_link_says_what_was_answered_and_what_not(bundle, scheme):
         ask(device, script)
         words = pack(device.manifest, script)
         board.stop()
-        with pytest.raises(LinkError, match="closed it|reset|pipe|refused") as caught:
+        with pytest.raises(DeviceError, match="closed it|reset|pipe|refused") as caught:
             exchange_until_lost(device, words)
         assert caught.value.fault == "lost"
         accepted, delivered, results = told_numbers(caught.value)
@@ -205,7 +205,7 @@ def test_a_board_that_was_reset_meanwhile_cannot_go_on(bundle):
             ask(device, random_script(5, 4))
             board.cut = True
             board.reset()
-            with pytest.raises(LinkError, match="the board was reset meanwhile") as caught:
+            with pytest.raises(DeviceError, match="the board was reset meanwhile") as caught:
                 exchange_until_lost(device, empty(device.manifest.input_word))
             assert "open the device again and run the join again" in str(caught.value)
 
@@ -217,7 +217,7 @@ def test_a_silent_board_is_an_error_in_time(bundle, monkeypatch, scheme):
         open_device(uri_of(board, bundle, scheme=scheme)) as device,
     ):
         board.mute = True
-        with pytest.raises(LinkError, match="was silent for 0.3 s|did not come within 0.3 s"):
+        with pytest.raises(DeviceError, match="was silent for 0.3 s|did not come within 0.3 s"):
             device.counters()
 
 
@@ -229,7 +229,7 @@ def test_on_a_slow_line_a_board_has_time_for_several_attempts(bundle, monkeypatc
         open_device(uri_of(board, bundle, "&baud=230400")) as device,
     ):
         board.mute = True
-        with pytest.raises(LinkError, match=f"(silent for|within) {2 * timeout:g} s"):
+        with pytest.raises(DeviceError, match=f"(silent for|within) {2 * timeout:g} s"):
             device.counters()
 
 
@@ -241,7 +241,7 @@ def patience(monkeypatch, *, seconds, tries=1):
 def test_a_board_with_another_bitstream_is_refused_by_both_hashes(bundle, tmp_path):
     other = write_manifest(BUNDLES["plain"], tmp_path / "other")
     manifests = [manifest_of(folder) for folder in (bundle, other)]
-    with serve(other) as board, pytest.raises(LinkError) as caught:
+    with serve(other) as board, pytest.raises(DeviceError) as caught:
         open_device(uri_of(board, bundle))
     for part in (manifests[0].hash, manifests[1].hash, "manifest hash", "load the bundle's"):
         assert part in str(caught.value)
@@ -254,7 +254,7 @@ def test_a_board_with_another_bitstream_is_refused_by_both_hashes(bundle, tmp_pa
      ({"result_bytes": 18}, "result word bytes 18")],
 )  # fmt: skip
 def test_a_board_of_another_kind_is_refused(bundle, changes, what):
-    with serve(bundle, **changes) as board, pytest.raises(LinkError, match=what):
+    with serve(bundle, **changes) as board, pytest.raises(DeviceError, match=what):
         open_device(uri_of(board, bundle))
 
 
@@ -267,7 +267,7 @@ def test_a_board_of_another_kind_is_refused(bundle, changes, what):
 def test_a_board_of_another_kit_is_refused_by_its_registers(bundle, changes, what):
     with serve(bundle) as board:
         board.constants |= changes
-        with pytest.raises(LinkError, match=what) as caught:
+        with pytest.raises(DeviceError, match=what) as caught:
             open_device(uri_of(board, bundle))
         assert "make bitstream BOARD=..." in str(caught.value)
 
@@ -300,7 +300,7 @@ def test_nobody_at_the_port_is_a_clear_error(bundle, scheme):
         "tcp": r"that the server .* the baud rate of the line behind the server \(baud=N\)",
         "udp": "that the board has this address, that a network card",
     }
-    with pytest.raises(LinkError, match=f"could not be opened .*; check {checks[scheme]}"):
+    with pytest.raises(DeviceError, match=f"could not be opened .*; check {checks[scheme]}"):
         open_device(f"{scheme}:127.0.0.1:{door.port}?bundle={bundle}")
 
 
@@ -318,7 +318,7 @@ def test_a_server_that_is_no_board_is_a_clear_error(bundle, monkeypatch, noise, 
         thread = threading.Thread(target=talk)
         thread.start()
         port = server.getsockname()[1]
-        with pytest.raises(LinkError, match=f"did not answer the greeting.*{heard}"):
+        with pytest.raises(DeviceError, match=f"did not answer the greeting.*{heard}"):
             open_device(f"tcp:127.0.0.1:{port}?bundle={bundle}")
         thread.join()
 
@@ -353,7 +353,7 @@ def test_the_times_of_a_link_follow_from_the_line_behind_a_tcp_server():
 
 def test_two_result_ports_are_refused(tmp_path):
     folder = write_manifest(BUNDLES["plain"].with_(result_streams=2), tmp_path / "bundle")
-    with pytest.raises(LinkError, match="2 result ports, but a link carries one"):
+    with pytest.raises(DeviceError, match="2 result ports, but a link carries one"):
         open_device(f"tcp:127.0.0.1:1?bundle={folder}")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from host.devices import locks
 from host.devices.locks import LOCK_FOLDER, LockFolder, claim_device, open_in_turn
-from host.errors import DeviceBusyError, DeviceError
+from host.errors import DeviceError
 
 HOLD = """
 import sys, time
@@ -54,14 +54,14 @@ def test_the_next_one_waits_until_the_device_is_released(tmp_path):
     second = claim(tmp_path, "uio:0", seconds=30)
     assert 0.2 < time.monotonic() - began < 10
     first.release()  # again: nothing to do, and the second one still holds it
-    with pytest.raises(DeviceBusyError):
+    with pytest.raises(DeviceError):
         claim(tmp_path, "uio:0")
     second.release()
     claim(tmp_path, "uio:0").release()
 
 
 def test_who_waits_in_vain_is_told_who_holds_the_device_and_what_to_do(tmp_path, other_process):
-    with pytest.raises(DeviceBusyError) as caught:
+    with pytest.raises(DeviceError) as caught:
         claim(tmp_path, "uio:0", seconds=0.1)
     message = str(caught.value)
     assert "Device 'uio:0' did not become free within 0.1 s" in message
@@ -80,7 +80,7 @@ def test_the_device_of_a_killed_process_is_free(tmp_path, other_process):
 def test_the_first_free_device_is_taken(tmp_path, other_process):
     taken = claim(tmp_path, "uio:0", "uio:1")
     assert taken.name == "uio:1"
-    with pytest.raises(DeviceBusyError, match="None of the devices 'uio:0', 'uio:1' became free"):
+    with pytest.raises(DeviceError, match="None of the devices 'uio:0', 'uio:1' became free"):
         claim(tmp_path, "uio:0", "uio:1")
     taken.release()
 
@@ -127,12 +127,12 @@ def test_the_folder_does_not_depend_on_the_temporary_folder_of_a_process(tmp_pat
     script = (
         "import sys\n"
         "from host.devices.locks import claim_device\n"
-        "from host.errors import DeviceBusyError\n"
+        "from host.errors import DeviceError\n"
         "try:\n"
         "    claim_device([sys.argv[1]], holder='one', seconds=0)\n"
         "    print('held', flush=True)\n"
         "    sys.stdin.read()\n"
-        "except DeviceBusyError:\n"
+        "except DeviceError:\n"
         "    print('busy')\n"
     )
     name = f"tests:{os.getpid()}"
@@ -218,7 +218,7 @@ def test_who_has_waited_for_a_removed_file_does_not_get_the_device(tmp_path):
     assert not folder.has("a", early)
     os.close(early)
     second = claim(tmp_path, "a")
-    with pytest.raises(DeviceBusyError):
+    with pytest.raises(DeviceError):
         claim(tmp_path, "a")
     second.release()
 
@@ -235,7 +235,7 @@ def test_a_file_that_is_removed_between_opening_and_locking_is_tried_again(tmp_p
     first = claim(tmp_path, "a")
     assert removed
     assert (tmp_path / "a").is_file()
-    with pytest.raises(DeviceBusyError):
+    with pytest.raises(DeviceError):
         claim(tmp_path, "a")
     first.release()
 
@@ -278,7 +278,7 @@ def test_a_damaged_note_is_no_note(tmp_path, note):
     first = claim(tmp_path, "a", "b")
     assert first.name == "a"
     (tmp_path / "a").write_bytes(note)
-    with pytest.raises(DeviceBusyError, match="no holder is recorded"):
+    with pytest.raises(DeviceError, match="no holder is recorded"):
         claim(tmp_path, "a")
     first.release()
 
@@ -297,7 +297,7 @@ def test_a_full_disk_loses_the_note_and_not_the_device(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "pwrite", full)
     first = claim(tmp_path, "a")
-    with pytest.raises(DeviceBusyError, match="no holder is recorded"):
+    with pytest.raises(DeviceError, match="no holder is recorded"):
         claim(tmp_path, "a")
     first.release()
 
@@ -325,7 +325,7 @@ def test_a_shared_device_is_opened_in_turn_and_one_of_ones_own_at_once(shared):
         with open_in_turn("software:", holder="two", seconds=0) as own:
             assert own.counters()
         with (
-            pytest.raises(DeviceBusyError, match=r"within 0\.1 s; .* is held by .*\(one\)"),
+            pytest.raises(DeviceError, match=r"within 0\.1 s; .* is held by .*\(one\)"),
             open_in_turn(shared, holder="two", seconds=0.1, report=told.append),
         ):
             pass

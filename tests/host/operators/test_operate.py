@@ -11,7 +11,7 @@ import pytest
 from examples import quotes_of_orders, sessions
 from host import UsageError, operate
 from host.__main__ import main
-from host.errors import ExpressionError, NullOrderError
+from host.errors import ExpressionError, OrderError
 from host.expressions import Expression, differences
 from host.files.reading import read_table
 from host.operators.operate import (
@@ -168,7 +168,7 @@ def test_times_of_a_column_of_timestamps_are_counted_in_units():
 )
 def test_what_no_operator_reads_is_refused(change, message):
     table = pa.table({"timestamp": [1, 2], "price": [3, 4]} | change)
-    with pytest.raises((UsageError, NullOrderError), match=message):
+    with pytest.raises((UsageError, OrderError), match=message):
         operate(table, KEYLESS)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from host.errors import KeyRangeError, UnknownColumnError, UsageError
+from host.errors import AcceleratorLimitError, UsageError
 from host.operators.vectorized import aggregate_arrays
 from host.operators.windowed import Field, Key, Output, Reduction, WindowedOperator
 from tests.host.operators.brute_force import arrivals, window_results
@@ -143,9 +143,21 @@ def test_sums_that_64_bits_cannot_hold_are_exact_or_refused():
     ("operator", "times", "columns", "kind", "message"),
     [
         (JOIN, [1], {"x": [1]}, UsageError, "'join' is a join; only aggregates run on arrays"),
-        (KEYLESS, [1], {}, UnknownColumnError, "There is no column 'price' in the tuples"),
-        (KEYLESS, [1], {"price": [2048]}, KeyRangeError, "'price' holds 2048, outside the range"),
-        (KEYLESS, [-1], {"price": [0]}, KeyRangeError, "Column 'timestamp' holds -1, outside"),
+        (KEYLESS, [1], {}, UsageError, "There is no column 'price' in the tuples"),
+        (
+            KEYLESS,
+            [1],
+            {"price": [2048]},
+            AcceleratorLimitError,
+            "'price' holds 2048, outside the range",
+        ),
+        (
+            KEYLESS,
+            [-1],
+            {"price": [0]},
+            AcceleratorLimitError,
+            "Column 'timestamp' holds -1, outside",
+        ),
         (KEYLESS, [1], {"price": [0.5]}, UsageError, "holds integers, not float64"),
     ],
 )

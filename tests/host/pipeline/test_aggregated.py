@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import pyarrow as pa
 import pytest
 
-from host.errors import DisorderError, UnknownColumnError
+from host.errors import OrderError, UsageError
 from host.operators.aggregate import WindowAggregation
 from host.pipeline import Flag, Pipeline
 from host.query.queries import AggregateQuery
@@ -73,7 +73,7 @@ def test_the_plan_says_how_and_what_is_known_of_the_result():
 
 def test_wrong_pipelines_are_refused():
     table = pa.Table.from_pylist([{"time": 2}, {"time": 1}], SCHEMA)
-    with pytest.raises(DisorderError, match="row 1"):
+    with pytest.raises(OrderError, match="row 1"):
         Pipeline.of_table(table, sorted_by=["time"]).aggregate(ASKED).collect()
-    with pytest.raises(UnknownColumnError, match="There is no column 'item'"):
+    with pytest.raises(UsageError, match="There is no column 'item'"):
         Pipeline.of_table(table).select("time", "price").aggregate(ASKED).collect()

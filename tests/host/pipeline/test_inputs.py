@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host.__main__ import main
-from host.errors import DisorderError, UsageError
+from host.errors import OrderError, UsageError
 from host.files.reading import Dataset, files_of, read_table
 from host.files.writing import write_table
 from host.pipeline.inputs import OrderedInput
@@ -65,7 +65,7 @@ def test_sorted_files_are_merged_and_others_follow_each_other(tmp_path, ending):
 
 def test_a_file_that_is_not_sorted_is_named(tmp_path):
     place = folder(tmp_path / "in", [table([1, 2]), table([3, 1])])
-    with pytest.raises(DisorderError, match=r"row 1 of file '.*part-1.parquet' .* has 1 after 3"):
+    with pytest.raises(OrderError, match=r"row 1 of file '.*part-1.parquet' .* has 1 after 3"):
         rows_of(place, is_sorted=True)
 
 

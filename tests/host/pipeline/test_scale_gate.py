@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host.errors import DisorderError, NullOrderError, UsageError
+from host.errors import OrderError, UsageError
 from host.pipeline.merging import ScaleGate, ScaleGateParams
 from host.runtime import Buffer, ExecStreamGraph, Quantum, Scheduler, StreamResult
 from host.runtime.source import ArrowSource, ArrowSourceParams
@@ -109,14 +109,14 @@ def test_a_source_that_goes_back_in_time_is_named():
         driven = Driven(2)
         driven.push(1, 4, 6)
         assert driven.push(0, 9) == [(4, 1), (6, 1)]  # what was there before is not lost
-        with pytest.raises(DisorderError, match=message):
+        with pytest.raises(OrderError, match=message):
             driven.push(1, *times)
 
 
 def test_a_row_without_a_time_is_named():
     driven = Driven(1)
     driven.push(0, 4)
-    with pytest.raises(NullOrderError, match="row 2 "):
+    with pytest.raises(OrderError, match="row 2 "):
         driven.push(0, 5, None)
 
 
@@ -145,7 +145,7 @@ def test_a_source_that_stalls_is_counted_excluded_and_comes_back():
     assert driven.push(0, 7) == [(6, 1)]
     driven.seconds = 30.0
     assert driven.run() == [(7, 0)]
-    with pytest.raises(DisorderError, match="has 6 after 7"):
+    with pytest.raises(OrderError, match="has 6 after 7"):
         driven.push(1, 6)
 
 

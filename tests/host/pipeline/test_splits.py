@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from host.errors import FalseClaimError, UnknownColumnError
+from host.errors import OrderError, UsageError
 from host.pipeline import Pipeline
 from host.pipeline.source import distinct_as_declared, in_declared_order
 
@@ -49,11 +49,11 @@ def test_rows_pass_if_and_only_if_they_are_sorted_in_any_parts(rows, do_sort, si
     if fall is None:
         assert pipeline.parallel(threads).collect().equals(table(rows))
         return
-    with pytest.raises(FalseClaimError) as raised:
+    with pytest.raises(OrderError) as raised:
         pipeline.parallel(threads).collect()
     found = raised.value
     at = found.position + (0 if found.part is None else found.part * size)
-    assert [found.previous, found.row] == table(rows).slice(at - 1, 2).to_pylist()
+    assert [found.previous, found.value] == table(rows).slice(at - 1, 2).to_pylist()
     if threads == 1:
         assert at == fall
 
@@ -73,7 +73,7 @@ def test_parts_are_compared_in_whatever_order_they_are_read(order, values):
         read()
         read()  # parts may be read again
     else:
-        with pytest.raises(FalseClaimError, match=r"declared to be sorted by n, but row [01] of"):
+        with pytest.raises(OrderError, match=r"declared to be sorted by n, but row [01] of"):
             read()
 
 
@@ -81,7 +81,7 @@ def test_what_a_limit_does_not_read_is_not_compared():
     rows = table([(1, "a"), (2, "a"), (0, "a")])
     source = Pipeline.of_batches(lambda: rows.to_batches(1), rows.schema, sorted_by=["n"])
     assert source.limit(2).collect().num_rows == 2
-    with pytest.raises(FalseClaimError, match="row 2 .* has n=0 after n=2"):
+    with pytest.raises(OrderError, match="row 2 .* has n=0 after n=2"):
         source.limit(3).collect()
 
 
@@ -94,7 +94,7 @@ def test_a_vanished_sort_a_merge_and_distinct_find_a_false_order_out(tmp_path):
     ]
     for source in declared:
         for asked in (source.sorted("n"), source.merge(source, by=["n"]), source.distinct("n")):
-            with pytest.raises(FalseClaimError, match="sort them first, or do not declare it"):
+            with pytest.raises(OrderError, match="sort them first, or do not declare it"):
                 asked.collect()
 
 
@@ -109,12 +109,12 @@ def test_rows_pass_if_and_only_if_they_are_distinct_in_any_parts(rows, by, size,
         assert pipeline.distinct(*by).collect().equals(source)
         return
     for asked in (pipeline, pipeline.distinct(*by), pipeline.filter(lambda n: pc.is_null(n))):
-        with pytest.raises(FalseClaimError, match="declared to be distinct by") as raised:
+        with pytest.raises(OrderError, match="declared to be distinct by") as raised:
             asked.collect()
         found = raised.value
         at = found.position + (0 if found.part is None else found.part * size)
         assert keys.count(keys[at]) > 1
-        assert tuple(found.row.values()) == keys[at]
+        assert tuple(found.value.values()) == keys[at]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_values_are_repeated_where_they_are_equal(first, second, are_equal):
     if not are_equal:
         assert source.count() == source.collect().num_rows == 2
         return
-    with pytest.raises(FalseClaimError, match=r"but row 1 \(the first is 0\) has x="):
+    with pytest.raises(OrderError, match=r"but row 1 \(the first is 0\) has x="):
         source.collect()
 
 
@@ -156,7 +156,7 @@ def test_repeated_rows_are_found_in_any_order_of_parts_and_once_more():
     splits = [lambda part=part: [b for each in part for b in each.to_batches()] for part in parts]
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [3, 0]):
         checked = distinct_as_declared(splits, ["n"], "rows")
-        with pytest.raises(FalseClaimError, match=r"row [01] of part [03] .* has n=2 as ano"):
+        with pytest.raises(OrderError, match=r"row [01] of part [03] .* has n=2 as ano"):
             read(checked, order)
     checked = distinct_as_declared(splits[:3], ["n"], "rows")
     read(checked, (0, 1, 2, 2, 0, 1))  # parts may be read again
@@ -166,14 +166,14 @@ def test_what_a_limit_does_not_read_may_be_repeated():
     rows = table([(1, "a"), (2, "a"), (1, "b")])
     source = Pipeline.of_batches(lambda: rows.to_batches(1), rows.schema, distinct_by=["n"])
     assert source.distinct("n").limit(2).collect().num_rows == 2
-    with pytest.raises(FalseClaimError, match=r"row 2 .* has n=1 as another row has; use dist"):
+    with pytest.raises(OrderError, match=r"row 2 .* has n=1 as another row has; use dist"):
         source.distinct("n").limit(3).collect()
 
 
 def test_a_column_that_is_not_there_is_left_to_those_who_look_it_up():
     source = Pipeline.of_table(table([(2, "a"), (1, "a")]), sorted_by=["m"])
     assert source.collect().num_rows == 2
-    with pytest.raises(UnknownColumnError):
+    with pytest.raises(UsageError):
         source.sorted("m").collect()
 
 

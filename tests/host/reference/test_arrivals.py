@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from host import Arrivals, Side, UsageError
-from host.errors import DisorderError
+from host.errors import OrderError
 
 
 def test_on_a_tie_r_arrives_first_then_input_order_counts():
@@ -31,10 +31,10 @@ def test_narrow_integers_are_widened():
 
 
 def test_time_that_goes_backwards_is_named():
-    with pytest.raises(DisorderError, match=r"row 2 .* has 4 after 5") as caught:
+    with pytest.raises(OrderError, match=r"row 2 .* has 4 after 5") as caught:
         Arrivals([0, 1, 0], {}, [1, 5, 4])
     assert (caught.value.position, caught.value.previous, caught.value.value) == (2, 5, 4)
-    with pytest.raises(DisorderError, match="side S") as caught:
+    with pytest.raises(OrderError, match="side S") as caught:
         Arrivals.merge({}, {}, [1, 2], [3, 2])
     assert caught.value.where is Side.S
 

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from host.runtime import Buffer, BufferState, Columns, LifeCycleError
+from host.runtime import Buffer, BufferState, Columns, GraphError
 
 
 def batch(*values):
@@ -57,18 +57,18 @@ def test_an_empty_batch_is_dropped():
 
 def test_misuse_is_an_error():
     buffer = Buffer(1, "a -> b")
-    with pytest.raises(LifeCycleError, match="without an access"):
+    with pytest.raises(GraphError, match="without an access"):
         buffer.consume()
-    with pytest.raises(LifeCycleError, match="'a -> b' is accessed"):
+    with pytest.raises(GraphError, match="'a -> b' is accessed"):
         buffer.access()
     buffer.produce(batch(1))
     buffer.access()
-    with pytest.raises(LifeCycleError, match="2 of 1 rows"):
+    with pytest.raises(GraphError, match="2 of 1 rows"):
         buffer.consume(2)
     buffer.finish()
-    with pytest.raises(LifeCycleError, match="after its end"):
+    with pytest.raises(GraphError, match="after its end"):
         buffer.produce(batch(2))
-    with pytest.raises(LifeCycleError, match="at least one row"):
+    with pytest.raises(GraphError, match="at least one row"):
         Buffer(0)
 
 

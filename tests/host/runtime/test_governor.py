@@ -3,13 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from host.errors import FailureError
 from host.runtime import (
     Governor,
-    LifeCycleError,
+    GraphError,
     OnError,
     Quantity,
     Requirements,
-    ResourceError,
     Scheduler,
 )
 from host.runtime.graph import shares
@@ -43,7 +43,7 @@ def test_streams_get_their_minimum_and_a_share_of_the_rest():
         assert [stream.allocation for stream in streams] == [Quantity(1, 3), Quantity(0, 7)]
         assert governor.available == Quantity(0, 0)
         with (
-            pytest.raises(ResourceError, match="c: 0 threads, 1 buffers"),
+            pytest.raises(FailureError, match="c: 0 threads, 1 buffers"),
             governor.granting([Greedy("c", 1, 1)]),
         ):
             pass
@@ -52,9 +52,9 @@ def test_streams_get_their_minimum_and_a_share_of_the_rest():
 
 
 def test_quantities_make_sense():
-    with pytest.raises(LifeCycleError, match="negative"):
+    with pytest.raises(GraphError, match="negative"):
         Quantity(threads=-1)
-    with pytest.raises(LifeCycleError, match="must cover"):
+    with pytest.raises(GraphError, match="must cover"):
         Requirements(Quantity(buffers=2), Quantity(buffers=1))
 
 
@@ -71,7 +71,7 @@ def test_what_is_no_stream_borrows_too_and_is_named_if_there_is_too_little():
     with governor.lending("rows between segments", wanted) as granted:
         assert granted == Quantity(threads=1, buffers=6)
         assert governor.available == Quantity(threads=1, buffers=2)
-        with pytest.raises(ResourceError, match="rows between segments: 0 threads, 3 buffers"):
+        with pytest.raises(FailureError, match="rows between segments: 0 threads, 3 buffers"):
             governor.lending("rows between segments", wanted).__enter__()
     assert governor.available == governor.budget
 

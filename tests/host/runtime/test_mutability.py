@@ -11,7 +11,7 @@ from host.runtime import (
     ConduitExecStream,
     ConduitParams,
     ExecStreamGraph,
-    LifeCycleError,
+    GraphError,
     Passing,
     Quantum,
     Scheduler,
@@ -181,5 +181,5 @@ def test_a_batch_that_cannot_be_copied_for_writing_is_an_error():
     import pyarrow as pa
 
     _, source, _ = fan_out(False, [(True, True)])
-    with pytest.raises(LifeCycleError, match="produce Columns"):
+    with pytest.raises(GraphError, match="produce Columns"):
         source.output.produce(pa.record_batch({"x": [1]}))

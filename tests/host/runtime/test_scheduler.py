@@ -9,11 +9,11 @@ from host.runtime import (
     ConduitExecStream,
     ConduitParams,
     ExecStreamGraph,
+    GraphError,
     Quantum,
     Scheduler,
     StreamResult,
     StreamState,
-    StuckGraphError,
 )
 from host.runtime.testing import MockProducer, values_of
 from tests.host.runtime.streams import (
@@ -48,7 +48,7 @@ def chain(*streams, rows=2):
 
 def test_a_graph_that_cannot_move_names_its_streams_and_states():
     graph = chain((MockProducer(), given_values([1, 2, 3, 4, 5])), (Idler(), ConduitParams()))
-    with pytest.raises(StuckGraphError) as caught:
+    with pytest.raises(GraphError) as caught:
         Scheduler(graph).run()
     text = str(caught.value)
     assert "MockProducer: OPEN" in text

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from host import open_device
-from host.errors import DisorderError, UsageError
+from host.errors import OrderError, UsageError
 from host.query.queries import Query
 from host.session.engine import JoinEngine
 from host.session.join import join_tables
@@ -136,7 +136,7 @@ def test_wrong_use_is_refused_by_name():
     with pytest.raises(UsageError, match="columns"):
         engine.push(rows.rename_columns(["t", "other"]))
     engine.push(rows, rows)
-    with pytest.raises(DisorderError):
+    with pytest.raises(OrderError):
         engine.push(pa.table({"t": [4], "k": [1]}), pa.table({"t": [6], "k": [1]}))
     with pytest.raises(UsageError, match="has ended"):
         engine.push(rows)

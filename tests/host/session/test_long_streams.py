@@ -9,7 +9,7 @@ import pytest
 
 from host import Bounds, CountWindow, Side, TimeWindow, open_device
 from host.engine.software import SoftwareEngine, Tuples
-from host.errors import DisorderError
+from host.errors import OrderError
 from host.query.queries import Query
 from host.session.intake import TaggedLayout, WindowGauge
 from host.session.join import Join
@@ -119,7 +119,7 @@ def test_a_row_out_of_order_is_named_by_its_number(devices):
     left = pa.RecordBatchReader.from_batches(schema, rows)
     query = Query(time="t", on="k", within=9, sorted=True)
     join = Join(left, stream(2), query, devices[0], first_rows=(1 << 32, 0))
-    with pytest.raises(DisorderError, match=f"row {(1 << 32) + 2} "):
+    with pytest.raises(OrderError, match=f"row {(1 << 32) + 2} "):
         join.run()
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, Ordering, TimeWindow, UsageError, open_device
-from host.errors import CapacityError, DisorderError, KeyRangeError, NullOrderError
+from host.errors import AcceleratorLimitError, CapacityError, OrderError
 from host.query.quantities import parse_duration
 from host.query.queries import Query, Term
 from host.reference.types import JoinType
@@ -279,13 +279,15 @@ def test_what_is_wrong_with_a_row_is_named_with_its_number_in_the_whole_stream(b
     good = table(range(9))
     query = Query(time="t", within=3, sorted=True)
     match = "'left.t' is null in row 5"
-    fail(bundles, table([0, 1, 2, 3, 4, None]), good, query, NullOrderError, match)
+    fail(bundles, table([0, 1, 2, 3, 4, None]), good, query, OrderError, match)
     match = "'left.t': row 4 .* has 1 after 2"
-    fail(bundles, table([0, 1, 2, 2, 1]), good, query, DisorderError, match)
+    fail(bundles, table([0, 1, 2, 2, 1]), good, query, OrderError, match)
     match = "'left.t': row 3 .* has 1 after 2"
-    fail(bundles, table([0, 1, 2, 1]), good, query, DisorderError, match, rows=4)
+    fail(bundles, table([0, 1, 2, 1]), good, query, OrderError, match, rows=4)
     far = table([0, 1, 2, 3, 5, 1 << 20])
-    error = fail(bundles, far, good, query, KeyRangeError, "'left.t' holds 1048576 in row 5")
+    error = fail(
+        bundles, far, good, query, AcceleratorLimitError, "'left.t' holds 1048576 in row 5"
+    )
     assert "--timestamp-bits 21" in str(error)
     assert error.row == 5
     crowd = table([0, *[7] * 61])
@@ -301,13 +303,13 @@ def test_a_value_beyond_a_given_range_is_named_and_nothing_wrong_is_emitted(bund
     query = Query(band=[("x", "x", -1, 1)], time="t", rows=9, sorted=True)
     ranges = ({"x": (1 << 40, (1 << 40) + 9)}, {"x": (1 << 40, (1 << 40) + 9)})
     match = "'left.x' holds 0 in row 4"
-    error = fail(bundles, left, right, query, KeyRangeError, match, ranges=ranges)
+    error = fail(bundles, left, right, query, AcceleratorLimitError, match, ranges=ranges)
     assert error.row == 4
     assert "true range" in error.remedy
     # Divided by the step that is given it fits, unless a value is between two steps.
     steps = ({"x": (0, 1 << 40, 1 << 30)}, {"x": (0, 1 << 40, 1 << 30)})
     match = "'left.x' holds 1099511627777 in row 1.*the true step"
-    fail(bundles, left, right, query, KeyRangeError, match, ranges=steps)
+    fail(bundles, left, right, query, AcceleratorLimitError, match, ranges=steps)
 
 
 @pytest.mark.parametrize("how", list(JoinType))
@@ -480,7 +482,7 @@ def test_order_columns_of_64_bits_are_exact(bundles):
             list(join.batches())
             assert rows_of(join) == naive_join(table, table, query)
     counted = Query(time="t", rows=2, sorted=True)
-    fail(bundles, left, late, counted, KeyRangeError, "too far apart")
+    fail(bundles, left, late, counted, AcceleratorLimitError, "too far apart")
 
 
 def test_a_graph_of_ones_own_can_have_a_join_of_tagged_rows(bundles):
@@ -513,7 +515,7 @@ def test_a_tagged_stream_needs_one_input_and_the_order_of_arrival(bundles):
     query = Query(time="t", within=2)
     with open_device(f"software:{bundles['one core']}") as device:
         join = Join.of_tagged(iter(backwards.to_batches(max_chunksize=1)), layout, query, device)
-        with pytest.raises(DisorderError, match=r"'right\.t': row 0 .* has 1 after 6"):
+        with pytest.raises(OrderError, match=r"'right\.t': row 0 .* has 1 after 6"):
             list(join.batches())
         graph = ExecStreamGraph()
         source = ArrowSource()

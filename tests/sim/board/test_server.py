@@ -15,7 +15,7 @@ import pytest
 from hdl.presets import PRESETS
 from host.devices import open_device
 from host.devices.selftest import Outcome, self_test
-from host.errors import LinkError
+from host.errors import DeviceError
 from sim.board.commands import simulated_baud
 from sim.board.ports import PseudoTerminal, TcpPort
 from sim.board.server import BoardServer, line_rate, serving
@@ -71,7 +71,7 @@ def test_without_reconnect_an_unplugged_board_is_an_error_that_says_what_was_ans
     script = script_of(parameters, 200, 2)
     with serving(board, port, unplug=600):
         with open_device(uri_of(port, bundle)) as device:
-            with pytest.raises(LinkError, match="reconnect=SECONDS") as caught:
+            with pytest.raises(DeviceError, match="reconnect=SECONDS") as caught:
                 ask(device, script)
     told = re.search(r"Of (\d+) input words, .* acknowledged (\d+);", str(caught.value))
     accepted, delivered = map(int, told.groups())
@@ -81,7 +81,7 @@ def test_without_reconnect_an_unplugged_board_is_an_error_that_says_what_was_ans
 def test_a_board_with_another_bitstream_is_refused_by_both_hashes(board, bundle, tmp_path):
     other = write_manifest(PRESETS["tiny"], tmp_path / "other")
     port = TcpPort()
-    with serving(board, port), pytest.raises(LinkError, match="manifest hash") as caught:
+    with serving(board, port), pytest.raises(DeviceError, match="manifest hash") as caught:
         open_device(uri_of(port, other))
     with serving(board, again := TcpPort()), open_device(uri_of(again, bundle)) as device:
         assert f"has the manifest hash {device.manifest.hash}, but" in str(caught.value)

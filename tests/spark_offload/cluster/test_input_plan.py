@@ -4,7 +4,7 @@
 from pyspark.sql import functions as F
 import pytest
 
-from host.errors import DisorderError
+from host.errors import OrderError
 from spark_offload import explain, stream_join
 from spark_offload.cluster.query_plans import (
     FILTERING,
@@ -104,7 +104,7 @@ def test_rows_that_go_back_in_time_are_named_where_they_stand(spark, tmp_path):
     joined = stream_join(
         frame, frame, on="k", time="t", within=5, device="software:", sorted=True, partitions=1
     )
-    with pytest.raises(Exception, match=DisorderError.__name__) as caught:
+    with pytest.raises(Exception, match=OrderError.__name__) as caught:
         joined.count()
     assert "left.t" in str(caught.value)
 

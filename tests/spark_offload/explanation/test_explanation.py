@@ -178,7 +178,7 @@ def test_the_page_about_the_explanation_shows_what_is_printed(spark, no_bundle, 
     explained, measured, failed = (body for language, body in blocks if language == "text")
     assert explained in printed
     # All but the times of the last row.
-    told, _, error = printed.partition("NullOrderError(")
+    told, _, error = printed.partition("OrderError(")
     assert measured.split()[:-3] == told[told.index("partition  left") :].split()[:-3]
     message = " ".join(failed.split("\nhost.errors.")[0].split()).partition(": ")[2]
     assert message in error

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from host import FailureError
-from host.errors import DisorderError
+from host.errors import OrderError
 from host.reference.types import JoinType
 from spark_offload.cluster.query_plans import ParquetRead
 from spark_offload.partitioning import stored
@@ -156,7 +156,7 @@ def test_what_is_read_again_is_known(tmp_path):
 def test_a_row_that_goes_back_in_time_is_named_if_declared_sorted(tmp_path):
     rows = [(0, None), (5, None), (3, None), (9, None)]
     own = found(tmp_path, "left", rows, "int64", is_sorted=True)
-    with pytest.raises(DisorderError, match=r"'left\.t': row 2 .* has 3 after 5"):
+    with pytest.raises(OrderError, match=r"'left\.t': row 2 .* has 3 after 5"):
         list(own.chunks(4, 100))
     assert isinstance(found(tmp_path, "left", rows, "int64", is_sorted=True, group=2), str)
 

@@ -4,7 +4,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from host.errors import DisorderError, NullOrderError
+from host.errors import OrderError
 from host.query.queries import Query
 from spark_offload.errors import kit_errors
 from spark_offload.plan.inputs import (
@@ -32,7 +32,7 @@ def goes_back(times, cuts):
     try:
         for batch in ordered.combine_chunks().to_batches():
             check.see(batch, pa.array([True] * batch.num_rows))
-    except DisorderError:
+    except OrderError:
         return True
     return False
 
@@ -73,7 +73,7 @@ def test_the_first_null_is_shown_and_files_without_one_are_spared(spark, tmp_pat
     checked = checked_for_nulls(gaps, gaps, spark.range(3).selectExpr("id as t"), QUERY)
     checked.explain()
     assert "PushedFilters: [IsNull(t)]" in capsys.readouterr().out
-    with pytest.raises(NullOrderError, match="t=null, id=60;"), kit_errors():
+    with pytest.raises(OrderError, match="t=null, id=60;"), kit_errors():
         checked.collect()
 
 
@@ -88,5 +88,5 @@ def test_only_the_order_column_is_read_again_to_find_disorder(spark, tmp_path, c
     assert plan.count("MapInArrow splitjoin_order_check") == 2
     assert checked.count() == 5
     late = rows.unionAll(rows)
-    with pytest.raises(DisorderError, match="left.t"), kit_errors():
+    with pytest.raises(OrderError, match="left.t"), kit_errors():
         checked_for_disorder(rows, late, rows, QUERY).collect()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import pyarrow as pa
 import pytest
 
-from host.errors import NullOrderError
+from host.errors import OrderError
 from spark_offload import errors
 from spark_offload.stream import packing
 from spark_offload.stream.groups import REGISTRY
@@ -96,14 +96,14 @@ def test_the_first_row_without_a_time_is_shown(monkeypatch, side):
     batch = hashed([0, 0, 0, 0])
     times = pa.array([0, 1, None, None], pa.int64()).cast(SCHEMA.field("t").type)
     batch = batch.set_column(1, "t", times)
-    with pytest.raises(NullOrderError) as raised:
+    with pytest.raises(OrderError) as raised:
         list(pack_function(task(1), side)(iter([batch])))
     assert str(raised.value).endswith("(In Spark partition 0.)")
     assert f"'{('left', 'right')[side]}.t' is null in" in str(raised.value)
     assert "x=2, id=2" in str(raised.value)
     context = SimpleNamespace(get=lambda: SimpleNamespace(partitionId=lambda: 7))
     monkeypatch.setattr(errors, "TaskContext", context)
-    with pytest.raises(NullOrderError, match=r"\(In Spark partition 7\.\)$"):
+    with pytest.raises(OrderError, match=r"\(In Spark partition 7\.\)$"):
         list(pack_function(task(1), side)(iter([batch])))
 
 

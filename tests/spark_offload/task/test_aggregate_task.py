@@ -4,7 +4,7 @@
 import pyarrow as pa
 import pytest
 
-from host.errors import AcceleratorLimitError, DisorderError
+from host.errors import AcceleratorLimitError, OrderError
 from host.operators import aggregate
 from host.operators.aggregate import WindowAggregation
 from host.operators.states import Phases
@@ -125,5 +125,5 @@ def test_the_host_goes_on_where_there_is_no_room_and_the_report_says_why(device)
 def test_rows_that_are_not_in_order_are_an_error(device):
     schema, _ = expected()
     task = AggregateTask(query=QUERY, input=SCHEMA, output=schema, in_order=True, device=device)
-    with pytest.raises(DisorderError):
+    with pytest.raises(OrderError):
         run(task, ROWS[::-1])

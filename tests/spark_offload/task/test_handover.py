@@ -10,7 +10,7 @@ import pytest
 from hdl.parameters import JoinParameters
 from host import TimeWindow
 from host.devices.software import SOFTWARE_MANIFEST
-from host.errors import CapacityError, KeyRangeError
+from host.errors import AcceleratorLimitError, CapacityError
 from host.protocol.manifest import Manifest
 from host.query.quantities import Duration
 from host.query.queries import Query, Term
@@ -164,7 +164,9 @@ def test_the_last_timestamp_is_reached_and_the_next_one_is_not(short_times, firs
 
 
 def test_without_software_the_error_names_the_column_and_the_bits(short_times):
-    with pytest.raises(KeyRangeError, match=r"'right.t' holds 1024 in row 0.*11 bits of timestamp"):
+    with pytest.raises(
+        AcceleratorLimitError, match=r"'right.t' holds 1024 in row 0.*11 bits of timestamp"
+    ):
         run(pair_at(0, 1024), short_times, software=None)
 
 

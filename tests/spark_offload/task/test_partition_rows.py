@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, FailureError, TimeWindow
-from host.errors import DisorderError, NullOrderError
+from host.errors import OrderError
 from host.query.queries import Query
 from host.session.intake import TaggedLayout
 from spark_offload.partitioning.halos import HaloCounts
@@ -103,11 +103,11 @@ def test_the_sides_may_have_columns_of_their_own():
     rows = passing(table, schemas=(SCHEMA, right))
     left = pa.schema([("t", pa.int64()), ("x", pa.int16())])
     assert rows.layout == TaggedLayout(left, right, 3)
-    with pytest.raises(NullOrderError) as raised:
+    with pytest.raises(OrderError) as raised:
         rows.reader().read_all()
     assert "'right.t' is null in the row with t=null, y='word', z=3" in str(raised.value)
     table = table.set_column(1, "order", pa.array([None, 1], pa.int64()))
-    with pytest.raises(NullOrderError) as raised:
+    with pytest.raises(OrderError) as raised:
         passing(table, schemas=(SCHEMA, right)).reader().read_all()
     assert "'left.t' is null in the row with t=1, x=7;" in str(raised.value)
 
@@ -116,9 +116,9 @@ def test_the_sides_may_have_columns_of_their_own():
 def test_rows_that_go_back_in_time_are_named_if_the_input_was_declared_sorted(side):
     table = tagged_table([(side, 1, 8, 0, False), (side, 2, 3, 0, False)])
     assert passing(table).reader().read_all() == table
-    with pytest.raises(DisorderError, match=("left.t", "right.t")[side]):
+    with pytest.raises(OrderError, match=("left.t", "right.t")[side]):
         passing(table, is_sorted=True).reader().read_all()
-    with pytest.raises(DisorderError, match=("left.t", "right.t")[side]):
+    with pytest.raises(OrderError, match=("left.t", "right.t")[side]):
         passing(table, cuts=(1,), is_sorted=True).reader().read_all()
 
 

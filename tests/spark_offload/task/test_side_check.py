@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from host.errors import DisorderError, NullOrderError
+from host.errors import OrderError
 from spark_offload.task.rows import SideCheck
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
 
@@ -44,7 +44,7 @@ def test_the_first_row_that_goes_back_in_time_is_named(side, steps, is_sorted):
             check(table, cuts, side=side, is_sorted=is_sorted)
             continue
         (_, time, row, *_), (_, later, *_) = back
-        with pytest.raises(DisorderError) as raised:
+        with pytest.raises(OrderError) as raised:
             check(table, cuts, side=side, is_sorted=True)
         error = raised.value
         assert error.where == ("left.t", "right.t")[side]
@@ -58,9 +58,9 @@ def test_the_first_row_that_goes_back_in_time_is_named(side, steps, is_sorted):
 def test_a_row_without_a_time_is_shown(side, is_sorted):
     rows = [(1 - side, 3, 0, 1, False), (side, None, 9, 5, False), (side, None, 10, 6, False)]
     table = tagged_table(rows)
-    with pytest.raises(NullOrderError) as raised:
+    with pytest.raises(OrderError) as raised:
         check(table, [], side=side, is_sorted=is_sorted)
-    assert raised.value.column == ("left.t", "right.t")[side]
+    assert raised.value.where == ("left.t", "right.t")[side]
     assert "the row with t=null, x=5;" in str(raised.value)
     check(table, [], side=1 - side, is_sorted=is_sorted)  # the other side has all its times
 
@@ -84,11 +84,11 @@ def test_partitions_sorted_by_themselves_are_sources_of_their_own(data):
     if not backwards:
         check(table, cuts, side=0, is_sorted=True, per_partition=True)
         return
-    with pytest.raises(DisorderError) as raised:
+    with pytest.raises(OrderError) as raised:
         check(table, cuts, side=0, is_sorted=True, per_partition=True)
     error = raised.value
-    assert (error.partition, error.position) in backwards
-    times = sources[error.partition]
+    assert (error.part, error.position) in backwards
+    times = sources[error.part]
     assert error.value == times[error.position] < error.previous
     assert error.previous in times[: error.position]
-    assert f"of the input's partition {error.partition} " in str(error)
+    assert f"of the input's partition {error.part} " in str(error)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from host import CountWindow, TimeWindow, UsageError
-from host.errors import DisorderError
+from host.errors import OrderError
 from host.query.queries import Query, Term
 from host.query.tables import output_schema
 from spark_offload.task.join import JoinTask
@@ -94,7 +94,7 @@ def test_what_is_wrong_far_into_a_partition_is_named():
     with pytest.raises(UsageError, match=r"'left\.t' is null in the row with t=.*=\d"):
         list(task().function("join", print)(iter(Partition(5 * BATCH, order=broken))))
     falling = Partition(3 * BATCH, row=lambda begin, column: column[::-1])
-    with pytest.raises(DisorderError, match=r"'left\.t'"):
+    with pytest.raises(OrderError, match=r"'left\.t'"):
         list(task(declared=True).function("join", print)(iter(falling)))
 
 

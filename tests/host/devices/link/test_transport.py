@@ -6,7 +6,7 @@ import pytest
 
 from host.devices import open_device
 from host.devices.link.transport import DescriptorTransport, open_serial
-from host.errors import LinkError, UsageError
+from host.errors import DeviceError, UsageError
 from tests.host.small_bundles import BUNDLES, write_manifest
 
 
@@ -77,6 +77,6 @@ def test_what_is_no_serial_port_is_a_clear_error(tmp_path):
     folder = write_manifest(BUNDLES["plain"], tmp_path / "bundle")
     for path in ("/dev/null", tmp_path / "none"):
         with pytest.raises(
-            LinkError, match="could not be opened.*that the baud rate is the bitstream.s"
+            DeviceError, match="could not be opened.*that the baud rate is the bitstream.s"
         ):
             open_device(f"serial:{path}?baud=115200&bundle={folder}")
