@@ -36,7 +36,7 @@ from host.protocol.codecs import AggregateCodec
 from host.protocol.manifest import AggregateManifest
 from host.query.queries import BOUNDARIES, AggregateQuery
 from host.reference.arrivals import UInt64s
-from host.runtime import ConduitExecStream, ConduitParams, Quantum, StreamResult
+from host.runtime import ConduitExecStream, Quantum, StreamParams, StreamResult
 
 __all__ = [
     "Aggregate",
@@ -996,7 +996,7 @@ def _operator_of(time: Windows, values: AggregateStates, *, keyed: bool) -> Wind
 
 
 @dataclass(frozen=True)
-class AggregateParams(ConduitParams):
+class AggregateParams(StreamParams):
     """Parameters of :class:`Aggregate`.
 
     Parameters

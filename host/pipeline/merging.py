@@ -17,10 +17,10 @@ from host.pipeline.sorting import key_columns
 from host.runtime import (
     Buffer,
     ConfluenceExecStream,
-    ConfluenceParams,
     ExecStreamGraph,
     Quantum,
     Scheduler,
+    StreamParams,
     StreamResult,
 )
 from host.runtime.source import ArrowSource, ArrowSourceParams
@@ -39,7 +39,7 @@ _NOTHING = -(1 << 63)
 
 
 @dataclass(frozen=True)
-class ScaleGateParams(ConfluenceParams):
+class ScaleGateParams(StreamParams):
     """Parameters of :class:`ScaleGate`.
 
     Parameters

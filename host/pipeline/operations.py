@@ -20,7 +20,6 @@ from host.query.queries import BOUNDARIES, AggregateQuery
 from host.runtime import (
     BufferState,
     ConduitExecStream,
-    ConduitParams,
     ExecStream,
     ExecStreamGraph,
     Quantum,
@@ -53,7 +52,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class LimitParams(ConduitParams):
+class LimitParams(StreamParams):
     """Parameters of :class:`Limit`.
 
     Parameters
@@ -108,7 +107,7 @@ class Limit(ConduitExecStream[LimitParams, pa.RecordBatch, pa.RecordBatch]):
 
 
 @dataclass(frozen=True)
-class NumberParams(ConduitParams):
+class NumberParams(StreamParams):
     """Parameters of :class:`Number`.
 
     Parameters

@@ -19,7 +19,7 @@ from host.runtime import (
     Quantum,
     Requirements,
     SingleOutputExecStream,
-    SingleOutputParams,
+    StreamParams,
     StreamResult,
 )
 
@@ -46,7 +46,7 @@ _STOP_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class ParallelParams(SingleOutputParams):
+class ParallelParams(StreamParams):
     """Parameters of :class:`Parallel`.
 
     Parameters

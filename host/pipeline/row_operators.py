@@ -17,10 +17,10 @@ from host.errors import UnsupportedTypeError, UsageError, unknown_column
 from host.pipeline.flags import Effect, Flag, Operation, Traits
 from host.runtime import (
     ConduitExecStream,
-    ConduitParams,
     GraphError,
     Passing,
     Quantum,
+    StreamParams,
     StreamResult,
     Transfer,
     plan_transfers,
@@ -35,7 +35,6 @@ __all__ = [
     "FusedStageParams",
     "Map",
     "MapBatches",
-    "Node",
     "Peek",
     "Project",
     "Rows",
@@ -100,23 +99,17 @@ class Rows:
         Length of the columns.
     counters : CopyCounters
         Counters of copies.
-    owned : iterable of str
-        Names of columns, given as NumPy arrays, that nobody else refers to.
     """
 
     __slots__ = ("_columns", "_composed", "_constant", "_owned", "_picks", "counters", "num_rows")
 
     def __init__(
-        self,
-        columns: Mapping[str, pa.Array | Array],
-        num_rows: int,
-        counters: CopyCounters,
-        owned: Iterable[str] = (),
+        self, columns: Mapping[str, pa.Array | Array], num_rows: int, counters: CopyCounters
     ) -> None:
         self._columns = {name: _Column(values, 0) for name, values in columns.items()}
         self.num_rows = num_rows
         self.counters = counters
-        self._owned = set(owned)
+        self._owned: set[str] = set()  # columns that nobody else refers to
         self._constant = False
         self._picks: list[Int64s] = []  # per selection: the rows it kept of those before it
         self._composed: dict[int, Int64s] = {}
@@ -292,17 +285,11 @@ class Stateless(Operation):
         Whether the input port is mutating: the operator may write into the rows that it receives.
     mutable_output : bool
         Whether the output port is mutating: the operator gives up the rows that it submits.
-    submits : bool
-        Whether the operator submits rows at all.
-    retains : bool
-        Whether received rows may be referred to after the call, other than by submitted rows.
     """
 
     clears = Flag.NONE
     mutates_input = False
     mutable_output = True
-    submits = True
-    retains = False
 
     def kept(self, column: str) -> str | None:
         """Return what a column is called in the output; None if it changes, or is left out.
@@ -592,8 +579,6 @@ class Peek(Stateless):
         Takes a RecordBatch; its result is ignored.
     """
 
-    retains = True
-
     def __init__(self, function: Callable[[pa.RecordBatch], Any]) -> None:
         self._function = function
 
@@ -615,44 +600,19 @@ class Peek(Stateless):
 _Pull: TypeAlias = Callable[[Rows], Submitted]
 
 
-@dataclass(frozen=True)
-class Node:
-    """An operator and the consumers of its output, in the order in which they are called.
-
-    Parameters
-    ----------
-    operator : Stateless
-        The operator.
-    consumers : sequence of Node
-        Consumers; if there are none, the output leaves the pass.
-    """
-
-    operator: Stateless
-    consumers: Sequence["Node"] = field(default=())
-
-    @property
-    def retains(self) -> bool:
-        """Whether rows passed to the operator may still be referred to after its call."""
-        leaves = self.operator.submits and not self.consumers
-        return leaves or self.operator.retains or any(each.retains for each in self.consumers)
-
-
 class Fused:
-    """A tree of operators as one function of rows.
+    """Operators that follow one another, as one function of rows.
 
-    As in a fused processing element, a consumer is done with rows before the next one
-    gets them. Whether rows are copied between two operators therefore depends only on their ports,
-    and is decided here once.
+    As in a fused processing element, whether rows are copied between two operators depends only on
+    their ports, and is decided here once.
 
     Unlike there, rows are pulled. :attr:`pull` works only until the next rows leave the pass,
     so a reader that has enough stops every operator where it is.
 
     Parameters
     ----------
-    root : Node
-        The first operator.
-    mutable_input : bool
-        Whether the input rows may be written into.
+    operators : sequence of Stateless
+        The operators; at least one.
 
     Attributes
     ----------
@@ -663,46 +623,17 @@ class Fused:
         The decision for each connection, in the order of the calls.
     """
 
-    def __init__(self, root: Node, *, mutable_input: bool) -> None:
+    pull: _Pull
+
+    def __init__(self, operators: Sequence[Stateless]) -> None:
         self.transfers: list[tuple[str, str, Transfer]] = []
-        self.pull: _Pull = self._behind("input", mutable_input, [root])
-
-    @classmethod
-    def chain(cls, operators: Sequence[Stateless], *, mutable_input: bool) -> "Fused":
-        """Fuse operators that follow one another."""
-        node: Node | None = None
-        for operator in reversed(operators):
-            node = Node(operator, () if node is None else (node,))
-        if node is None:
-            raise ValueError("A pass needs at least one operator")
-        return cls(node, mutable_input=mutable_input)
-
-    @property
-    def copies(self) -> list[tuple[str, str]]:
-        """Senders and receivers between which rows are copied."""
-        return [
-            (sender, receiver)
-            for sender, receiver, transfer in self.transfers
-            if transfer.passing is Passing.COPY
-        ]
-
-    def _behind(self, sender: str, mutable: bool, consumers: Sequence[Node]) -> _Pull:
-        """Return the function that processes the rows that ``sender`` submits."""
-        transfers = plan_transfers(
-            mutable,
-            [node.operator.mutates_input for node in consumers],
-            [node.retains for node in consumers],
-        )
-        targets = []
-        for node, transfer in zip(consumers, transfers, strict=True):
-            name = str(node.operator)
-            self.transfers.append((sender, name, transfer))
-            target = _target(node.operator, transfer.passing)
-            if node.consumers:
-                behind = self._behind(name, node.operator.mutable_output, node.consumers)
-                target = _followed(target, behind)
-            targets.append(target)
-        return targets[0] if len(targets) == 1 else _one_by_one(targets)
+        sender, mutable = "input", False
+        for number, operator in enumerate(operators):
+            (transfer,) = plan_transfers(mutable, [operator.mutates_input])
+            self.transfers.append((sender, str(operator), transfer))
+            target = _target(operator, transfer.passing)
+            self.pull = _followed(self.pull, target) if number else target
+            sender, mutable = str(operator), operator.mutable_output
 
 
 def _target(operator: Stateless, passing: Passing) -> _Pull:
@@ -729,16 +660,6 @@ def _followed(target: _Pull, behind: _Pull) -> _Pull:
     return pull
 
 
-def _one_by_one(targets: Sequence[_Pull]) -> _Pull:
-    """Return the function that passes the same rows to several operators in turn."""
-
-    def pull(rows: Rows) -> Submitted:
-        for target in targets:
-            yield from target(rows)
-
-    return pull
-
-
 # Fused operators as a stream: filter, project, map and flat-map in one pass over each batch.
 
 _FRUITLESS = 256
@@ -746,7 +667,7 @@ _FRUITLESS = 256
 
 
 @dataclass(frozen=True)
-class FusedStageParams(ConduitParams):
+class FusedStageParams(StreamParams):
     """Parameters of :class:`FusedStage`.
 
     Parameters
@@ -785,7 +706,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
 
     def prepare(self, params: FusedStageParams) -> None:
         super().prepare(params)
-        self.fused = Fused.chain(params.operators, mutable_input=False)
+        self.fused = Fused(params.operators)
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)

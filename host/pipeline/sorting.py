@@ -18,12 +18,11 @@ from host.errors import FailureError, OrderError, UsageError, unknown_column
 from host.runtime import (
     BUFFER_BYTES,
     ConduitExecStream,
-    ConduitParams,
     ConfluenceExecStream,
-    ConfluenceParams,
     Quantity,
     Quantum,
     Requirements,
+    StreamParams,
     StreamResult,
 )
 
@@ -178,7 +177,7 @@ def merge_heads(
 
 
 @dataclass(frozen=True)
-class SortedMergeParams(ConfluenceParams):
+class SortedMergeParams(StreamParams):
     """Parameters of :class:`SortedMerge`.
 
     Parameters
@@ -281,7 +280,7 @@ class SpillFolder:
 
 
 @dataclass(frozen=True)
-class SortParams(ConduitParams):
+class SortParams(StreamParams):
     """Parameters of :class:`Sort`.
 
     Parameters
@@ -423,7 +422,7 @@ def _next_heads(
 
 
 @dataclass(frozen=True)
-class UniqParams(ConduitParams):
+class UniqParams(StreamParams):
     """Parameters of :class:`Uniq`.
 
     Parameters

@@ -9,14 +9,7 @@ from typing import Any
 
 from host.errors import FailureError
 from host.runtime.buffer import Buffer, GraphError, plan_transfers
-from host.runtime.stream import (
-    Broadcast,
-    BroadcastParams,
-    ExecStream,
-    Quantity,
-    Requirements,
-    StreamParams,
-)
+from host.runtime.stream import Broadcast, ExecStream, Quantity, Requirements, StreamParams
 
 __all__ = [
     "ExecStreamGraph",
@@ -255,7 +248,7 @@ class ExecStreamGraph:
                 continue
             broadcast = Broadcast(f"{stream.name} to all")
             broadcast.mutable_output = stream.mutable_output
-            self.add(broadcast, BroadcastParams())
+            self.add(broadcast, StreamParams())
             self._edges = [
                 _Edge(broadcast, edge.consumer, edge.rows) if edge.producer is stream else edge
                 for edge in self._edges

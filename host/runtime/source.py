@@ -10,20 +10,19 @@ import pyarrow as pa
 
 from host.errors import UsageError
 from host.runtime.buffer import Batch
-from host.runtime.stream import Quantum, SingleOutputExecStream, SingleOutputParams, StreamResult
+from host.runtime.stream import Quantum, SingleOutputExecStream, StreamParams, StreamResult
 
 __all__ = [
     "ArrowSource",
     "ArrowSourceParams",
     "PushSource",
-    "PushSourceParams",
 ]
 
 B = TypeVar("B", bound=Batch)
 
 
 @dataclass(frozen=True)
-class ArrowSourceParams(SingleOutputParams, Generic[B]):
+class ArrowSourceParams(StreamParams, Generic[B]):
     """Parameters of :class:`ArrowSource`.
 
     Parameters
@@ -90,12 +89,7 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
 # A source that rows are pushed into.
 
 
-@dataclass(frozen=True)
-class PushSourceParams(SingleOutputParams):
-    """Parameters of :class:`PushSource`; there are none."""
-
-
-class PushSource(SingleOutputExecStream[PushSourceParams, pa.RecordBatch]):
+class PushSource(SingleOutputExecStream[StreamParams, pa.RecordBatch]):
     """Stream that produces the batches pushed into it, without copying them.
 
     Attributes

@@ -12,20 +12,14 @@ from host.runtime.buffer import Batch, Buffer, BufferState, GraphError, Passing
 __all__ = [
     "BUFFER_BYTES",
     "Broadcast",
-    "BroadcastParams",
+    "StreamParams",
     "ConduitExecStream",
-    "ConduitParams",
     "ConfluenceExecStream",
-    "ConfluenceParams",
-    "DiffluenceExecStream",
-    "DiffluenceParams",
     "ExecStream",
     "Quantity",
     "Quantum",
     "Requirements",
     "SingleOutputExecStream",
-    "SingleOutputParams",
-    "StreamParams",
     "StreamResult",
     "StreamState",
 ]
@@ -295,26 +289,6 @@ class ExecStream(ABC, Generic[P]):
 # Base classes of streams by their ports: leaf, conduit, confluence and diffluence.
 
 
-@dataclass(frozen=True)
-class SingleOutputParams(StreamParams):
-    """Parameters of a stream with one output."""
-
-
-@dataclass(frozen=True)
-class ConduitParams(SingleOutputParams):
-    """Parameters of a stream with one input and one output."""
-
-
-@dataclass(frozen=True)
-class ConfluenceParams(SingleOutputParams):
-    """Parameters of a stream with several inputs and one output."""
-
-
-@dataclass(frozen=True)
-class DiffluenceParams(StreamParams):
-    """Parameters of a stream with one input and several outputs."""
-
-
 In = TypeVar("In", bound=Batch)
 Out = TypeVar("Out", bound=Batch)
 
@@ -414,45 +388,10 @@ class ConduitExecStream(ConfluenceExecStream[P, In, Out], Generic[P, In, Out]):
         raise NotImplementedError
 
 
-class DiffluenceExecStream(ExecStream[P], Generic[P, In, Out]):
-    """A stream with exactly one input and any number of outputs, such as a broadcast."""
-
-    fan_in = 1
-    fan_out = None
-
-    @property
-    def input(self) -> Buffer[In]:
-        """The input buffer."""
-        if not self._inputs:
-            raise GraphError(f"Stream {self.name!r} has no input buffer")
-        return self._inputs[0]
-
-    def precheck_diffluence_buffers(self) -> StreamResult:
-        """Check the buffers of a stream that serves *every* output at once.
-
-        Returns
-        -------
-        StreamResult
-            EOS, with the outputs ended, at the end of the input; BUF_UNDERFLOW without data;
-            BUF_OVERFLOW if an output has no room; else YIELD.
-        """
-        if self.input.state is BufferState.EOS:
-            return self.finish()
-        if not self.input.demand():
-            return StreamResult.BUF_UNDERFLOW
-        rooms = [buffer.provide() for buffer in self._outputs]
-        return StreamResult.YIELD if all(rooms) else StreamResult.BUF_OVERFLOW
-
-
 # A stream that serves several consumers from one output.
 
 
-@dataclass(frozen=True)
-class BroadcastParams(DiffluenceParams):
-    """Parameters of :class:`Broadcast`."""
-
-
-class Broadcast(DiffluenceExecStream[BroadcastParams, Batch, Batch]):
+class Broadcast(ExecStream[StreamParams]):
     """Stream that passes every batch to all consumers, in the order in which they were connected.
 
     The buffers decide how a batch is passed (by reference, read-only, or copied); see
@@ -460,6 +399,8 @@ class Broadcast(DiffluenceExecStream[BroadcastParams, Batch, Batch]):
     consumer gets the batch only after all others have consumed it.
     """
 
+    fan_in = 1
+    fan_out = None
     mutable_output = True
 
     def __init__(self, name: str | None = None) -> None:
@@ -472,12 +413,16 @@ class Broadcast(DiffluenceExecStream[BroadcastParams, Batch, Batch]):
 
     def execute(self, quantum: Quantum) -> StreamResult:
         done = 0
+        (rows,) = self._inputs
         while done < quantum.rows:
             if not self._served:
-                result = self.precheck_diffluence_buffers()
-                if result is not StreamResult.YIELD:
-                    return result
-            batch = self.input.access()
+                if rows.state is BufferState.EOS:
+                    return self.finish()
+                if not rows.demand():
+                    return StreamResult.BUF_UNDERFLOW
+                if not all(buffer.provide() for buffer in self._outputs):
+                    return StreamResult.BUF_OVERFLOW
+            batch = rows.access()
             for buffer in self._outputs[self._served :]:
                 others = self._outputs[: self._served]
                 own = self._served == len(self._outputs) - 1 and buffer.passing is Passing.REFERENCE
@@ -487,6 +432,6 @@ class Broadcast(DiffluenceExecStream[BroadcastParams, Batch, Batch]):
                     return StreamResult.BUF_OVERFLOW
                 self._served += 1
             self._served = 0
-            self.input.consume()
+            rows.consume()
             done += batch.num_rows
         return StreamResult.QUANTUM_EXPIRED

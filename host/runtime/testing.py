@@ -14,13 +14,7 @@ import pyarrow as pa
 
 from host.runtime.graph import ExecStreamGraph, Stream
 from host.runtime.scheduler import Scheduler
-from host.runtime.stream import (
-    Quantum,
-    SingleOutputExecStream,
-    SingleOutputParams,
-    StreamParams,
-    StreamResult,
-)
+from host.runtime.stream import Quantum, SingleOutputExecStream, StreamParams, StreamResult
 
 __all__ = [
     "Generator",
@@ -48,7 +42,7 @@ def duplicates(times: int) -> Generator:
 
 
 @dataclass(frozen=True)
-class MockProducerParams(SingleOutputParams):
+class MockProducerParams(StreamParams):
     """Parameters of :class:`MockProducer`.
 
     Parameters

@@ -18,8 +18,8 @@ from host.devices.bundles import SOFTWARE
 from host.errors import UsageError
 from host.query.queries import Query
 from host.reference.types import JoinType
-from host.runtime import ExecStreamGraph, Scheduler, Stream
-from host.runtime.source import PushSource, PushSourceParams
+from host.runtime import ExecStreamGraph, Scheduler, Stream, StreamParams
+from host.runtime.source import PushSource
 from host.session.join import add_join
 from host.session.params import JoinOptions, plan_join
 from host.session.rows import RowStore
@@ -103,7 +103,7 @@ class JoinEngine:
         self._kept = [RowStore(first) for first in chosen.first_rows]
         self._sources = [PushSource("left"), PushSource("right")]
         graph = ExecStreamGraph(chosen.buffer_rows)
-        inputs: list[Stream] = [graph.add(each, PushSourceParams()) for each in self._sources]
+        inputs: list[Stream] = [graph.add(each, StreamParams()) for each in self._sources]
         self._stream, outlet = add_join(graph, inputs, self._params)
         graph.prepare()
         self._buffer = outlet.outputs[0]

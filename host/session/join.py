@@ -15,7 +15,6 @@ from host.reference.types import NO_ROW
 from host.runtime import (
     BUFFER_BYTES,
     Broadcast,
-    BroadcastParams,
     Columns,
     ConfluenceExecStream,
     ExecStreamGraph,
@@ -25,6 +24,7 @@ from host.runtime import (
     Requirements,
     Scheduler,
     Stream,
+    StreamParams,
     StreamResult,
 )
 from host.runtime.source import ArrowSource, ArrowSourceParams
@@ -361,7 +361,7 @@ class Join:
             source: ArrowSource[pa.RecordBatch] = ArrowSource(name)
             inputs.append(self._graph.add(source, ArrowSourceParams(supply=supply.batches)))
         if len(inputs) == 1 and params.layout is None:
-            both = self._graph.add(Broadcast("both"), BroadcastParams())
+            both = self._graph.add(Broadcast("both"), StreamParams())
             self._graph.connect(inputs[0], both)
             inputs = [both, both]
         self._stream, _ = add_join(self._graph, inputs, params)

@@ -26,7 +26,7 @@ from host.query.tables import Supply
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, Window
-from host.runtime import Buffer, ConfluenceParams
+from host.runtime import Buffer, StreamParams
 from host.session.control import NoteDecision, control_of
 from host.session.cores import EpochChanges
 from host.session.intake import Intake, PairedIntake, TaggedIntake, TaggedLayout, TakeRows
@@ -152,7 +152,7 @@ class JoinOptions:
 
 
 @dataclass(frozen=True)
-class JoinParams(ConfluenceParams):
+class JoinParams(StreamParams):
     """A join that has been checked and planned for a device, for use in one graph.
 
     Parameters

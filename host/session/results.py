@@ -13,7 +13,7 @@ import pyarrow as pa
 from host.reference.arrivals import Side, UInt64s, shifted
 from host.reference.types import NO_ROW, JoinType
 from host.reference.window import CountWindow, Window
-from host.runtime import Buffer, ColumnLog, Columns, ConduitExecStream, ConduitParams
+from host.runtime import Buffer, ColumnLog, Columns, ConduitExecStream, StreamParams
 from host.session.intake import Arrived
 from host.session.params import JoinParams
 from host.session.rows import Bools, Rows, TrackedRows
@@ -351,7 +351,7 @@ def _order(major: Int64s, minor: Int64s) -> Int64s:
 
 
 @dataclass(frozen=True)
-class MaterializeParams(ConduitParams):
+class MaterializeParams(StreamParams):
     """Parameters of :class:`Materialize`.
 
     Parameters

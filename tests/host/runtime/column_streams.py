@@ -8,10 +8,9 @@ import numpy as np
 from host.runtime import (
     Columns,
     ConduitExecStream,
-    ConduitParams,
     ConfluenceExecStream,
     SingleOutputExecStream,
-    SingleOutputParams,
+    StreamParams,
     StreamResult,
 )
 
@@ -29,7 +28,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class ValuesParams(SingleOutputParams):
+class ValuesParams(StreamParams):
     values: list = field(default_factory=list)
     batch_rows: int = 1
 
@@ -79,7 +78,7 @@ class Keep(ConduitExecStream):
 
 
 @dataclass(frozen=True)
-class AddParams(ConduitParams):
+class AddParams(StreamParams):
     amount: int = 0
 
 
@@ -104,7 +103,7 @@ class Add(ConduitExecStream):
 
 
 @dataclass(frozen=True)
-class SkipParams(ConduitParams):
+class SkipParams(StreamParams):
     bad: int = 0
 
 

@@ -5,18 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from host.runtime import (
-    ConduitExecStream,
-    ConduitParams,
-    ConfluenceExecStream,
-    ConfluenceParams,
-    StreamResult,
-)
+from host.runtime import ConduitExecStream, ConfluenceExecStream, StreamParams, StreamResult
 from host.runtime.testing import MockProducerParams
 
 __all__ = [
     "Concatenate",
-    "ConfluenceParams",
     "Fault",
     "FaultParams",
     "Repeat",
@@ -34,7 +27,7 @@ def given_values(values, batch_rows=3):
 
 
 @dataclass(frozen=True)
-class RepeatParams(ConduitParams):
+class RepeatParams(StreamParams):
     times: int = 2
 
 
@@ -87,7 +80,7 @@ class Concatenate(ConfluenceExecStream):
 
 
 @dataclass(frozen=True)
-class FaultParams(ConduitParams):
+class FaultParams(StreamParams):
     after: int = 0
     error: Exception = field(default_factory=lambda: ValueError("broken"))
 

@@ -2,9 +2,16 @@
 import pytest
 
 from host.pipeline.sorting import Uniq, UniqParams
-from host.runtime import ExecStreamGraph, GraphError, Quantum, Scheduler, StreamState
+from host.runtime import (
+    ExecStreamGraph,
+    GraphError,
+    Quantum,
+    Scheduler,
+    StreamParams,
+    StreamState,
+)
 from host.runtime.testing import MockProducer, MockProducerParams, values_of
-from tests.host.runtime.streams import Concatenate, ConfluenceParams, given_values
+from tests.host.runtime.streams import Concatenate, given_values
 
 
 def uniq_graph(values):
@@ -84,7 +91,7 @@ def test_a_conduit_without_input_cannot_be_prepared():
 def test_a_circle_is_noticed():
     graph = ExecStreamGraph()
     source = graph.add(MockProducer(), MockProducerParams(rows=0))
-    loop = [graph.add(Concatenate(name), ConfluenceParams()) for name in "xy"]
+    loop = [graph.add(Concatenate(name), StreamParams()) for name in "xy"]
     graph.connect(loop[0], loop[1])
     graph.connect(loop[1], loop[0])
     with pytest.raises(GraphError, match="do not lead to 'MockProducer': x, y"):

@@ -9,14 +9,13 @@ import pytest
 from host.runtime import (
     Columns,
     ConduitExecStream,
-    ConduitParams,
     ExecStreamGraph,
     GraphError,
     Passing,
     Quantum,
     Scheduler,
     SingleOutputExecStream,
-    SingleOutputParams,
+    StreamParams,
     StreamResult,
     plan_transfers,
 )
@@ -70,7 +69,7 @@ class Produce(SingleOutputExecStream):
 
 
 @dataclass(frozen=True)
-class AddParams(ConduitParams):
+class AddParams(StreamParams):
     amount: int = 0
 
 
@@ -117,9 +116,9 @@ class Gather(ConduitExecStream):
 def fan_out(mutable, kinds):
     """A producer, one consumer for each of ``kinds`` (mutates, retains), and a gatherer."""
     graph = ExecStreamGraph(4)
-    source = graph.add(Produce(), SingleOutputParams())
+    source = graph.add(Produce(), StreamParams())
     source.mutable_output = mutable
-    gather = graph.add(Gather(), ConduitParams())
+    gather = graph.add(Gather(), StreamParams())
     consumers = []
     for number, (mutates, retains) in enumerate(kinds):
         stream = graph.add(Add(f"add {number}"), AddParams(amount=(number + 1) * 10 * mutates))

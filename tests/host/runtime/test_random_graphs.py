@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 import pytest
 
 from host.pipeline.operations import Limit, LimitParams
-from host.runtime import (
-    ConduitParams,
-    ConfluenceParams,
-    ExecStreamGraph,
-    OnError,
-    Quantum,
-    Scheduler,
-    StreamState,
-)
+from host.runtime import ExecStreamGraph, OnError, Quantum, Scheduler, StreamParams, StreamState
 from host.runtime.testing import MockProducer, values_of
 from tests.host.runtime.column_streams import (
     Add,
@@ -69,9 +61,9 @@ def with_parameters(draw, graph, kind, sources):
         stream = graph.add(Limit(), LimitParams(rows=rows))
         values = inputs[:rows]
     elif kind == "gather":
-        stream, values = graph.add(Gather(), ConfluenceParams()), inputs
+        stream, values = graph.add(Gather(), StreamParams()), inputs
     else:
-        stream = graph.add({"keep": Keep, "stumble": Stumble}[kind](), ConduitParams())
+        stream = graph.add({"keep": Keep, "stumble": Stumble}[kind](), StreamParams())
         values = inputs
     for source in sources:
         graph.connect(source.stream, stream, draw(SMALL))
@@ -143,7 +135,7 @@ def shared(first, *, rows=2):
     other, both = Repeat(), Concatenate()
     graph.add(first, LimitParams(rows=1))
     graph.add(other, RepeatParams(times=1))
-    graph.add(both, ConfluenceParams())
+    graph.add(both, StreamParams())
     for stream in (first, other):
         graph.connect(source, stream)
         graph.connect(stream, both)

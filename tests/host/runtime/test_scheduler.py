@@ -7,18 +7,17 @@ from host.pipeline.operations import Limit, LimitParams
 from host.pipeline.sorting import Sort, SortedMerge, SortedMergeParams, SortParams, Uniq, UniqParams
 from host.runtime import (
     ConduitExecStream,
-    ConduitParams,
     ExecStreamGraph,
     GraphError,
     Quantum,
     Scheduler,
+    StreamParams,
     StreamResult,
     StreamState,
 )
 from host.runtime.testing import MockProducer, values_of
 from tests.host.runtime.streams import (
     Concatenate,
-    ConfluenceParams,
     Fault,
     FaultParams,
     Repeat,
@@ -47,7 +46,7 @@ def chain(*streams, rows=2):
 
 
 def test_a_graph_that_cannot_move_names_its_streams_and_states():
-    graph = chain((MockProducer(), given_values([1, 2, 3, 4, 5])), (Idler(), ConduitParams()))
+    graph = chain((MockProducer(), given_values([1, 2, 3, 4, 5])), (Idler(), StreamParams()))
     with pytest.raises(GraphError) as caught:
         Scheduler(graph).run()
     text = str(caught.value)
@@ -147,7 +146,7 @@ def build(graph, plan, draw_rows):
         "sort": (Sort(), SORT),
         "repeat": (Repeat(), RepeatParams(times=rest[-1])),
         "limit": (Limit(), LimitParams(rows=rest[-1])),
-        "concatenate": (Concatenate(), ConfluenceParams()),
+        "concatenate": (Concatenate(), StreamParams()),
         "merge": (SortedMerge(), SortedMergeParams(by=["value"])),
     }[kind]
     graph.add(stream, params)
