@@ -726,6 +726,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
                     self.params.counters.batches_in += 1
                     done += batch.num_rows
                 self._batch = self._taken.pop()
+                self.steps += 1
                 self._has_result = False
                 self._pulled = self.fused.pull(Rows.of_batch(self._batch, self.params.counters))
             room = self.output.provide()

@@ -221,8 +221,9 @@ class Scheduler:
             self._observe(stream, result)
 
     def _may_resume(self, stream: Stream) -> bool:
-        """Return whether anything around ``stream`` has changed since its last error."""
-        versions = tuple(buffer.version for buffer in (*stream.inputs, *stream.outputs))
+        """Return whether anything in or around ``stream`` has changed since its last error."""
+        buffers = (*stream.inputs, *stream.outputs)
+        versions = (stream.steps, *(buffer.version for buffer in buffers))
         moved = self._failed.get(id(stream)) != versions
         self._failed[id(stream)] = versions
         return moved

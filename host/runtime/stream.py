@@ -177,6 +177,8 @@ class ExecStream(ABC, Generic[P]):
     mutable_output = False
     #: Whether the stream's state or output may refer to its input's memory after ``execute``.
     retains_input = True
+    #: Changes with every step that moves no batch, so that an error behind it is another one.
+    steps = 0
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name if name is not None else type(self).__name__

@@ -3,7 +3,7 @@ from contextlib import closing
 import tempfile
 import threading
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pyarrow as pa
@@ -343,6 +343,7 @@ def failing_at(bad):
 
 @settings(max_examples=25)
 @given(st.sets(st.integers(0, 199), max_size=8), st.sampled_from([1, 3]), st.integers(1, 90))
+@example({0, 1, 2}, 1, 3)
 def test_a_row_that_raises_is_left_out_and_told(bad, threads, rows):
     errors = []
     pipeline = numbers(200).batch_rows(rows).parallel(threads).map("x", failing_at(bad))
