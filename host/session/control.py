@@ -92,11 +92,6 @@ class Steering:
     def __init__(self, accepted: int) -> None:
         self._accepted = accepted
 
-    @property
-    def marks(self) -> int:
-        """Number of marks that answer words which were inserted."""
-        return 0
-
     def admit(self, arrived: Arrived) -> None:
         """Look at tuples before the places of changes among them are decided."""
 
@@ -390,16 +385,12 @@ class AdaptivePrecision(Measuring):
         self._first_mark = marks
         self._ended: Mapping[str, int] | None = None  # counters at the last measurement's end
 
-    @property
-    def marks(self) -> int:
-        return self.record.changed
-
     def settle(self, cycles: int, tuples: int) -> None:
         super().settle(cycles, tuples)
         self._decoder.stars.send(max(0, self._accepted))
 
     def _may_begin(self) -> bool:
-        return self._staging.marks >= self._first_mark + self.marks
+        return self._staging.marks >= self._first_mark + self.record.changed
 
     def _is_over(self, interval: Interval) -> bool:
         group = min(self._control.period, self._device.manifest.probes)

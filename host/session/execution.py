@@ -368,10 +368,7 @@ class Execution(Run):
         parts = self._checked(parts)
         self._check_faults()
         parts = self._failures.see(parts, self.measured.cycles, flushed=self._flushed)
-        # Each change of the precision, and each failure, has a mark of its own.
-        changes = sum(each.marks for each in self._steering)
-        if self._decoder.marks > changes + self._failures.marks:
-            self.done = True
+        self.done = self._flushed and not self._staging.outstanding
         parts = self._owned(parts)
         if trace is not None:
             parts = [trace.pairs(pairs) for pairs in parts]

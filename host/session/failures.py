@@ -60,8 +60,6 @@ class FailureResponse:
         Marks that come first; all results up to the last one of them are skipped.
     record : FailureRecord or None
         What has failed; None if a failure ends the join.
-    marks : int
-        Number of marks that answer inserted words, whether they have come or not.
     """
 
     def __init__(
@@ -74,7 +72,6 @@ class FailureResponse:
         self._new_turns: NewTurns | None = None
         self._failures: list[CoreFailure] = []
         self.record: FailureRecord | None = None
-        self.marks = 0
 
     def stage(self, words: UInt64s, counts: dict[Side, int]) -> None:
         """Take words that are staged, which hold so many tuples of each side."""
@@ -171,6 +168,7 @@ class CoreFailures(FailureResponse):
         super().__init__(params, staging, delivery, decoder)
         self.record = FailureRecord(self._failures)
         self._episode: _Episode | None = None
+        self._flushes = 0  # FLUSH words behind segments
         # By failed core: the places from which on pairs of each side's probes are dropped.
         self._dropped: dict[int, dict[Side, int]] = {}
 
@@ -268,8 +266,8 @@ class CoreFailures(FailureResponse):
         self.decoder.begin_segment(live)
         self.decoder.frozen = True
         self._new_turns = NewTurns(tuple(live))
-        self.marks += 1
-        episode.mark = self.marks + flushed
+        self._flushes += 1
+        episode.mark = self._flushes + flushed
 
     def _require_room(self) -> None:
         """Raise unless the accelerator can keep another list of cores."""
