@@ -19,7 +19,7 @@ import weakref
 
 import numpy as np
 
-from host.devices.contract import Device, Exchange, Stamps, check_words, deliver, uri_options
+from host.devices.contract import uri_options
 from host.devices.linked import (
     CONTROL,
     COUNTERS,
@@ -29,6 +29,7 @@ from host.devices.linked import (
     MANIFEST_HASH,
     SNAPSHOT,
     VERSION,
+    RemoteDevice,
 )
 from host.errors import DeviceError, unusable_uri
 from host.protocol.manifest import Manifest, load_join_manifest
@@ -130,11 +131,11 @@ class Copies:
     results: int = 0
 
 
-class BusDevice(Device):
+class BusDevice(RemoteDevice[Bus]):
     """An accelerator in an AXI shell with ``--axi-packet``, behind a bus.
 
-    Opening resets the accelerator, and drops what an earlier session has left on its way. Stamps
-    are zero, because the cycles of words are not known to the host.
+    Opening resets the accelerator, and drops what an earlier session has left on its way. The
+    transfer of accepted words may still be under way when :meth:`exchange` returns.
 
     Parameters
     ----------
@@ -155,28 +156,21 @@ class BusDevice(Device):
 
     Attributes
     ----------
-    quiet_seconds : float
-        Time without any progress after which :meth:`exchange` returns.
     drain_seconds : float
         Time without results after which opening believes that an earlier session has left no more.
     copies : Copies
         Words copied so far.
     """
 
-    quiet_seconds = 0.02
     drain_seconds = 0.02
+    returns_early = True
 
     def __init__(self, uri: str, bundle: Path, open_bus: Callable[[int], Bus]) -> None:
-        self.uri = uri
-        self.manifest: Manifest = load_join_manifest(bundle)
+        super().__init__(uri, load_join_manifest(bundle))
         self.copies = Copies()
         packet, sizes = _shell_of(self.manifest, uri)
         self._sizes = {word: size // 8 for word, size in sizes.items()}  # in 64-bit numbers
-        self._kind = self.manifest.result_word["kind"]
-        self._mark = self.manifest.result_kinds["MARK"]
-        self._running = threading.RLock()
-        self._bus: Bus | None = None
-        self._bus = bus = open_bus(sizes["result_word"])
+        self._connection = bus = open_bus(sizes["result_word"])
         try:
             if packet * sizes["result_word"] > bus.most_bytes:
                 raise DeviceError(
@@ -191,47 +185,11 @@ class BusDevice(Device):
             self._sending: UInt64s | None = None
             # One buffer is filled while the results of the other one are given out.
             self._rooms = [bus.allocate((packet, self._sizes["result_word"])) for _ in range(2)]
-            self._ready = self._rooms[0][:0]
             bus.receiver.start(self._rooms[0])
             self._reset(bus)
         except BaseException:
             self.close()
             raise
-
-    def exchange(
-        self,
-        words: UInt64s,
-        results: UInt64s,
-        *,
-        cycles: int,
-        stamps: Stamps | None = None,
-    ) -> Exchange:
-        """See :meth:`Device.exchange`.
-
-        It returns when ``results`` is full or ends with a mark, or when nothing has happened for
-        :attr:`quiet_seconds`; with no more ``cycles`` than words, also when all words are accepted.
-        The transfer of accepted words may still be under way then.
-        """
-        check_words(self.manifest, words, results)
-        with self._running:
-            bus = self._opened()
-            accepted, produced, marked = 0, 0, False
-            quiet = time.monotonic() + self.quiet_seconds
-            while True:
-                taken = self._offer(bus, words[accepted:])
-                delivered, marked = self._deliver(bus, results[produced:])
-                accepted, produced = accepted + taken, produced + delivered
-                all_taken = 0 < len(words) == accepted and cycles <= len(words)
-                if marked or produced == len(results) or (all_taken and not delivered):
-                    break
-                now = time.monotonic()
-                if taken or delivered:
-                    quiet = now + self.quiet_seconds
-                elif now >= quiet:
-                    break
-                else:
-                    bus.wait(quiet - now)
-        return Exchange.uncounted(accepted, produced, stamps)
 
     def allocate(self, shape: tuple[int, int]) -> UInt64s:
         """See :meth:`Device.allocate`; the DMA reads words in such an array where they stand."""
@@ -248,18 +206,6 @@ class BusDevice(Device):
                 low, high = (bus.read(COUNTERS + 8 * counter.address + at) for at in (0, 4))
                 found[counter.name] = low | high << 32
             return found
-
-    def close(self) -> None:
-        """Release the bus; closing it again has no effect."""
-        with self._running:
-            bus, self._bus = self._bus, None
-            if bus is not None:
-                bus.close()
-
-    def _opened(self) -> Bus:
-        if self._bus is None:
-            raise DeviceError(f"Device {self.uri!r} is closed.")
-        return self._bus
 
     def _identify(self, bus: Bus) -> None:
         """Raise :exc:`DeviceError` unless the registers are those of the bundle's shell."""
@@ -310,43 +256,45 @@ class BusDevice(Device):
                 )
             bus.wait(0.001)
 
-    def _offer(self, bus: Bus, words: UInt64s) -> int:
+    def _offer(self, connection: Bus, words: UInt64s) -> int:
         """Begin to send words if nothing is being sent; return how many."""
         if self._sending is not None:
-            if bus.sender.finished() is None:
+            if connection.sender.finished() is None:
                 return 0
             self._sending = None
         some = words[: self._most]
         if not len(some):
             return 0
         columns = self._sizes["input_word"]
-        if some.shape[1] == columns and bus.reaches(some):
+        if some.shape[1] == columns and connection.reaches(some):
             self._sending = some
         else:
             if self._staged is None:
-                self._staged = bus.allocate((self._most, columns))
+                self._staged = connection.allocate((self._most, columns))
                 self._staged[:] = 0
             self._sending = self._staged[: len(some)]
             self._sending[:, : some.shape[1]] = some
             self.copies.words += len(some)
-        bus.sender.start(self._sending)
+        connection.sender.start(self._sending)
         return len(some)
 
-    def _deliver(self, bus: Bus, results: UInt64s) -> tuple[int, bool]:
-        """Give out results up to a mark; return how many, and whether the last one is a mark."""
-        if not len(self._ready):
-            moved = bus.receiver.finished()
-            if moved is None:
-                return 0, False
-            filled = self._rooms[0]
-            self._rooms.reverse()
-            bus.receiver.start(self._rooms[0])
-            count = moved // (8 * self._sizes["result_word"])
-            self._ready = filled[:count, : self.manifest.result_word.columns]
-        count, marked = deliver(self._ready, results, self._kind, self._mark)
-        self._ready = self._ready[count:]
+    def _arrived(self, connection: Bus) -> UInt64s:
+        moved = connection.receiver.finished()
+        if moved is None:
+            return self._ready
+        filled = self._rooms[0]
+        self._rooms.reverse()
+        connection.receiver.start(self._rooms[0])
+        count = moved // (8 * self._sizes["result_word"])
         self.copies.results += count
-        return count, marked
+        return filled[:count, : self.manifest.result_word.columns]
+
+    def _wait(self, connection: Bus, seconds: float) -> bool:
+        connection.wait(seconds)
+        return False
+
+    def _release(self, connection: Bus) -> None:
+        connection.close()
 
 
 def _shell_of(manifest: Manifest, uri: str) -> tuple[int, Mapping[str, int]]:

@@ -12,8 +12,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from host.errors import DeviceError, unusable_uri
-from host.protocol.bit_fields import unpack_field
-from host.protocol.manifest import BundleManifest, Manifest, WordField
+from host.protocol.manifest import BundleManifest, Manifest
 from host.reference.arrivals import UInt64s
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ __all__ = [
     "Stamps",
     "WordDevice",
     "check_words",
-    "deliver",
     "device_kind",
     "is_shared",
     "open_aggregate",
@@ -214,28 +212,6 @@ def check_words(manifest: BundleManifest, words: UInt64s, results: UInt64s) -> N
             )
     if not results.flags.writeable:
         raise DeviceError("Array 'results' must be writable.")
-
-
-def deliver(ready: UInt64s, results: UInt64s, kind: WordField, mark: int) -> tuple[int, bool]:
-    """Copy result words into ``results``, as many as fit, up to the first mark.
-
-    Parameters
-    ----------
-    ready, results : array of uint64
-        Words that have come, and room for words.
-    kind : WordField
-        Field of a word's kind, in which a mark has the value ``mark``.
-
-    Returns
-    -------
-    tuple of int and bool
-        Number of words copied, and whether the last one is a mark.
-    """
-    some = ready[: len(results)]
-    marks = np.flatnonzero(unpack_field(some, kind) == mark)
-    count = int(marks[0]) + 1 if len(marks) else len(some)
-    results[:count] = some[:count]
-    return count, len(marks) > 0
 
 
 # Devices, and functions to open them.

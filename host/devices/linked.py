@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A device behind a byte link: its URI, registers, and a session that survives a broken line."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 import secrets
 import threading
 import time
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -15,7 +17,6 @@ from host.devices.contract import (
     Exchange,
     Stamps,
     check_words,
-    deliver,
     uri_options,
 )
 from host.devices.link import Greeting, HostEndpoint, LinkCounters, Timing
@@ -23,6 +24,7 @@ from host.devices.link.endpoint import Answer
 from host.devices.link.frames import VERSION as LINK_VERSION
 from host.devices.link.transport import Transport, open_serial, open_tcp, open_udp
 from host.errors import DeviceError, unusable_uri
+from host.protocol.bit_fields import unpack_field
 from host.protocol.manifest import Manifest, Word
 from host.reference.arrivals import UInt64s
 
@@ -39,6 +41,7 @@ __all__ = [
     "MAGIC",
     "MAJOR",
     "MANIFEST_HASH",
+    "RemoteDevice",
     "SNAPSHOT",
     "VERSION",
     "words_of_bytes",
@@ -432,11 +435,124 @@ def words_of_bytes(data: bytes, word: Word) -> UInt64s:
     return rows.view("<u8").astype(np.uint64, copy=False)
 
 
-class LinkedDevice(Device):
+# A device behind a connection: words are offered, and results given out up to a mark.
+
+C = TypeVar("C")
+
+
+class RemoteDevice(Device, Generic[C]):
+    """An accelerator behind a connection, which threads use one after another.
+
+    Stamps are zero, because the cycles of words are not known to the host. A subclass opens the
+    connection, and says how words go and come.
+
+    Parameters
+    ----------
+    uri : str
+        What the device was opened with.
+    manifest : Manifest
+        Description of the accelerator.
+
+    Attributes
+    ----------
+    quiet_seconds : float
+        Time without any progress after which :meth:`exchange` returns.
+    returns_early : bool
+        Whether :meth:`exchange` also returns when all words are accepted, if there are no more
+        ``cycles`` than words.
+    """
+
+    quiet_seconds = 0.02
+    returns_early = False
+
+    def __init__(self, uri: str, manifest: Manifest) -> None:
+        self.uri, self.manifest = uri, manifest
+        self._kind = manifest.result_word["kind"]
+        self._mark = manifest.result_kinds["MARK"]
+        self._running = threading.RLock()
+        self._connection: C | None = None
+        self._ready = np.zeros((0, manifest.result_word.columns), np.uint64)
+
+    def exchange(
+        self,
+        words: UInt64s,
+        results: UInt64s,
+        *,
+        cycles: int,
+        stamps: Stamps | None = None,
+    ) -> Exchange:
+        """See :meth:`Device.exchange`.
+
+        It returns when ``results`` is full or ends with a mark, or when nothing has happened for
+        :attr:`quiet_seconds`.
+        """
+        check_words(self.manifest, words, results)
+        with self._running:
+            connection = self._opened()
+            accepted = produced = 0
+            quiet = time.monotonic() + self.quiet_seconds
+            while True:
+                taken = self._offer(connection, words[accepted:])
+                delivered, marked = self._deliver(connection, results[produced:])
+                accepted, produced = accepted + taken, produced + delivered
+                done = marked or produced == len(results)
+                if self.returns_early and cycles <= len(words):
+                    done |= 0 < len(words) == accepted and not delivered
+                now = time.monotonic()
+                moved = bool(taken or delivered)
+                if moved:
+                    quiet = now + self.quiet_seconds
+                came = self._wait(connection, 0.0 if done or moved else max(0.0, quiet - now))
+                if done or not (moved or came or time.monotonic() < quiet):
+                    break
+        return Exchange.uncounted(accepted, produced, stamps)
+
+    def close(self) -> None:
+        """Close the connection; closing it again has no effect."""
+        with self._running:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                self._release(connection)
+
+    def _opened(self) -> C:
+        if self._connection is None:
+            raise DeviceError(f"Device {self.uri!r} is closed.")
+        return self._connection
+
+    def _deliver(self, connection: C, results: UInt64s) -> tuple[int, bool]:
+        """Give out results up to a mark; return how many, and whether the last one is a mark."""
+        if not len(self._ready):
+            self._ready = self._arrived(connection)
+        some = self._ready[: len(results)]
+        marks = np.flatnonzero(unpack_field(some, self._kind) == self._mark)
+        count = int(marks[0]) + 1 if len(marks) else len(some)
+        results[:count] = some[:count]
+        self._ready = self._ready[count:]
+        return count, len(marks) > 0
+
+    @abstractmethod
+    def _offer(self, connection: C, words: UInt64s) -> int:
+        """Begin to send the first of these words; return how many are accepted."""
+
+    @abstractmethod
+    def _arrived(self, connection: C) -> UInt64s:
+        """Return the result words that have come since the last call."""
+
+    @abstractmethod
+    def _wait(self, connection: C, seconds: float) -> bool:
+        """Wait for at most so long until something happens; return whether anything has come."""
+
+    @abstractmethod
+    def _release(self, connection: C) -> None:
+        """Close the connection."""
+
+
+class LinkedDevice(RemoteDevice[LinkSession]):
     """An accelerator behind a link (``docs/link.md``).
 
-    A device begins a session of its own, with which the accelerator is reset. Stamps are zero,
-    because the cycles of a board are not known to its host.
+    A device begins a session of its own, with which the accelerator is reset. An accepted word is
+    in the host's window: it is sent, and sent again if it must be, in this call or a later one. If
+    the link was lost, the error says how many words the board has acknowledged.
 
     Parameters
     ----------
@@ -453,71 +569,22 @@ class LinkedDevice(Device):
         If the bundle cannot be used.
     DeviceError
         If there is no board, or another one.
-
-    Attributes
-    ----------
-    quiet_seconds : float
-        Time without any progress after which :meth:`exchange` returns.
     """
 
-    quiet_seconds = 0.02
-
     def __init__(self, uri: str) -> None:
-        self.uri = uri
         address = LinkAddress.parse(uri)
-        self.manifest = Manifest.load(address.bundle)
+        super().__init__(uri, Manifest.load(address.bundle))
         if len(self.manifest.result_ports) != 1:
             raise DeviceError(
                 f"Device {uri!r} names a bundle with {len(self.manifest.result_ports)} result "
                 f"ports, but a link carries one; use a bundle with result_streams=1."
             )
-        self._kind = self.manifest.result_word["kind"]
-        self._mark = self.manifest.result_kinds["MARK"]
-        self._running = threading.RLock()
-        self._session: LinkSession | None = LinkSession(address, self.manifest)
+        self._connection = LinkSession(address, self.manifest)
         try:
             self._check_registers()
         except BaseException:
             self.close()
             raise
-        self._ready = np.zeros((0, self.manifest.result_word.columns), np.uint64)
-
-    def exchange(
-        self,
-        words: UInt64s,
-        results: UInt64s,
-        *,
-        cycles: int,
-        stamps: Stamps | None = None,
-    ) -> Exchange:
-        """See :meth:`Device.exchange`.
-
-        It returns when ``results`` is full or ends with a mark, or when nothing has happened for
-        :attr:`quiet_seconds`. An accepted word is in the host's window: it is sent, and sent again
-        if it must be, in this call or a later one.
-
-        Raises
-        ------
-        DeviceError
-            If the link was lost; the error says how many words the board has acknowledged.
-        """
-        check_words(self.manifest, words, results)
-        with self._running:
-            session = self._opened()
-            accepted, produced = 0, 0
-            quiet = time.monotonic() + self.quiet_seconds
-            while True:
-                taken = self._offer(session, words[accepted:])
-                delivered, marked = self._deliver(session, results[produced:])
-                accepted, produced = accepted + taken, produced + delivered
-                done = marked or produced == len(results)
-                now = time.monotonic()
-                if taken or delivered:
-                    quiet = now + self.quiet_seconds
-                received = session.step(0.0 if done else quiet - now)
-                if done or (not received and time.monotonic() >= quiet):
-                    break
-        return Exchange.uncounted(accepted, produced, stamps)
 
     def counters(self) -> dict[str, int]:
         """Return the performance counters, copied at one moment and read one after the other."""
@@ -579,34 +646,22 @@ class LinkedDevice(Device):
         with self._running:
             return self._opened().endpoint.counters()
 
-    def close(self) -> None:
-        """Close the byte stream; closing it again has no effect."""
-        with self._running:
-            session, self._session = self._session, None
-            if session is not None:
-                session.close()
-
-    def _opened(self) -> LinkSession:
-        if self._session is None:
-            raise DeviceError(f"Device {self.uri!r} is closed.")
-        return self._session
-
-    def _offer(self, session: LinkSession, words: UInt64s) -> int:
-        """Put words into the window; return how many."""
-        sender = session.endpoint.sender
+    def _offer(self, connection: LinkSession, words: UInt64s) -> int:
+        sender = connection.endpoint.sender
         count = min(len(words), sender.room // sender.word_bytes)
         if count:
             sender.offer(words_to_bytes(words[:count], self.manifest.input_word))
-            session.accepted += count
+            connection.accepted += count
         return count
 
-    def _deliver(self, session: LinkSession, results: UInt64s) -> tuple[int, bool]:
-        """Give out results up to a mark; return how many, and whether the last one is a mark."""
-        if not len(self._ready):
-            receiver = session.endpoint.receiver
-            data = receiver.take(receiver.waiting)
-            self._ready = words_of_bytes(data, self.manifest.result_word)
-            session.results += len(self._ready)
-        count, marked = deliver(self._ready, results, self._kind, self._mark)
-        self._ready = self._ready[count:]
-        return count, marked
+    def _arrived(self, connection: LinkSession) -> UInt64s:
+        receiver = connection.endpoint.receiver
+        words = words_of_bytes(receiver.take(receiver.waiting), self.manifest.result_word)
+        connection.results += len(words)
+        return words
+
+    def _wait(self, connection: LinkSession, seconds: float) -> bool:
+        return connection.step(seconds)
+
+    def _release(self, connection: LinkSession) -> None:
+        connection.close()
