@@ -2,17 +2,13 @@
 import pytest
 
 from hdl.fpga.critical_path import Hierarchy, critical_path, fmax_mhz, slow_registers, utilization
-from hdl.fpga.shell import SHELL, RoutingShell
-from hdl.presets import PRESETS
-from hdl.verilog.conversion import to_verilog
+from hdl.fpga.shell import SHELL
 from tests.hdl.nextpnr_report import QUEUE, REPORT, SCANNER
 
 
 @pytest.fixture(scope="module")
-def hierarchy():
-    return Hierarchy(
-        to_verilog(RoutingShell(PRESETS["tiny"].with_(cores=1)), name=SHELL), top=SHELL
-    )
+def hierarchy(routed_verilog):
+    return Hierarchy(routed_verilog, top=SHELL)
 
 
 def test_clock_and_utilization_are_read_from_the_report():

@@ -11,15 +11,8 @@ from hdl.fpga.devices import DEVICES
 from hdl.fpga.provenance import Program, design_hash
 from hdl.fpga.reports import comparators, counted, describe, design_name
 from hdl.fpga.route import nextpnr_command
-from hdl.fpga.shell import SHELL, RoutingShell
 from hdl.presets import PRESETS
-from hdl.verilog.conversion import to_verilog
 from tests.hdl.nextpnr_report import REPORT
-
-
-@pytest.fixture(scope="module")
-def verilog():
-    return to_verilog(RoutingShell(PRESETS["tiny"].with_(cores=1)), name=SHELL)
 
 
 def test_nextpnr_is_told_device_grade_seed_and_router():
@@ -78,10 +71,12 @@ def measured(tmp_path):
 
 
 @pytest.fixture
-def without_running(monkeypatch, verilog):
+def without_running(monkeypatch, routed_verilog):
     """Both tools are there and give the sample report; the clock falls with the seed."""
-    monkeypatch.setattr(flow, "routed_verilog", lambda parameters, device, inputs: verilog)
-    monkeypatch.setattr(published, "routed_verilog", lambda parameters, device, inputs: verilog)
+    monkeypatch.setattr(flow, "routed_verilog", lambda parameters, device, inputs: routed_verilog)
+    monkeypatch.setattr(
+        published, "routed_verilog", lambda parameters, device, inputs: routed_verilog
+    )
 
     def run_tool(command, *, folder, log, step, deadline):
         seed = int(command[command.index("--seed") + 1])
@@ -247,14 +242,14 @@ def test_reports_lists_what_is_published_and_marks_earlier_designs(
     "name", ["device", "speed", "target_mhz", "design", "synthesis", "nextpnr_release"]
 )
 def test_seeds_of_something_else_are_refused_before_the_work(
-    name, without_running, verilog, tmp_path
+    name, without_running, routed_verilog, tmp_path
 ):
     parameters, device = PRESETS["tiny"], DEVICES["lfe5u-85f"]
     same = {
         "device": device.name,
         "speed": 8,
         "target_mhz": 140.0,
-        "design": design_hash(verilog),
+        "design": design_hash(routed_verilog),
         "synthesis": LOCKED[flow.YOSYS].to_dict(),
         "nextpnr_release": "0.11.1",
     }

@@ -19,10 +19,10 @@ from host import open_device
 from host.devices import is_shared
 from host.devices.kernel import KernelDevice
 from host.errors import DeviceError, UsageError
+from tests.hdl.packaging.packaged import TINY
 from tests.hdl.shells.simulated_kernel import Xrt
 from tests.host.device_contract import ask, empty, punctuation
 from tests.host.small_bundles import (
-    BUNDLES,
     FLUSH,
     configuration,
     expected,
@@ -30,7 +30,6 @@ from tests.host.small_bundles import (
     random_tuples,
 )
 
-TINY = BUNDLES["tiny"]
 #: Ports of a kernel, by their names in `kernel.xml`, and what an AXI interface must have.
 AXI4 = {"araddr", "arlen", "arvalid", "arready", "rdata", "rlast", "rvalid", "rready", "awaddr",
         "awlen", "awvalid", "awready", "wdata", "wstrb", "wlast", "wvalid", "wready", "bresp",
@@ -41,7 +40,7 @@ AXI4 = {"araddr", "arlen", "arvalid", "arready", "rdata", "rlast", "rvalid", "rr
 def kernel(tmp_path_factory):
     """Folder that the command has written."""
     folder = tmp_path_factory.mktemp("kernel") / "kernel"
-    options = "--cores 2 --sub-window 4 --key x:8 --timestamp-bits 16 --probe-bits 2"
+    options = "--cores 1 --sub-window 4 --key x:8 --timestamp-bits 5"
     assert main(["kernel", *options.split(), "--output", str(folder)]) == 0
     return folder
 
