@@ -67,7 +67,7 @@ def most_different(cases, count):
 
 
 def take_fewer_examples(config, items):
-    """Let tests of Hypothesis that are not ``long`` have two fifths of their examples.
+    """Let tests of Hypothesis that are not ``long`` have a quarter of their examples.
 
     Whoever names a profile of Hypothesis, or sets :data:`ALL_EXAMPLES`, has all of them. So it is
     with the programs of a state machine.
@@ -91,5 +91,5 @@ def take_fewer_examples(config, items):
         if own is None or holder in done or item.get_closest_marker("long"):
             continue
         done.add(holder)
-        count = min(own.max_examples, max(LEAST_EXAMPLES, own.max_examples * 2 // 5))
+        count = min(own.max_examples, max(LEAST_EXAMPLES, own.max_examples // 4))
         setattr(holder, name, settings(own, max_examples=count))

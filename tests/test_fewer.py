@@ -77,13 +77,13 @@ class Chosen:
 @pytest.mark.parametrize(
     ("marks", "variable", "profile", "expected"),
     [
-        ([], "", None, [8, 10, 40]),
+        ([], "", None, [8, 10, 25]),
         ([pytest.mark.long.mark], "", None, [8, 25, 100]),
         ([], "1", None, [8, 25, 100]),
         ([], "", "faults", [8, 25, 100]),
     ],
 )
-def test_two_fifths_of_the_examples_are_taken(monkeypatch, marks, variable, profile, expected):
+def test_a_quarter_of_the_examples_is_taken(monkeypatch, marks, variable, profile, expected):
     monkeypatch.setenv(ALL_EXAMPLES, variable)
     items = [Property(count, *marks) for count in (8, 25, 100)]
     take_fewer_examples(Chosen(profile), [Case("test_c", {}), *items, *items])

@@ -97,15 +97,15 @@ def test_longer_rounds_cost_less_and_without_stars_there_are_none(manifests, nam
 
 
 def test_loads_of_one_fill_count_what_each_counts_by_itself(manifests):
-    first = Point("sj-2", WINDOW, width=100, tuples=300)
+    first = Point(SCAN, WINDOW, width=100, tuples=300)
     loads = (
         first,
         replace(first, width=1000, interval=60),
         replace(first, width=1000, interval=60, period=4),
     )
-    found = measure_filled(manifests["sj-2"], Filled(loads))
+    found = measure_filled(manifests[SCAN], Filled(loads))
     for load, one in zip(loads, found, strict=True):
-        alone = measure(manifests["sj-2"], load)
+        alone = measure(manifests[SCAN], load)
         assert one["cycles_per_tuple"] == pytest.approx(alone["cycles_per_tuple"], rel=0.02)
         assert one["results_per_tuple"] == pytest.approx(alone["results_per_tuple"], rel=0.3)
         assert one["stars_per_tuple"] == pytest.approx(alone["stars_per_tuple"], abs=0.03)
@@ -113,7 +113,7 @@ def test_loads_of_one_fill_count_what_each_counts_by_itself(manifests):
             assert one["visiting"] == pytest.approx(alone["visiting"], rel=0.1)
     assert found[2]["visiting"] is None  # stars of two periods do not number probes
     with pytest.raises(ValueError, match="differ in"):
-        measure_filled(manifests["sj-2"], Filled((first, replace(first, window=8))))
+        measure_filled(manifests[SCAN], Filled((first, replace(first, window=8))))
 
 
 def test_latency_counts_from_the_arrival_when_tuples_wait_in_line(manifests):

@@ -28,7 +28,7 @@ from tests.conftest import ROOT
 from tests.host.device_contract import DeviceContract, ask, empty
 from tests.host.devices import pynq_stand_in
 from tests.host.session.test_driver import random_table
-from tests.host.session.test_driver_simulated import SCAN
+from tests.host.session.test_driver_simulated import PARAMETERS as SIMULATED
 from tests.host.small_bundles import (
     BUNDLES,
     FLUSH,
@@ -41,6 +41,8 @@ from tests.host.small_bundles import (
 from tests.host.tables import naive_join
 from tests.windows import over
 
+#: An accelerator that other tests simulate, too.
+SCAN = SIMULATED["scan"]
 #: Results of a packet: fewer than most tests have.
 PACKET = 16
 PACKETS = AxiOptions(packet=PACKET)

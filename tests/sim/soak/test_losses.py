@@ -23,7 +23,8 @@ from tests.sim.soak.test_masks import Writer, gated, manifest_in
 from tests.sim.soak.test_model import EFFORT, with_flush
 
 ROOM = 1 << 12
-PROGRAMS, SHORT = 25, 8000
+#: Programs of a run, and words of each.
+PROGRAMS, SHORT = (10, pytest.param(25, marks=pytest.mark.long)), 8000
 
 
 def results_of_a_failing_device(folder, words, core, place):
@@ -125,7 +126,8 @@ def test_no_other_core_may_be_told_to_have_failed_and_none_comes_back(tmp_path):
 
 
 @pytest.mark.timeout(600)
-def test_programs_agree_with_the_model_while_cores_fail():
+@pytest.mark.parametrize("programs", PROGRAMS)
+def test_programs_agree_with_the_model_while_cores_fail(programs):
     # A folder of its own: in the other one, another worker may be writing the same bundle.
     bundle = faulty(SHAPES["scan, arity 2"], print, folder=ROOT / "build" / "tests")
     manifest = manifest_of(bundle)
@@ -133,7 +135,7 @@ def test_programs_agree_with_the_model_while_cores_fail():
     said = []
     run = Soak(20261125, said.append, effort=SHORT)
     run.failing[0] = True
-    for which in range(PROGRAMS):
+    for which in range(programs):
         assert not run.case(0, which, manifest, checker), "\n".join(said)
-    assert run.tally.facts["seen", "a failed core"] > PROGRAMS // 4
+    assert run.tally.facts["seen", "a failed core"] > programs // 4
     assert sum(name == "fault" for name, _ in run.tally.facts) >= 3
