@@ -18,6 +18,8 @@ from tests.spread import SPARK, SparkOnOneWorker
 
 ROOT = Path(__file__).resolve().parent.parent
 
+#: Folders whose tests compile accelerators; each of them takes tens of seconds.
+COMPILING = ("tests/bench/", "tests/examples/", "tests/sim/", "tests/host/devices/")
 #: Seconds that the process of a test lives on after the test's own timeout.
 GRACE = 120
 #: Where the stacks of a process go that is ended: the standard error of the run, not of a test.
@@ -76,11 +78,15 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(tryfirst=True)  # before those with the mark ``long`` are left out
 def pytest_collection_modifyitems(config, items):
-    # Workers are given files in this order. One of them is long busy with Spark, and those beside
-    # this file start long programs: as the last ones, they would run while the other workers have
-    # nothing left to do.
+    # Workers are given files in this order. One of them is long busy with Spark, those beside this
+    # file start long programs, and those of the simulator compile accelerators: as the last ones,
+    # they would run while the other workers have nothing left to do.
     items.sort(
-        key=lambda item: (not item.nodeid.startswith(SPARK), item.path.parent != ROOT / "tests")
+        key=lambda item: (
+            not item.nodeid.startswith(SPARK),
+            item.path.parent != ROOT / "tests",
+            not item.nodeid.startswith(COMPILING),
+        )
     )
     leave_few(items)
     take_fewer_examples(config, items)

@@ -66,7 +66,7 @@ def zone(spark):
     spark.conf.set(_ZONE, before)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ZONES)
 def test_a_join_has_its_rows_in_every_zone_that_spark_knows(spark, zone, name):
     zone(name)

@@ -11,7 +11,7 @@ from tests.conftest import shared_by_workers
 
 @pytest.fixture(scope="session")
 def routed_verilog(tmp_path_factory):
-    """Verilog of a small accelerator as it is routed, which a run makes once for all its workers."""
+    """Verilog of a small accelerator as it is routed; one worker makes it for all."""
     path = shared_by_workers(tmp_path_factory) / "routed.v"
     with path.with_suffix(".lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # the system unlocks it when it is closed

@@ -10,6 +10,7 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
+import pytest
 
 from spark_offload.partitioning.stored import StoredRows, stored_rows
 
@@ -141,12 +142,13 @@ def written(folder, rng):
     return rows
 
 
-def test_rows_are_those_of_a_plain_loop_and_of_spark(spark, tmp_path):
+@pytest.mark.parametrize("count", [15, pytest.param(60, marks=pytest.mark.long)])
+def test_rows_are_those_of_a_plain_loop_and_of_spark(spark, tmp_path, count):
     rng = random.Random(7)
     rows = written(tmp_path, rng)
     frame = spark.read.parquet(str(tmp_path))
     assert frame.schema["number"].dataType.simpleString() == "int"
-    conditions = [condition(rng, 2) for _ in range(60)]
+    conditions = [condition(rng, 2) for _ in range(count)]
     answers = frame.select("t", *(F.expr(text) for text, _ in conditions)).collect()
     by_spark = {row[0]: row[1:] for row in answers}
     for place, (text, loop) in enumerate(conditions):
