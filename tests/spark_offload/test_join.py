@@ -129,7 +129,7 @@ DAY = date(2001, 1, 1)
 NOON = datetime(2001, 1, 1, 12)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("kind", "values"),
     [

@@ -184,6 +184,7 @@ def test_a_declared_order_is_checked(frames, device):
     assert isinstance(task_error(caught.value), OrderError)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

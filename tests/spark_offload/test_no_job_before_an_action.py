@@ -24,6 +24,7 @@ def jobs_of(spark):
         context._jsc.clearJobGroup()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("window", [{"within": 9}, {"rows": 4}])
 def test_a_band_over_wide_columns_reads_nothing(spark, simulated_bundle, window):
     left, right = (spark.range(40).selectExpr(*WIDE) for _ in range(2))

@@ -111,6 +111,7 @@ def test_what_will_not_do_is_named_before_anything_runs(spark, given, error, sai
         overlap_join(left, right, **arguments)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("longest", [None, 5])
 @pytest.mark.parametrize(
     ("kind", "said"),

@@ -23,6 +23,7 @@ def matches(left, right):
     return left["k"] == right["k"] and -3 <= left["x"] - right["x"] <= 4
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "window", [{"within": 60}, {"rows": 192}, pytest.param({"rows": 33}, marks=pytest.mark.long)]
 )

@@ -53,6 +53,7 @@ def test_a_join_of_files_has_no_shuffle_and_reads_nothing_through_the_jvm(rows, 
     assert "FileScan" in capsys.readouterr().out
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("change", "words"),
     [

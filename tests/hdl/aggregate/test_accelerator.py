@@ -127,7 +127,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("fault", "cores", "stalls"), half(FAULTS, [(1, 0.0), (3, 0.3)]))
 def test_the_mark_of_clear_tells_of_a_fault_behind_the_last_star(fault, cores, stalls):
     """Whatever pane is open; the next CLEAR and the windows after it tell of nothing."""

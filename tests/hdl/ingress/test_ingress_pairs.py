@@ -92,7 +92,7 @@ def random_words(generator, count, *, pairs, burst):
     return words
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("probes", "bits", "period", "stalls", "pairs", "burst"),
     half(

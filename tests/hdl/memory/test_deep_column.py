@@ -7,6 +7,7 @@ from hdl.memory.columns import DeepColumn
 from tests.hdl.column_bench import exercise_column
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("width", "depth"), [(3, 2), (9, 1 << 10), (5, 1 << 14), (2, 1 << 15), (3, 1 << 18)]
 )

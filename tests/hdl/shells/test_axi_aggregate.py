@@ -113,7 +113,7 @@ FAULTY = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", FAULTY)
 def test_faults_are_kept_in_errors_until_they_are_cleared(fault):
     parameters = SMALL.with_(pane_bits=14) if fault == "RANGE" else SMALL

@@ -108,7 +108,7 @@ def test_the_shell_and_its_accelerator_are_clean(bundle):
     assert lint(*files, top="splitjoin_axi") == ""
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_shell_is_clean_around_any_accelerator(tmp_path, shape):
     files, ports = shell_files(SHAPES[shape], "ab" * 32, AxiOptions())

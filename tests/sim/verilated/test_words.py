@@ -92,7 +92,7 @@ def bundle(request, tmp_path_factory):
     return folder
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60), (0, 200)])
 def test_in_order_the_results_are_those_of_the_reference(bundle, seed, stall_in, stall_out):
@@ -102,6 +102,7 @@ def test_in_order_the_results_are_those_of_the_reference(bundle, seed, stall_in,
     assert_right(bundle, scenario, received)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60)])
 def test_without_order_the_sets_between_stars_are_those_of_the_reference(
@@ -113,6 +114,7 @@ def test_without_order_the_sets_between_stars_are_those_of_the_reference(
     assert_right(bundle, scenario, received)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_stars_and_marks_carry_the_faults_where_the_reference_says(bundle, seed):
     manifest = Manifest.load(bundle)
@@ -121,6 +123,7 @@ def test_stars_and_marks_carry_the_faults_where_the_reference_says(bundle, seed)
     assert_right(bundle, scenario, received)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (60, 60)])
 def test_words_that_no_host_sends_hang_nothing_and_are_forgotten_after_clear(
@@ -132,6 +135,7 @@ def test_words_that_no_host_sends_hang_nothing_and_are_forgotten_after_clear(
     assert_right(bundle, scenario, received)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_faults_of_all_kinds_together_stand_where_the_reference_says(bundle, seed):
     manifest = Manifest.load(bundle)
@@ -159,6 +163,7 @@ def test_a_window_beyond_the_capacity_is_the_nearest_that_there_is(bundle, size)
     assert_right(bundle, scenario, answer(bundle, scenario))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("burst", [1, 32, 256])
 def test_bursts_of_hot_keys_lose_and_repeat_nothing(bundle, burst):
     # Bursts longer than the ring's slack, and a fifth of the tuples with one key.

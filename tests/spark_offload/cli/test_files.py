@@ -60,7 +60,7 @@ def written(path, content):
     return path
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -132,7 +132,7 @@ def test_what_is_no_input_is_told_before_rows_are_read(session, tmp_path, files,
     assert [word for word in words if word not in message] == []
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("cells", "kind", "values"),
     [
@@ -157,7 +157,7 @@ def test_cells_of_csv_are_what_they_look_like(session, tmp_path, cells, kind, va
     assert repr([row.x for row in frame.collect()]) == repr(values)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -117,6 +117,7 @@ def test_random_queries_of_every_type_have_the_rows_of_the_reference_join(berlin
     assert Counter(map(tuple, joined.collect())) == expected
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("how", "band"), half(list(JoinType), [(("x", "x", -2, 3),), (("t", "t", -1, 5),)])
 )
