@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 import sys
 
-from bench.spark import bands, cases, matches, streams
+from bench.spark import bands, cases, command, matches, streams
 from host.installation import CommandParser
 from spark_offload.__main__ import run
 
@@ -17,7 +17,7 @@ def parser() -> CommandParser:
     """Return the parser of the command line."""
     result = CommandParser(prog=COMMAND, description=(__doc__ or "").partition(": ")[2])
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for measurement in (cases, bands, matches, streams):
+    for measurement in (cases, command, bands, matches, streams):
         measurement.add_parser(commands)
     return result
 

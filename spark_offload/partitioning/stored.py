@@ -3,13 +3,14 @@
 
 The least and the greatest time of each row group stand in the footers of the files. So ranges of
 time are cut without reading a row, and no row passes through the JVM, is shuffled, or is sorted if
-the files are: a task reads the row groups that reach into its range and its halo.
+the files are: a task reads the row groups that reach into its range and its halo. Row groups of
+which a filter leaves nothing, by the footers, are left out.
 
 The answer is that of the ranges of :mod:`spark_offload.partitioning.tagged`. Rows of one time that
 lie in different files come in the order of the files' names.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, pairwise
@@ -20,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyarrow.acero import Declaration, ProjectNodeOptions, TableSourceNodeOptions
+import pyarrow.compute as pc
+from pyarrow.fs import LocalFileSystem
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
@@ -127,7 +129,7 @@ class StoredInput:
     time : int
         Place of the order column among them.
     groups : tuple of Group
-        The row groups that have rows, in the order of the files.
+        The row groups that have rows which a filter may leave, in the order of the files.
     is_sorted : bool
         Whether the rows were declared sorted by time.
     interval : Interval or None
@@ -149,7 +151,7 @@ class StoredInput:
 
     @property
     def rows(self) -> int:
-        """Rows of all files, those that a filter leaves out among them."""
+        """Rows of the row groups, those that a filter leaves out among them."""
         return sum(group.rows for group in self.groups)
 
     def reaching(self, begin: int, end: int) -> list[Group]:
@@ -281,6 +283,9 @@ def _wanted(
     chosen = rows.select(list(read.columns))
     if read.where is None:
         return chosen, slice(None)
+    # Only here, as it imports pandas, which takes as long as all of the other modules of a task.
+    from pyarrow.acero import Declaration, ProjectNodeOptions, TableSourceNodeOptions
+
     source = Declaration("table_source", TableSourceNodeOptions(pa.Table.from_batches([rows])))
     test = Declaration("project", ProjectNodeOptions([read.where], ["fits"]), [source])
     fits = test.to_table(use_threads=False).column(0).fill_null(False).combine_chunks()
@@ -666,8 +671,8 @@ def stored_rows(
     chosen = pa.schema([schema.field(name) for name in columns])
     groups: list[tuple[int, int, int]] = []
 
-    def note(file: pq.ParquetFile, number: int) -> None:
-        for place in range(file.metadata.num_row_groups):
+    def note(file: pq.ParquetFile, number: int, places: Collection[int]) -> None:
+        for place in places:
             groups.append((number, place, file.metadata.row_group(place).num_rows))
 
     why = _look_at(read, chosen, at, note)
@@ -758,8 +763,8 @@ def stored_input(
     groups: list[Group] = []
     dark = []  # files whose footers do not tell enough
 
-    def note(file: pq.ParquetFile, number: int) -> None:
-        own = _groups(file.metadata, number, _place(file, read.columns[time]))
+    def note(file: pq.ParquetFile, number: int, places: Collection[int]) -> None:
+        own = _groups(file.metadata, places, number, _place(file, read.columns[time]))
         groups.extend(own or ())
         if own is None:
             dark.append(read.files[number])
@@ -780,9 +785,15 @@ def stored_input(
 
 
 def _look_at(
-    read: ParquetRead, schema: pa.Schema, time: int, note: Callable[[pq.ParquetFile, int], None]
+    read: ParquetRead,
+    schema: pa.Schema,
+    time: int,
+    note: Callable[[pq.ParquetFile, int, Collection[int]], None],
 ) -> str | None:
-    """Open files, to note what their footers tell; return why tasks cannot read them, if so."""
+    """Open files, to note what their footers tell; return why tasks cannot read them, if so.
+
+    ``note`` takes a file, its number, and the places of the row groups that are read.
+    """
     if len(read.files) > MOST_FILES:
         return f"has {len(read.files):,} files, more than {MOST_FILES:,}"
     if read.columns[time] in read.keys:
@@ -796,10 +807,29 @@ def _look_at(
                 why = _unlike(file, {name: types[name] for name in read.stored})
                 if why is not None:
                     return f"has a file, {path!r}, {why}"
-                note(file, number)
+                note(file, number, _places(read, file, number))
         except (JoinError, OSError, pa.ArrowException) as error:
             return f"has a file that Arrow does not read here: {error}"
     return None
+
+
+def _places(read: ParquetRead, file: pq.ParquetFile, number: int) -> Collection[int]:
+    """Return the row groups of a file of which a filter leaves rows, as far as its footer tells."""
+    # Footers do not tell of NaN, and Arrow takes it that there is none.
+    if read.where is None or any(map(pa.types.is_floating, read.tested.types)):
+        return range(file.metadata.num_row_groups)
+    # Only here, as it imports pandas.
+    from pyarrow.dataset import ParquetFileFormat
+
+    keys = pc.scalar(True)
+    for name, values in read.keys.items():
+        value = values[number]
+        keys &= pc.field(name) == value if value.is_valid else pc.field(name).is_null()
+    fragment = ParquetFileFormat().make_fragment(
+        read.files[number], LocalFileSystem(), partition_expression=keys
+    )
+    chosen = fragment.subset(read.where, schema=read.tested)
+    return [group.id for group in chosen.row_groups]
 
 
 def _unlike(file: pq.ParquetFile, types: Mapping[str, pa.DataType]) -> str | None:
@@ -831,14 +861,16 @@ def _told(metadata: pq.FileMetaData, at: int, place: int) -> tuple[int, int, int
     return group.num_rows, int(told.min_raw), int(told.max_raw)
 
 
-def _groups(metadata: pq.FileMetaData, file: int, place: int) -> list[Group] | None:
-    """Return the row groups of a file that have rows, if its footer tells all times."""
-    groups, first = [], 0
-    for at in range(metadata.num_row_groups):
-        if metadata.row_group(at).num_rows:
-            told = _told(metadata, at, place)
-            if told is None:
-                return None
-            groups.append(Group(file, at, told[0], first, *told[1:]))
-            first += told[0]
+def _groups(
+    metadata: pq.FileMetaData, places: Collection[int], file: int, place: int
+) -> list[Group] | None:
+    """Return those row groups of a file that have rows, if its footer tells all their times."""
+    rows = [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+    first = list(accumulate(rows, initial=0))
+    groups = []
+    for at in filter(rows.__getitem__, places):
+        told = _told(metadata, at, place)
+        if told is None:
+            return None
+        groups.append(Group(file, at, told[0], first[at], *told[1:]))
     return groups

@@ -2,11 +2,14 @@
 """Ranges of time read from Parquet files are those of the same rows sorted by a plain loop."""
 
 from datetime import UTC, datetime, timedelta
+from math import inf, nan
+import operator
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -151,6 +154,93 @@ def test_what_is_read_again_is_known(tmp_path):
     halos = time_halos((50,), 5, JoinType.INNER)
     # The left row group from 40 on is read for the halo of the second range; the right one twice.
     assert StoredInputs(left, right).read_share(halos) == (110 + 200) / 200
+
+
+TESTED = {
+    "whole": (pa.int32(), [-1, 0, 1, 2]),
+    "text": (pa.string(), ["", "a", "ab", "\u00e9"]),
+    "flag": (pa.bool_(), [False, True]),
+    "real": (pa.float64(), [-inf, -0.0, 0.0, 1.5, nan]),
+    "key": (pa.int64(), [3]),
+}
+FIELDS = pa.schema([(name, dtype) for name, (dtype, _) in TESTED.items()])
+
+
+@st.composite
+def comparisons(draw):
+    """Return conditions on one column, as those of Spark become Arrow's."""
+    name = draw(st.sampled_from(sorted(TESTED)))
+    dtype, values = TESTED[name]
+    column = pc.field(name)
+    sign = draw(st.sampled_from(["eq", "lt", "le", "gt", "ge", "is_null", "is_valid"]))
+    if sign.startswith("is"):
+        return getattr(column, sign)()
+    value = draw(st.sampled_from([value for value in values if value == value]))
+    found = getattr(operator, sign)(column, pa.scalar(value, dtype))
+    return found | pc.is_nan(column) if name == "real" and sign.startswith("g") else found
+
+
+CONDITIONS = st.recursive(
+    comparisons(),
+    lambda part: st.one_of(
+        part.map(operator.invert),
+        st.tuples(part, part).map(lambda two: two[0] & two[1]),
+        st.tuples(part, part).map(lambda two: two[0] | two[1]),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=150)
+@given(
+    rows=st.lists(
+        st.fixed_dictionaries(
+            {n: st.sampled_from([None, *v]) for n, (_, v) in TESTED.items() if n != "key"}
+        ),
+        max_size=12,
+    ),
+    where=CONDITIONS,
+    group=st.integers(1, 4),
+    key=st.sampled_from([3, 4, None]),
+)
+@example(
+    rows=[{"whole": 0, "text": "", "flag": None, "real": real} for real in (0.0, nan)],
+    where=~(pc.field("real") <= 0.0),
+    group=2,
+    key=3,
+)
+def test_row_groups_are_left_out_only_if_a_filter_leaves_nothing_of_them(
+    tmp_path_factory, rows, where, group, key
+):
+    path = tmp_path_factory.mktemp("filtered") / "rows.parquet"
+    schema = FIELDS.remove(len(FIELDS) - 1).append(pa.field("t", pa.int64()))
+    table = pa.Table.from_pylist([{**row, "t": at} for at, row in enumerate(rows)], schema)
+    pq.write_table(table, path, row_group_size=group)
+    keys = {"key": (pa.scalar(key, pa.int64()),)}
+    read = ParquetRead((str(path),), ("t", "text"), keys, where, FIELDS)
+    columns = pa.schema([schema.field("t"), schema.field("text")])
+    own = stored_input("left", read, columns, "t", is_sorted=True)
+    found = [row for chunk in own.chunks(0, 100) for row in chunk.rows.to_pylist()]
+    whole = table.append_column("key", pa.array([key] * len(rows), pa.int64()))
+    assert found == whole.filter(where).select(["t", "text"]).to_pylist()
+
+
+def test_footers_tell_of_which_row_groups_a_filter_leaves_nothing(tmp_path):
+    path = tmp_path / "rows.parquet"
+    columns = {"t": range(8), "s": ["a", "a", "b", None, "c", "c", None, None], "x": [0.5] * 8}
+    pq.write_table(pa.table(columns), path, row_group_size=2)
+    tested = pa.schema([("s", pa.string()), ("x", pa.float64())])
+
+    def groups(where, names):
+        fields = pa.schema([tested.field(name) for name in names])
+        read = ParquetRead((str(path),), ("t",), where=where, tested=fields)
+        own = stored_input("left", read, pa.schema([("t", pa.int64())]), "t", is_sorted=True)
+        return [(group.place, group.first) for group in own.groups]
+
+    assert groups(pc.field("s") >= "b", ["s"]) == [(1, 2), (2, 4)]
+    assert groups(pc.field("s").is_null(), ["s"]) == [(1, 2), (3, 6)]
+    assert groups(pc.field("s") > "c", ["s"]) == []
+    assert len(groups((pc.field("s") > "c") & (pc.field("x") < 0.0), ["s", "x"])) == 4
 
 
 def test_a_row_that_goes_back_in_time_is_named_if_declared_sorted(tmp_path):
