@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
+from py4j.protocol import Py4JError
 from pyspark import Accumulator, SparkContext
 from pyspark.accumulators import AccumulatorParam
 
@@ -128,6 +129,11 @@ class TaskMetrics:
         What an elastic join observed and decided; None for any other join.
     failures : FailureRecord or None
         Cores that failed, and what is missing; None if a failure ends the task.
+    stage : int or None
+        Number of Spark's stage that the task is of; None if nobody knows.
+    spilled_bytes : int
+        Bytes that Spark wrote to disk while it sorted rows for the task; the task itself writes
+        none.
     """
 
     partition: int
@@ -152,6 +158,8 @@ class TaskMetrics:
     precision: PrecisionRecord | None = None
     elastic: ElasticRecord | None = None
     failures: FailureRecord | None = None
+    stage: int | None = None
+    spilled_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -200,8 +208,8 @@ class JoinMetrics:
     def remarks(self) -> tuple[str, ...]:
         """Return a line about hardware, and those for tasks of which there is something to say.
 
-        These did not join all rows on their devices, or read too much. There is no line about
-        hardware unless :attr:`hardware` is known.
+        These did not join all rows on their devices, or read or spilled much. There is no line
+        about hardware unless :attr:`hardware` is known.
         """
         notes = (
             f"partition {task.partition}: {note}"
@@ -212,6 +220,7 @@ class JoinMetrics:
                 _precision_note(task),
                 _elastic_note(task),
                 _failures_note(task),
+                _spill_note(task),
             )
             if note
         )
@@ -241,6 +250,11 @@ def _elastic_note(task: TaskMetrics) -> str:
 
 def _failures_note(task: TaskMetrics) -> str:
     return str(task.failures) if task.failures is not None and task.failures.failures else ""
+
+
+def _spill_note(task: TaskMetrics) -> str:
+    spilled = task.spilled_bytes
+    return f"Spark spilled {spilled:,} bytes to disk while it sorted the rows" if spilled else ""
 
 
 _HEADINGS = (
@@ -349,6 +363,9 @@ class _Delivering(_Gathering):
         return _Gathering, ()  # what a task gets of it
 
 
+MOST_ATTEMPTS = 8
+"""Attempts at a partition, on the average, that are asked for."""
+
 _numbers = count()
 _waiting: WeakValueDictionary[int, _Gathered] = WeakValueDictionary()
 _guard = Lock()
@@ -370,7 +387,37 @@ def gather_tasks(context: SparkContext) -> tuple[TaskReport, Callable[[], JoinMe
     def report(task: TaskMetrics) -> None:
         accumulator.add({(join, task.partition): task})
 
-    return report, gathered.metrics
+    return report, lambda: _with_spills(gathered.metrics(), context)
+
+
+# What Spark has spilled for a task; the task runs in a Python process, which is not told.
+
+
+def _with_spills(metrics: JoinMetrics, context: SparkContext) -> JoinMetrics:
+    """Return the metrics with what Spark has spilled, as long as it remembers the stages."""
+    jvm: Any = context._jsc
+    spilled: dict[tuple[int | None, int], int] = {}
+    try:
+        store = jvm.sc().statusStore()
+        for stage in {task.stage for task in metrics.tasks} - {None}:
+            last = store.lastStageAttempt(stage)
+            if not last.diskBytesSpilled():
+                continue
+            tasks = store.taskList(stage, last.attemptId(), last.numTasks() * MOST_ATTEMPTS)
+            for each in map(tasks.apply, range(tasks.size())):
+                if each.taskMetrics().isDefined():
+                    key = stage, int(each.partitionId())
+                    bytes_ = int(each.taskMetrics().get().diskBytesSpilled())
+                    spilled[key] = spilled.get(key, 0) + bytes_
+    except (Py4JError, OSError, AttributeError):
+        return metrics  # Spark has been stopped, or knows of the stage no more
+    return replace(
+        metrics,
+        tasks=tuple(
+            replace(task, spilled_bytes=spilled.get((task.stage, task.partition), 0))
+            for task in metrics.tasks
+        ),
+    )
 
 
 # A task's own time, without that in which it waits for Spark.

@@ -123,7 +123,9 @@ class Task(ABC):
             results += batch.num_rows
             yield batch
         if report is not None:
-            measured = {"results": results, **told}
+            context = TaskContext.get()
+            stage = None if context is None else context.stageId()
+            measured = {"results": results, "stage": stage, **told}
             report(TaskMetrics(partition=partition, seconds=watch.seconds, **measured))
 
 
