@@ -2,7 +2,6 @@
 """The commands of the guides run as they stand, as far as tools and boards are to be had."""
 
 from contextlib import contextmanager
-import os
 import re
 import signal
 import subprocess
@@ -56,10 +55,8 @@ def run(kit, script):
 @contextmanager
 def served(kit, command):
     """Run a command that serves a device until Ctrl-C; give the URI that it prints."""
-    words = f"exec {command}"
-    with subprocess.Popen(
-        ["bash", "-c", words], cwd=kit, stdout=subprocess.PIPE, text=True, env=dict(os.environ)
-    ) as process:
+    words = ["bash", "-c", f"exec {command}"]
+    with subprocess.Popen(words, cwd=kit, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process.stdout.readline().strip()
         finally:
