@@ -201,8 +201,8 @@ doctor: $(STAMP) ## List every tool: found, needed, what for, how to get it
 check: TEST_OPTIONS := --fail-on-unlisted-skip
 check: lint types docs test ## Everything that CI runs: lint, types, docs, test
 
-# The tests of a file stay on one worker, for they share bundles and folders, and so do all that share
-# a session of Spark (tests/spread.py). Files are handed out in the order of the folders: by their
+# The tests of a file stay on one worker, for they share bundles and folders, and so do those that
+# share a session of Spark (tests/spread.py). Files are handed out in the order of the folders: by their
 # number of tests, long ones would come last.
 SPREAD := --dist loadfile --no-loadscope-reorder
 # Programs that tests start would compile the packages again, where the environment keeps Python from

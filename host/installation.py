@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the kit runs from, how its commands are called, and what default devices are made from."""
+"""Where the kit runs, how its commands are called, and what default devices are made from."""
 
 from argparse import ArgumentParser, HelpFormatter
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ __all__ = [
     "command",
     "find_checkout",
     "how_to_get",
+    "processors",
 ]
 
 # Whether the kit runs from a checkout or was installed by pip, and how its commands are called.
@@ -24,6 +26,13 @@ def find_checkout() -> Path | None:
     root = Path(__file__).resolve().parents[1]
     parts = ("pyproject.toml", "hdl", "sim")  # an installed kit's folder lacks the first
     return root if all((root / part).exists() for part in parts) else None
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def command(words: str) -> str:

@@ -14,7 +14,7 @@ from tests.amaranth_speed.changes import quicken
 from tests.fewer import leave_few, take_fewer_examples
 from tests.generated import compiled_headers, kept_in
 from tests.skips import SkipRecord
-from tests.spread import SPARK, SparkOnOneWorker
+from tests.spread import SPARK, SparkOnTwoWorkers
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -78,7 +78,7 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(tryfirst=True)  # before those with the mark ``long`` are left out
 def pytest_collection_modifyitems(config, items):
-    # Workers are given files in this order. One of them is long busy with Spark, those beside this
+    # Workers are given files in this order. Two of them are long busy with Spark, those beside this
     # file start long programs, and those of the simulator compile accelerators: as the last ones,
     # they would run while the other workers have nothing left to do.
     items.sort(
@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    return SparkOnOneWorker(config, log) if config.getvalue("dist") == "loadfile" else None
+    return SparkOnTwoWorkers(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 # Modules and tests stay once they are there. Until then, the collector would look at them again and

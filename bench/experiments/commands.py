@@ -10,7 +10,7 @@ from pathlib import Path
 import shlex
 
 from host.cli.command import Status
-from sim.verilated.toolchain import workers
+from host.installation import processors
 
 from .accelerators import ACCELERATORS, prepare
 from .ahead import Ahead
@@ -92,7 +92,7 @@ def run(options):
         used |= dict(sorted(accelerators(plot.points).items()))
     # Processes make accelerators of later figures while the first ones are measured. Half of the
     # work is Python's: in a thread, it would keep the measurements waiting.
-    makers = ProcessPoolExecutor(workers(), mp_context=get_context("spawn"))
+    makers = ProcessPoolExecutor(processors(), mp_context=get_context("spawn"))
     with Ahead(partial(prepare, accelerators=used), makers) as prepared:
         for name in used:
             prepared.announce(name, FOLDER / "bundles", quiet)

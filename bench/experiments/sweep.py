@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from sim.verilated.toolchain import workers
+from host.installation import processors
 
 from .accelerators import prepare
 from .ahead import Ahead
@@ -54,5 +54,5 @@ def sweep(
             lambda point: manifest_of(point).hash,
             lambda point: measured(manifest_of(point), point),
             advance,
-            workers=workers(),
+            workers=processors(),
         )

@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 import statistics
 
+from host.installation import processors
 from sim.verilated.library import cached, cached_runtime, hash_of, made_with
-from sim.verilated.toolchain import Heartbeat, find_toolchain, run_all, workers
+from sim.verilated.toolchain import Heartbeat, find_toolchain, run_all
 
 from .registry import Result
 
@@ -103,7 +104,7 @@ def kernel_speed(cycles=CYCLES, *, wall=False):
     if not wall:
         return cycles / run_kernel(cycles)[0]
     kernel()  # so that one thread compiles it, before the pool starts
-    count = workers()
+    count = processors()
     with ThreadPoolExecutor(count) as pool:
         return (
             sum(cycles / elapsed for _, elapsed in pool.map(run_kernel, [cycles] * count)) / count

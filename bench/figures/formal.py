@@ -2,9 +2,9 @@
 """What ``make formal`` proves, and which share of the mutants its proofs notice."""
 
 from functools import cache
-import os
 
 from hdl.fpga.tools import ToolError
+from host.installation import processors
 
 from .registry import NotMeasured, Result, figure
 
@@ -49,7 +49,7 @@ def proved(report):
         from formal.runner import run_proofs
 
         outcomes = []
-        jobs = len(os.sched_getaffinity(0))
+        jobs = processors()
         proofs = list(PROOFS.values())
         for outcome in run_proofs(proofs, mutants=None, jobs=jobs, kept=Kept(KEPT)):
             report(f"proof of {outcome.name}: {outcome.claims} properties")

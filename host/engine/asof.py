@@ -107,18 +107,18 @@ class SortedRows:
         packed <<= 1
         packed |= merged
         packed.sort()
-        is_right = (packed & 1).astype(np.bool_)
-        nearest = np.where(is_right, np.arange(count), -1)
+        # Numbers ascend, so the greatest one of a right row up to a place is the closest one.
+        side = packed & 1
+        nearest = packed * side
         np.maximum.accumulate(nearest, out=nearest)
-        seekers = np.flatnonzero(~is_right)
-        nearest = nearest[seekers]
-        there = nearest >= 0
-        there &= packed[nearest] >> bits + 1 == packed[seekers] >> bits + 1
+        seekers = np.flatnonzero(side == 0)
+        packed, nearest = packed[seekers], nearest[seekers]
+        there = np.flatnonzero((nearest & 1) & (packed ^ nearest < 2 << bits))
         mask = (1 << bits) - 1
-        mine = packed[seekers[there]] >> 1 & mask
-        theirs = packed[nearest[there]] >> 1 & mask
+        mine = packed[there] >> 1 & mask
+        theirs = nearest[there] >> 1 & mask
         # The number of a row is its place without the rows of the other side before it.
-        rights = np.cumsum(merged)
+        rights = np.cumsum(merged, dtype=np.int32 if bits < 32 else np.int64)
         found[mine - rights[mine]] = rights[theirs] - 1
         return found
 
@@ -168,9 +168,11 @@ class AsofSearch:
         if not self.direction.looks_ahead:
             begin = 0
             for back in parts:
-                times = left.time[begin : begin + len(back)]
-                yield self._within(back, _distances(times, right.time, back))
+                if self.tolerance is not None:
+                    times = left.time[begin : begin + len(back)]
+                    back = self._within(back, _distances(times, right.time, back))
                 begin += len(back)
+                yield back
             return
         back = np.full(len(left.time), NO_ROW, np.int64)
         if self.direction.looks_back:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The software engine: a sliding-window join of tuples as they arrive, in vectorized NumPy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from host.reference.predicate import Bounds
 from host.reference.window import CountWindow, Window
 
 __all__ = [
+    "Block",
     "Found",
     "SoftwareEngine",
     "Tuples",
@@ -22,6 +23,8 @@ __all__ = [
 Bools = npt.NDArray[np.bool_]
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
+#: Place of the later tuple, and the left and the right row, of each pair.
+Pairs = tuple[Int64s, Int64s, Int64s]
 
 _TOP = (1 << 64) - 1
 #: Most stored tuples that the probes of one block may read, unless the caller says otherwise.
@@ -98,6 +101,34 @@ class Tuples:
 
 
 @dataclass(frozen=True)
+class Block:
+    """Arrivals that are joined at once.
+
+    Parameters
+    ----------
+    sides : dict of Side to Tuples
+        The arrivals.
+    old : dict of Side to Tuples
+        The windows that they come to.
+    whole : dict of Side to Tuples
+        The windows, and behind them the arrivals.
+    rest : dict of Side to Tuples
+        The windows that they leave.
+    end : int
+        Place behind the last arrival.
+    """
+
+    sides: dict[Side, Tuples]
+    old: dict[Side, Tuples]
+    whole: dict[Side, Tuples]
+    rest: dict[Side, Tuples]
+    end: int
+
+    def __len__(self) -> int:
+        return sum(len(tuples) for tuples in self.sides.values())
+
+
+@dataclass(frozen=True)
 class Found:
     """Pairs, by their later tuple and then by their earlier one.
 
@@ -109,12 +140,18 @@ class Found:
         Rows of the tuples.
     complete : int
         All pairs of the arrivals before this place have been found, with these.
+    oldest : dict of Side to int or None
+        The oldest row of each side in the windows behind that place; None if there is none.
+    compared : int
+        Stored tuples that have been compared with a probe.
     """
 
     place: Int64s
     left: Int64s
     right: Int64s
     complete: int
+    oldest: dict[Side, int | None]
+    compared: int
 
 
 class SoftwareEngine:
@@ -123,8 +160,10 @@ class SoftwareEngine:
     A block of arrivals is joined at once: the tuples of one side probe a sorted index of the other
     side's window and block, and the tuples of the other side probe an index of the first side's
     window. A block that is as long as a window therefore sorts each tuple about twice. Memory holds
-    the windows, a block, and ``most_read`` pairs or those of one tuple. A block whose probes would
-    read more is cut.
+    the windows, the blocks that are being joined, and for each of these ``most_read`` pairs or
+    those of one tuple. A block whose probes would read more is cut.
+
+    Blocks do not wait for one another's pairs, so threads can join several of them.
 
     Parameters
     ----------
@@ -138,9 +177,7 @@ class SoftwareEngine:
     Attributes
     ----------
     held : int
-        Tuples in both windows.
-    compared : int
-        Stored tuples that have been compared with a probe, of all blocks.
+        Tuples in both windows, behind all blocks.
     """
 
     def __init__(
@@ -152,20 +189,17 @@ class SoftwareEngine:
             bound.low is not None and bound.high is not None and bound.low > bound.high
             for _, bound in self._bounds
         )
+        self._by_key = self._bounds and all(bound.low == bound.high for _, bound in self._bounds)
         self._rows = window.size if isinstance(window, CountWindow) else None
         self._lifespan = 0 if isinstance(window, CountWindow) else min(int(window.lifespan), _TOP)
         self._windows: dict[Side, Tuples] | None = None
-        self._most = 1 << 18  # arrivals of a block, as long as these do not read too much
+        # Arrivals of a block, as long as these do not read too much. Threads that join blocks
+        # change it; whatever it is, the pairs are the same.
+        self._most = 1 << 18
         self.held = 0
-        self.compared = 0
 
-    def oldest(self, side: Side) -> int | None:
-        """Return the oldest row of a side in the windows; None if there is none."""
-        window = None if self._windows is None else self._windows[side]
-        return int(window.rows[0]) if window is not None and len(window) else None
-
-    def push(self, sides: dict[Side, Tuples]) -> Iterator[Found]:
-        """Take the next arrivals of both sides; yield their pairs.
+    def push(self, sides: dict[Side, Tuples]) -> Iterator[Block]:
+        """Take the next arrivals of both sides; yield them as blocks.
 
         The next arrivals must not be pushed before the iterator has ended.
 
@@ -176,20 +210,51 @@ class SoftwareEngine:
         """
         if not any(len(tuples) for tuples in sides.values()):
             return
+        old = self._windows or {side: tuples.part(0, 0) for side, tuples in sides.items()}
         begin = min(int(tuples.places[0]) for tuples in sides.values() if len(tuples))
         last = max(int(tuples.places[-1]) for tuples in sides.values() if len(tuples))
         while begin <= last:
             end = min(begin + self._most, last + 1)
-            part = {
-                side: tuples.part(tuples.before(begin), tuples.before(end))
-                for side, tuples in sides.items()
-            }
-            found = self._joined(part, end)
-            if found is None:
-                self._most = (end - begin) // 2
+            block = self._block(old, sides, begin, end)
+            begin, old = end, block.rest
+            self._windows, self.held = old, sum(len(tuples) for tuples in old.values())
+            yield block
+
+    def found(self, block: Block) -> Generator[Found, None, None]:
+        """Yield the pairs whose later tuple is in a block; in any thread, at any time."""
+        waiting = [block]
+        while waiting:
+            block = waiting.pop()
+            pairs, reads = self._pairs(block)
+            if reads < self.most_read // 4:
+                self._most = max(self._most, 2 * len(block))
+            if pairs is None:
+                self._most = max(1, len(block) // 2)
+                waiting += reversed(self._halves(block))
             else:
-                begin = end
-                yield found
+                oldest = {
+                    side: int(tuples.rows[0]) if len(tuples) else None
+                    for side, tuples in block.rest.items()
+                }
+                yield Found(*pairs, block.end, oldest, reads)
+
+    def _block(
+        self, old: dict[Side, Tuples], sides: dict[Side, Tuples], begin: int, end: int
+    ) -> Block:
+        """Return the arrivals from one place up to another as a block."""
+        part = {
+            side: tuples.part(tuples.before(begin), tuples.before(end))
+            for side, tuples in sides.items()
+        }
+        whole = {side: Tuples.joined([old[side], part[side]]) for side in Side}
+        return Block(part, old, whole, self._expired(whole), end)
+
+    def _halves(self, block: Block) -> list[Block]:
+        """Return a block as two."""
+        begin = min(int(tuples.places[0]) for tuples in block.sides.values() if len(tuples))
+        middle = begin + (block.end - begin) // 2
+        first = self._block(block.old, block.sides, begin, middle)
+        return [first, self._block(first.rest, block.sides, middle, block.end)]
 
     def matches(
         self, left: Tuples, right: Tuples, *, adding: bool = False
@@ -210,38 +275,22 @@ class SoftwareEngine:
         if self._never or not len(left) or not len(right):
             return None
         sides = {Side.R: left, Side.S: right}
-        found = self._search(Side.R, sides, right, 0, reducing=True, adding=adding)
-        self.compared += found[-1].total
-        return found
+        return self._search(Side.R, sides, right, 0, reducing=True, adding=adding)
 
-    def _joined(self, sides: dict[Side, Tuples], end: int) -> Found | None:
-        """Join a block with itself and with the windows; None if it must be cut first."""
-        old = self._windows or {side: tuples.part(0, 0) for side, tuples in sides.items()}
-        whole = {side: Tuples.joined([old[side], sides[side]]) for side in Side}
-        none = np.zeros(0, np.int64)
-        found: tuple[Int64s, Int64s, Int64s] | None = (none, none, none)
-        if not self._never and all(len(tuples) for tuples in whole.values()):
-            by_key = self._bounds and all(bound.low == bound.high for _, bound in self._bounds)
-            found = (self._by_keys if by_key else self._by_index)(old, sides, whole)
-        if found is None:
-            return None
-        self._windows = self._expired(whole)
-        self.held = sum(len(tuples) for tuples in self._windows.values())
-        return Found(*found, end)
+    def _pairs(self, block: Block) -> tuple[Pairs | None, int]:
+        """Return a block's pairs, or None if they are too many to be found at once; and reads."""
+        if self._never or not all(len(tuples) for tuples in block.whole.values()):
+            none = np.zeros(0, np.int64)
+            return (none, none, none), 0
+        return self._by_keys(block) if self._by_key else self._by_index(block)
 
-    def _takes(self, reads: int, sides: dict[Side, Tuples]) -> bool:
-        """Return whether a block may read so much; choose how long the next one is."""
-        if reads > self.most_read and sum(len(tuples) for tuples in sides.values()) > 1:
-            return False
-        if reads < self.most_read // 4:
-            self._most *= 2
-        self.compared += reads
-        return True
+    def _takes(self, reads: int, block: Block) -> bool:
+        """Return whether a block may read so much."""
+        return reads <= self.most_read or len(block) <= 1
 
-    def _by_keys(
-        self, old: dict[Side, Tuples], sides: dict[Side, Tuples], whole: dict[Side, Tuples]
-    ) -> tuple[Int64s, Int64s, Int64s] | None:
-        """Return place, left and right row of a block's pairs whose fields are all equal."""
+    def _by_keys(self, block: Block) -> tuple[Pairs | None, int]:
+        """Return a block's pairs whose fields are all equal."""
+        old, whole = block.old, block.whole
         left, right = whole[Side.R], whole[Side.S]
         ranks = _ranks(left.places, right.places)
         oldest = len(old[Side.R]) + len(old[Side.S])
@@ -251,7 +300,7 @@ class SoftwareEngine:
         own_ranks = ranks[0][chosen[0]], ranks[1][chosen[1]]
         if not all(len(own) for own in own_ranks):
             none = np.zeros(0, np.int64)
-            return (none, none, none) if self._takes(0, sides) else None
+            return (none, none, none), 0
         moments = None
         if self._rows is None:
             times = left.times[chosen[0]], right.times[chosen[1]]
@@ -263,8 +312,9 @@ class SoftwareEngine:
             lambda later: self._first_met(later, old, whole, ranks),
             moments,
         )
-        if not self._takes(found.total, sides):
-            return None
+        reads = found.total
+        if not self._takes(reads, block):
+            return None, reads
         number = np.empty(len(left) + len(right), np.int64)
         for own in ranks:
             number[own] = np.arange(len(own))
@@ -275,7 +325,7 @@ class SoftwareEngine:
                 same &= mine[lefts] == theirs[rights]
             lefts, rights = lefts[same], rights[same]
         later = np.maximum(left.places[lefts], right.places[rights])
-        return later, left.rows[lefts], right.rows[rights]
+        return (later, left.rows[lefts], right.rows[rights]), reads
 
     def _equal_fields(
         self, left: Tuples, right: Tuples
@@ -317,10 +367,9 @@ class SoftwareEngine:
             begin[own - oldest] = np.where(before > 0, met, own)
         return begin[later - oldest]
 
-    def _by_index(
-        self, old: dict[Side, Tuples], sides: dict[Side, Tuples], whole: dict[Side, Tuples]
-    ) -> tuple[Int64s, Int64s, Int64s] | None:
-        """Return place, left and right row of a block's pairs, by sorted indexes of both sides."""
+    def _by_index(self, block: Block) -> tuple[Pairs | None, int]:
+        """Return a block's pairs, by sorted indexes of both sides."""
+        old, sides, whole = block.old, block.sides, block.whole
         probing = Side.R if len(sides[Side.R]) <= len(sides[Side.S]) else Side.S
         stored = probing.other
         one = self._search(probing, sides, whole[stored], len(old[stored]))
@@ -328,8 +377,9 @@ class SoftwareEngine:
         reaching = self._reaching(sides[stored], sides[probing], old[probing])
         back = {probing: sides[probing], stored: sides[stored].part(0, reaching)}
         two = self._search(stored, back, old[probing], len(old[probing]))
-        if not self._takes(one[-1].total + two[-1].total, sides):
-            return None
+        total = one[-1].total + two[-1].total
+        if not self._takes(total, block):
+            return None, total
         parts = []
         for side, (index, boxes, reads), others in (
             (probing, one, whole[stored]),
@@ -346,7 +396,7 @@ class SoftwareEngine:
             parts.append((place, earlier, left, right))
         place, earlier, left, right = (np.concatenate(each) for each in zip(*parts, strict=True))
         order = order_by_both(place, earlier)
-        return place[order], left[order], right[order]
+        return (place[order], left[order], right[order]), total
 
     def _reaching(self, tuples: Tuples, others: Tuples, old: Tuples) -> int:
         """Return how many tuples of a block can meet old ones, which come before ``others``."""

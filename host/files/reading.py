@@ -442,8 +442,13 @@ class ParquetFile:
         group: int | None = None,
         rows: int = BATCH_ROWS,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, those of one of the groups or of all, or some of their columns."""
+        """Yield the rows, those of one of the groups or of all, or some of their columns.
+
+        Batches are about equal, so that a file of a few is joined while it is read.
+        """
         groups = None if group is None else [self._places[group]]
+        if group is None and self.rows:
+            rows = -(-self.rows // -(-self.rows // rows))
         with open_parquet(self.path, self._unit) as file, reading_file(self.path, ".parquet"):
             yield from file.iter_batches(rows, row_groups=groups, columns=columns)
 

@@ -4,6 +4,7 @@
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 import glob
 import io
@@ -205,12 +206,19 @@ _SHOWN = 60
 
 
 def write_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str | Path) -> int:
-    """Write batches as they arrive; return the number of rows. See :func:`table_file`."""
-    rows = 0
-    with table_file(schema, path) as write:
+    """Write batches as they arrive, each in a thread while the next one is made; return their rows.
+
+    See :func:`table_file`.
+    """
+    rows, written = 0, None
+    with table_file(schema, path) as write, ThreadPoolExecutor(1) as thread:
         for batch in batches:
-            write(batch)
+            if written is not None:
+                written.result()
+            written = thread.submit(write, batch)
             rows += batch.num_rows
+        if written is not None:
+            written.result()
     return rows
 
 

@@ -161,25 +161,29 @@ def encode_sides(
     # Key fields of 64 bits hold whatever can be compared.
     encoded = encode(left, right, query.pairs, Manifest.load(SOFTWARE_MANIFEST))
     turn, direction = (-1, Direction.BACKWARD) if backwards else (1, query.direction)
-    sides = []
+    sides: list[tuple[Any, ...]] = []
+    latest = -1
     for side in (encoded.left, encoded.right):
-        valid = np.ones(len(side), np.bool_) if side.valid is None else side.valid
-        keyed = np.flatnonzero(valid[::turn])
         times = np.uint64(_END) - side.timestamp[::turn] if backwards else side.timestamp
-        fields = {name: key[::turn][keyed] for name, key in side.keys.items()}
-        sides.append((side.row[::turn], keyed, times, fields))
-    (row, keyed, times, fields), (right_row, right_keyed, right_times, right_fields) = sides
+        latest = max(latest, int(times[-1]) if len(times) else -1)
+        keyed = np.arange(len(side))
+        own = [side.row[::turn], times, *(key[::turn] for key in side.keys.values())]
+        if side.valid is not None:
+            keyed = np.flatnonzero(side.valid[::turn])
+            own = [values[keyed] for values in own]
+        sides.append((keyed, *own))
+    (keyed, _, times, *fields), (_, right_row, right_times, *right_fields) = sides
     keys: tuple[Int64s | None, Int64s | None] = (None, None)
     if fields:
-        codes = numbered([(fields[name], right_fields[name]) for name in fields])
-        keys = codes.left.astype(np.int64), codes.right.astype(np.int64)
+        codes = numbered(list(zip(fields, right_fields, strict=True)))
+        keys = codes.left.view(np.int64), codes.right.view(np.int64)
     return AsofSides(
-        row,
+        encoded.left.row[::turn],
         keyed,
-        right_row[right_keyed],
-        Times(times[keyed], keys[0]),
-        Times(right_times[right_keyed], keys[1]),
-        max(int(at[-1]) if len(at) else -1 for at in (times, right_times)),
+        right_row,
+        Times(times, keys[0]),
+        Times(right_times, keys[1]),
+        latest,
         AsofSearch(
             direction,
             encoded.plan.window.lifespan if isinstance(encoded.plan.window, TimeWindow) else None,

@@ -7,7 +7,9 @@ order one by one are merged. All other rows are sorted, in runs that fit the mem
 from temporary files; see :class:`host.pipeline.sorting.Sort`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from enum import Enum
 from functools import partial
 from itertools import pairwise
@@ -24,7 +26,7 @@ from host.columns.kinds import (
 )
 from host.columns.times import OrderCheck, require_temporal
 from host.files.reading import Dataset
-from host.runtime import BUFFER_BYTES, Governor, Quantity
+from host.runtime import BUFFER_BYTES, Ahead, Governor, Quantity
 
 if TYPE_CHECKING:
     from host.pipeline.pipeline import Pipeline
@@ -121,7 +123,7 @@ class OrderedInput:
         return Order.NONE if self._falls_by_statistics() else self._found()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in the order of time.
+        """Yield the rows in the order of time; a thread reads the next ones meanwhile.
 
         Raises
         ------
@@ -129,10 +131,17 @@ class OrderedInput:
             If a time is null, where the error names the row as it lies in the files; or if a file
             that is declared to be sorted is not, and is merged with others.
         """
+        thread = ThreadPoolExecutor(1)
+        return self._counted(Ahead(self._in_order(), thread), thread)
+
+    def _counted(
+        self, batches: Ahead[pa.RecordBatch], thread: ThreadPoolExecutor
+    ) -> Iterator[pa.RecordBatch]:
         rows = 0
-        for batch in self._in_order():
-            rows += batch.num_rows
-            yield batch
+        with thread, closing(batches):
+            for batch in batches:
+                rows += batch.num_rows
+                yield batch
         self.rows = rows
 
     def ranges(self, columns: Sequence[str]) -> Ranges:
@@ -152,7 +161,7 @@ class OrderedInput:
             return Pipeline.of_batches(self.batches, self.schema, sorted_by=[self.by])
         return Pipeline.of_batches(partial(self.dataset.batches, self._columns), self.schema)
 
-    def _in_order(self) -> Iterator[pa.RecordBatch]:
+    def _in_order(self) -> Generator[pa.RecordBatch, None, None]:
         # Rows that lie in order need no pipeline, which takes its time to load.
         dataset, order = self.dataset, self.order
         if order is Order.NONE:
@@ -160,13 +169,14 @@ class OrderedInput:
 
             buffers = max((self._memory - _BESIDES) // 2, _LEAST_RUN) // BUFFER_BYTES
             rows = Pipeline.of_batches(self._with_times, self.schema).sorted(self.by)
-            return rows.governed_by(Governor(Quantity(buffers=buffers))).batches()
-        if len(dataset.files) == 1 or order is Order.FOUND:
-            return dataset.batches(self._columns)
-        from host.pipeline.merging import merge_sorted
+            yield from rows.governed_by(Governor(Quantity(buffers=buffers))).batches()
+        elif len(dataset.files) == 1 or order is Order.FOUND:
+            yield from dataset.batches(self._columns)
+        else:
+            from host.pipeline.merging import merge_sorted
 
-        names = [f"file {str(file)!r}" for file in dataset.files]
-        return merge_sorted(dataset.parts(self._columns), self.by, names)
+            names = [f"file {str(file)!r}" for file in dataset.files]
+            yield from merge_sorted(dataset.parts(self._columns), self.by, names)
 
     def _with_times(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as they lie in the files; raise at one without a time."""

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-import os
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 from host.devices import Device
 from host.errors import UsageError
 from host.files.writing import write_table
+from host.installation import processors
 from host.operators.aggregate import Aggregate
 from host.operators.matches import aggregate_matches
 from host.pipeline.execution import Execution, Settings, arrays_of
@@ -263,7 +263,7 @@ class Pipeline:
 
     def parallel(self, threads: int | None = None) -> "Pipeline":
         """Process the parts of the source in threads, by default one per processor."""
-        count = (os.cpu_count() or 1) if threads is None else threads
+        count = processors() if threads is None else threads
         if count < 1:
             raise UsageError(f"parallel() needs at least one thread, not {threads}.")
         return self._set(threads=count)

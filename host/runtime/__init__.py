@@ -20,6 +20,7 @@ from host.runtime.buffer import (
 )
 from host.runtime.graph import ExecStreamGraph, Governor, Stream
 from host.runtime.scheduler import OnError, Scheduler
+from host.runtime.source import Ahead
 from host.runtime.stream import (
     BUFFER_BYTES,
     Broadcast,
@@ -36,6 +37,7 @@ from host.runtime.stream import (
 )
 
 __all__ = [
+    "Ahead",
     "BUFFER_BYTES",
     "Batch",
     "Broadcast",

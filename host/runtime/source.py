@@ -3,8 +3,9 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Executor, wait
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -13,12 +14,47 @@ from host.runtime.buffer import Batch
 from host.runtime.stream import Quantum, SingleOutputExecStream, StreamParams, StreamResult
 
 __all__ = [
+    "Ahead",
     "ArrowSource",
     "ArrowSourceParams",
     "PushSource",
 ]
 
 B = TypeVar("B", bound=Batch)
+T = TypeVar("T")
+
+
+class Ahead(Iterator[T]):
+    """Iterator over what a generator yields, of which a thread always makes the next one.
+
+    Parameters
+    ----------
+    elements : generator
+        Makes the elements.
+    threads : Executor
+        Threads that do the work, of this one and of any number of others.
+    """
+
+    def __init__(self, elements: Generator[T, None, None], threads: Executor) -> None:
+        self._elements, self._threads = elements, threads
+        self._next = threads.submit(self._made)
+
+    def _made(self) -> Any:
+        return next(self._elements, self)  # itself stands for the end
+
+    def __next__(self) -> T:
+        element = self._next.result()
+        if element is self:
+            raise StopIteration
+        self._next = self._threads.submit(self._made)
+        made: T = element
+        return made
+
+    def close(self) -> None:
+        """Wait for the element that is being made, and close the generator."""
+        self._next.cancel()
+        wait([self._next])
+        self._elements.close()
 
 
 @dataclass(frozen=True)

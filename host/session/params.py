@@ -16,6 +16,7 @@ from host.columns.encoding import joined_schema
 from host.devices import Device
 from host.devices.waiting import Deadline
 from host.errors import CapacityError, UsageError
+from host.installation import processors
 from host.protocol.configuration import require_abilities, require_segments
 from host.protocol.manifest import Manifest
 from host.protocol.segments import largest_window, require_capacity, require_pairs, side_label
@@ -107,6 +108,8 @@ class JoinOptions:
     answered : tuple of int
         For two streams: the numbers of the first row of either side that was not answered before;
         pairs of two earlier rows are not in the result.
+    threads : int
+        Threads that join blocks in software at the same time; by default, one per processor.
     eager : bool
         Whether the software engine answers what has come as soon as more input is missing, and does
         not gather larger blocks.
@@ -138,6 +141,7 @@ class JoinOptions:
     distinct: tuple[bool, bool] = (False, False)
     first_rows: tuple[int, int] = (0, 0)
     answered: tuple[int, int] = (0, 0)
+    threads: int = field(default_factory=processors)
     eager: bool = False
     newest_of: Side | None = None
     result_words: int = 1 << 16

@@ -2,7 +2,9 @@
 """One execution of a join, by whatever finds its pairs; and the one in software."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 import time
 from typing import TYPE_CHECKING
 
@@ -10,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from host.devices.software import SoftwareDevice
-from host.engine.software import Found, SoftwareEngine, Tuples
+from host.engine.software import Block, Found, SoftwareEngine, Tuples
 from host.reference.arrivals import Side, UInt64s
 from host.reference.types import JoinType
-from host.runtime import Buffer, Columns
+from host.runtime import Ahead, Buffer, Columns
 from host.session.intake import Arrived
 from host.session.params import JoinParams, Progress
 from host.session.records import Measured
@@ -162,46 +164,61 @@ class SoftwareRun(Run):
         self._intake.most_rows = max(1, self._most_block // 2)
         self._engine = SoftwareEngine([field.bounds for field in fields], params.plan.window)
         self._waiting: dict[Side, list[Tuples]] = {side: [] for side in Side}
-        self._gathered = 0  # arrivals that wait for their block
+        self._gathered = 0  # arrivals that wait to be pushed
         self._arrivals = self._answered = params.first_arrival
-        self._compared = 0
-        self._block = FIRST_BLOCK
-        self._answers: Iterator[Found] = iter(())
+        self._size = FIRST_BLOCK
+        # What was pushed and is not answered, those blocks of it that are not joined yet, and the
+        # pairs of the blocks that are being joined.
+        self._pushed: deque[dict[Side, Tuples]] = deque()
+        self._blocks: Iterator[Block] = iter(())
+        self._joined: deque[Generator[Found, None, None] | Ahead[Found]] = deque()
+        self._oldest_of: dict[Side, int | None] = dict.fromkeys(Side)  # in the windows
+        self._threads = 1 if params.options.eager else params.options.threads
+        self._pool = ThreadPoolExecutor(self._threads, "join") if self._threads > 1 else None
         none = np.zeros(0, np.uint64)
         self._none = Tuples([none] * len(fields), none, none.view(np.int64), none.view(np.int64))
 
     def advance(self) -> int | None:
-        began = time.monotonic()
-        found = next(self._answers, None)
-        took = time.monotonic() - began  # the host does nothing else meanwhile
-        self.measured.seconds += took
-        self.measured.waited += took
-        if found is not None:
-            return self._answer(found)
-        while self._gathered < max(self._block, min(self._engine.held, 64 * self._block)):
+        while len(self._joined) < self._threads and (block := next(self._blocks, None)) is not None:
+            found = self._engine.found(block)
+            self._joined.append(found if self._pool is None else Ahead(found, self._pool))
+        if len(self._joined) < self._threads:
+            if self._gather_block():
+                return 1
+            if self._gathered or not self._intake.at_end:
+                return None
+        if self._joined:
+            return self._answer()
+        self.done = True
+        self._deliver([])
+        self.abandon()
+        return 0
+
+    def _gather_block(self) -> bool:
+        """Push a block of arrivals, or queue one-sided rows; return whether there was input."""
+        while self._gathered < max(self._size, min(self._engine.held, 64 * self._size)):
             arrived = self._intake.take()
             if arrived is not None and arrived.count:
                 self._gather(arrived)
             elif arrived is not None:
                 self._deliver([])
                 if self.delivery.ready:
-                    return 1
+                    return True
             elif self._intake.at_end or (self._params.options.eager and self._gathered):
                 break
             else:
-                return None
+                return False
         if not self._gathered:
-            self.done = True
-            self._deliver([])
-            return 0
+            return False
         sides = {side: Tuples.joined([*parts, self._none]) for side, parts in self._waiting.items()}
         for parts in self._waiting.values():
             parts.clear()
-        self._block = min(4 * max(self._block, self._gathered), self._most_block)
+        self._size = min(4 * max(self._size, self._gathered), self._most_block)
         self._gathered = 0
-        self._answers = self._engine.push(sides)
+        self._pushed.append(sides)
+        self._blocks = self._engine.push(sides)
         self._count({"tuples_r": len(sides[Side.R]), "tuples_s": len(sides[Side.S])})
-        return 1
+        return True
 
     def _count(self, increases: dict[str, int]) -> None:
         """Let the device's counters show what was done."""
@@ -231,13 +248,22 @@ class SoftwareRun(Run):
         if self._completion is not None:
             self._completion.stage(arrived)
 
-    def _answer(self, found: Found) -> int:
-        """Queue the results of a block, or of a part of one."""
+    def _answer(self) -> int:
+        """Queue the next results of the first block that is being joined."""
+        began = time.monotonic()
+        found = next(self._joined[0], None)
+        took = time.monotonic() - began  # the host does nothing else meanwhile
+        self.measured.seconds += took
+        self.measured.waited += took
+        if found is None:
+            self._joined.popleft()
+            return 1
         pairs = Columns({"probe": found.place, "left": found.left, "right": found.right})
         parts = self._checked([pairs])
-        self._answered = found.complete
-        compared, self._compared = self._engine.compared - self._compared, self._engine.compared
-        self._count({"comparisons": compared, "results": parts[0].num_rows})
+        self._answered, self._oldest_of = found.complete, found.oldest
+        while self._pushed and _end(self._pushed[0]) <= self._answered:
+            self._pushed.popleft()
+        self._count({"comparisons": found.compared, "results": parts[0].num_rows})
         parts = self._owned(parts)
         if self._completion is None:
             parts = [Columns({name: own[name] for name in ("left", "right")}) for own in parts]
@@ -250,11 +276,22 @@ class SoftwareRun(Run):
         return self._answered
 
     def _oldest(self, side: Side) -> int:
-        oldest = self._engine.oldest(side)
+        oldest = self._oldest_of[side]
         if oldest is not None:
             return oldest
-        parts = self._waiting[side]
-        return int(parts[0].rows[0]) if parts else self._intake.next_row(side)
+        parts = [*(sides[side] for sides in self._pushed), *self._waiting[side]]
+        first = next((tuples for tuples in parts if len(tuples)), None)
+        return self._intake.next_row(side) if first is None else int(first.rows[0])
 
     def abandon(self) -> None:
-        self._answers = iter(())
+        for found in self._joined:
+            found.close()
+        self._joined.clear()
+        self._blocks = iter(())
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+def _end(sides: dict[Side, Tuples]) -> int:
+    """Return the place behind the last arrival."""
+    return 1 + max(int(tuples.places[-1]) for tuples in sides.values() if len(tuples))

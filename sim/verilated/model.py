@@ -6,9 +6,10 @@ from pathlib import Path
 import re
 
 from hdl.verilog.conversion import TOP
+from host.installation import processors
 from sim.rewriter import one_process_each
 
-from .toolchain import run_all, workers
+from .toolchain import run_all
 
 __all__ = [
     "Harness",
@@ -199,7 +200,7 @@ def unite(folder, harness, levels):
     if sum(path.stat().st_size for path in paths) < UNIT_BYTES:
         units = [("all.cpp", [*often, *once], levels[0])]
     else:
-        fast = [[] for _ in range(workers())]
+        fast = [[] for _ in range(processors())]
         for path in often:
             min(fast, key=lambda part: sum(p.stat().st_size for p in part)).append(path)
         units = [(f"fast_{n}.cpp", part, levels[0]) for n, part in enumerate(fast)]
@@ -247,7 +248,7 @@ def compile_runtime(tools, folder, *, what, log, heartbeat):
     ]
     run_all(
         compiles,
-        count=workers(),
+        count=processors(),
         beat=lambda done: heartbeat.beat(f"{what}: compiled {done} parts of Verilator's own"),
         **options,
     )
@@ -308,7 +309,7 @@ def compile_model(
     ]
     run_all(
         compiles,
-        count=workers(),
+        count=processors(),
         beat=lambda done: heartbeat.beat(f"{what}: compiled {done} parts"),
         **options,
     )

@@ -19,7 +19,7 @@ from hdl.verilog.lint import find_verilator
 from host.errors import BuildError, MissingToolError
 from host.installation import how_to_get
 
-__all__ = ["Heartbeat", "Toolchain", "find_toolchain", "run_all", "workers"]
+__all__ = ["Heartbeat", "Toolchain", "find_toolchain", "run_all"]
 
 #: Lines of a failed tool's output that the error shows.
 TAIL = 15
@@ -60,11 +60,6 @@ def output_of(command, environment):
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, check=True
     ).stdout
-
-
-def workers():
-    """Return how many processes to run at once: one per available processor."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def find_toolchain():

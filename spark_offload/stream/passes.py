@@ -154,7 +154,7 @@ class NewPairs:
 
         def joined(device: Device) -> Join:
             record = self._how is not JoinType.INNER
-            return Join(left, right, self._query, device, record=record)
+            return Join(left, right, self._query, device, record=record, threads=1)
 
         def told(_: JoinError) -> None:
             self.software_rows += left.num_rows + right.num_rows

@@ -120,4 +120,6 @@ class JoinTask(TaggedTask):
         query = replace(self.query, sorted=True)
         if device.is_software_engine:
             query = query.in_software
-        return Join.of_tagged(rows, layout, query, device, buffer_rows=BUFFER_ROWS, **options)
+        return Join.of_tagged(
+            rows, layout, query, device, buffer_rows=BUFFER_ROWS, threads=1, **options
+        )

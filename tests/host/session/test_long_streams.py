@@ -102,7 +102,8 @@ def test_places_of_arrivals_pass_32_bits(begin, window):
                 for side in Side
                 for at in [np.flatnonzero(sides == side)]
             }
-            found += engine.push(tuples)
+            for pushed in engine.push(tuples):
+                found += engine.found(pushed)
         return [
             np.concatenate([getattr(one, name) for one in found]) - first
             for name in ("place", "left", "right")
