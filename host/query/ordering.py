@@ -227,11 +227,12 @@ class Ordering:
         Number of probes of a side per star; zero for no ordering. An adaptive precision never goes
         beyond this number.
     rounds : int
-        Of an inner order: stored tuples of a core in one round; zero otherwise.
+        Of an inner order: stored tuples of a core in one round, at most if it adapts; zero
+        otherwise.
     in_hardware : bool
         Whether an accelerator with rounds is to send an inner order itself.
     hold : Goal or None
-        What an adaptive precision holds by its choice of the period.
+        What an adaptive precision holds by its choice of the period, or of the rounds.
     interval : int
         Cycles of one measurement of an adaptive precision.
     """
@@ -254,7 +255,14 @@ class Ordering:
         return cls(1)
 
     @classmethod
-    def inner(cls, rounds: int = 1, *, in_hardware: bool = False) -> "Ordering":
+    def inner(
+        cls,
+        rounds: int = 1,
+        *,
+        in_hardware: bool = False,
+        hold: Goal | None = None,
+        interval: int = INTERVAL,
+    ) -> "Ordering":
         """Return the outer order in which, besides, each probe's results come in rounds.
 
         A round is made of ``rounds`` stored tuples of each core, in the order in which they
@@ -262,12 +270,41 @@ class Ordering:
         arrived. The host's sort gives that order for any number of rounds. With ``in_hardware``,
         an accelerator that can send results in rounds does so, and the host only puts the probes of
         both sides in order; any other accelerator leaves the order to the host's sort.
+
+        Parameters
+        ----------
+        rounds : int
+            Stored tuples of a core in one round.
+        in_hardware : bool
+            Whether an accelerator with rounds is to send them.
+        hold : InputRate or Queue, optional
+            What rounds in hardware adapt to: they are as short as it permits, and ``rounds``, a
+            power of two, at most. Rounds of any of these sizes are in the order of the longest.
+        interval : int
+            Least number of cycles in a measurement of ``hold``.
+
+        Raises
+        ------
+        UsageError
+            If ``hold`` and the other arguments do not go together.
         """
         if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
             raise ValueError(
                 f"Inner ordering needs rounds of at least 1 stored tuple, not {rounds!r}"
             )
-        return cls(1, rounds, in_hardware=in_hardware)
+        if hold is None:
+            return cls(1, rounds, in_hardware=in_hardware)
+        if not isinstance(hold, InputRate | Queue):
+            raise UsageError(
+                f"An inner ordering holds an InputRate or a Queue, not {hold!r}: longer rounds "
+                f"never make a tuple slower."
+            )
+        if rounds < 2 or rounds & (rounds - 1):
+            raise UsageError(
+                f"An inner ordering that adapts needs a longest round of 2, 4, 8, ... stored "
+                f"tuples, not {rounds}: rounds are powers of two."
+            )
+        return cls(1, rounds, hold, _interval(interval), in_hardware=True)
 
     @classmethod
     def relaxed(cls, period: int) -> "Ordering":
@@ -315,12 +352,7 @@ class Ordering:
             raise UsageError(
                 f"An adaptive ordering holds an InputRate, a Latency or a Queue, not {hold!r}."
             )
-        if isinstance(interval, bool) or not isinstance(interval, int) or interval < 1:
-            raise UsageError(
-                f"The interval of an adaptive ordering is a whole number of cycles from 1 on, not "
-                f"{interval!r}."
-            )
-        return cls(most, hold=hold, interval=interval)
+        return cls(most, hold=hold, interval=_interval(interval))
 
     @property
     def meaning(self) -> str:
@@ -336,7 +368,8 @@ class Ordering:
 
     def __str__(self) -> str:
         if self.hold is not None:
-            return f"adaptive(at most {self.period}, holding {self.hold})"
+            kind, most = ("inner", self.rounds) if self.rounds else ("adaptive", self.period)
+            return f"{kind}(at most {most}, holding {self.hold})"
         if self.rounds:
             return f"inner({self.rounds}{', in hardware' if self.in_hardware else ''})"
         if self.period == 0:
@@ -344,14 +377,24 @@ class Ordering:
         return "outer" if self.period == 1 else f"relaxed({self.period})"
 
 
+def _interval(cycles: int) -> int:
+    """Return the cycles of a measurement, which are at least one."""
+    if isinstance(cycles, bool) or not isinstance(cycles, int) or cycles < 1:
+        raise UsageError(
+            f"The interval of an adaptive ordering is a whole number of cycles from 1 on, not "
+            f"{cycles!r}."
+        )
+    return cycles
+
+
 # Orderings as text, for command lines.
 
 #: The forms that :func:`parse_ordering` reads.
 FORMS = (
-    "none, outer, inner, inner:Q, inner:Q:hardware, relaxed:P, adaptive:P:rate=RATE, "
-    "adaptive:P:latency=CYCLES or adaptive:P:queue=TUPLES@RATE, where P is the longest period in "
-    "probes and RATE is in tuples "
-    "per cycle, or per second at a clock as in 2000000/s@142MHz"
+    "none, outer, inner, inner:Q, inner:Q:hardware, inner:Q:rate=RATE, inner:Q:queue=TUPLES@RATE, "
+    "relaxed:P, adaptive:P:rate=RATE, adaptive:P:latency=CYCLES or adaptive:P:queue=TUPLES@RATE, "
+    "where P is the longest period in probes, Q the longest round in stored tuples, and RATE is in "
+    "tuples per cycle, or per second at a clock as in 2000000/s@142MHz"
 )
 
 _PER_SECOND = re.compile(r"(?P<tuples>[^/@]+)/s@(?P<mhz>.+)MHz", re.IGNORECASE)
@@ -378,6 +421,8 @@ def parse_ordering(text: str, option: str = "--ordering") -> Ordering:
                 return Ordering.inner(_whole(rounds))
             case "inner", [rounds, "hardware"]:
                 return Ordering.inner(_whole(rounds), in_hardware=True)
+            case "inner", [rounds, goal]:
+                return Ordering.inner(_whole(rounds), hold=_goal(goal))
             case "relaxed", [period]:
                 return Ordering.relaxed(_whole(period))
             case "adaptive", [most, goal]:
@@ -450,6 +495,9 @@ class PeriodControl(Control):
         Longest period.
     probes : int, optional
         Probes in a full group of the accelerator.
+    powers : bool, optional
+        Whether a period is a power of two, as rounds of stored tuples are; so is the bound then.
+        Each period that is chosen is rounded up to one.
 
     Attributes
     ----------
@@ -462,9 +510,10 @@ class PeriodControl(Control):
         Whether the goal was met under the period before the last one was chosen.
     """
 
-    def __init__(self, goal: Goal, bound: int, *, probes: int = 1) -> None:
+    def __init__(self, goal: Goal, bound: int, *, probes: int = 1, powers: bool = False) -> None:
         longest = goal.longest(probes)
         self.goal = goal
+        self._powers = powers
         self.bound = max(1, bound if longest is None else min(bound, longest))
         self.period = min(self.bound, max(1, probes))
         self.held = False
@@ -480,12 +529,17 @@ class PeriodControl(Control):
             self._spare = 0
             wanted = self.bound
             if demand.needed is not None:
-                wanted = min(self.bound, math.ceil(self.period * demand.needed))
+                wanted = min(self.bound, self._whole(self.period * demand.needed))
             self.period = max(self.period, wanted)
             return self.period
-        least = max(1, math.ceil(self.period * demand.safe * MARGIN))
+        least = self._whole(self.period * demand.safe * MARGIN)
         self._spare = self._spare + 1 if least < self.period else 0
         if self._spare >= PATIENCE:
             self._spare = 0
             self.period = max(least, -(-self.period // 2))
         return self.period
+
+    def _whole(self, period: Fraction) -> int:
+        """Return the shortest period that there is from ``period`` on."""
+        whole = max(1, math.ceil(period))
+        return 1 << (whole - 1).bit_length() if self._powers else whole

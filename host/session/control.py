@@ -15,7 +15,7 @@ from host.devices import Device
 from host.errors import UsageError
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
-from host.protocol.segments import growth
+from host.protocol.segments import growth, round_size
 from host.query.cores import Controller, CoreControl, Epoch, Observation
 from host.query.ordering import Ordering, PeriodControl
 from host.query.quantities import positive
@@ -320,7 +320,7 @@ class Measuring(Steering):
         """Observe, ask the control, apply what it says, and begin the next interval or wait."""
 
 
-# Adaptive precision: insert PRECISION words.
+# Adaptive precision: insert PRECISION words, or INNER words.
 
 #: Groups of either side in a measurement: the last one, cut off, weighs a sixteenth at most.
 GROUPS = 16
@@ -329,19 +329,26 @@ LONGEST = 64
 
 
 def control_of(ordering: Ordering, manifest: Manifest) -> PeriodControl:
-    """Return the control of an adaptive ordering on such an accelerator."""
+    """Return the control of an adaptive ordering on such an accelerator.
+
+    Rounds are at first the longest ones, which are the fastest.
+    """
     assert ordering.hold is not None
+    if ordering.rounds:
+        longest = round_size(manifest, ordering.rounds)
+        return PeriodControl(ordering.hold, longest, probes=longest, powers=True)
     bound = min(ordering.period, 1 << manifest.probe_bits)
     return PeriodControl(ordering.hold, bound, probes=manifest.probes)
 
 
 class AdaptivePrecision(Measuring):
-    """Chooses the period of the stars for one execution of an accelerator.
+    """Chooses the period of the stars, or the rounds, for one execution of an accelerator.
 
     A measurement begins with the mark that answers the last change of the period, when all that is
     under way belongs to the new one. It ends between two exchanges, after the interval of the
-    ordering and :data:`GROUPS` groups of either side. A new period is set by a PRECISION word
-    behind the first word that waits for the accelerator, which is the earliest place there is.
+    ordering and :data:`GROUPS` groups of either side. A new period is set by a PRECISION word, or
+    an INNER word, behind the first word that waits for the accelerator, which is the earliest place
+    there is.
 
     A device without a clock finishes no measurement, so its period stays the first one.
 
@@ -381,7 +388,9 @@ class AdaptivePrecision(Measuring):
         super().__init__(device, accepted, goal.interval(ordering.interval))
         self._staging, self._decoder = staging, decoder
         self._codec = WordCodec(device.manifest)
-        self.record = PrecisionRecord(str(goal), self._control.bound, self._control.period)
+        self._rounds = bool(ordering.rounds)
+        unit = "stored tuples of a core" if self._rounds else "probes"
+        self.record = PrecisionRecord(str(goal), self._control.bound, self._control.period, unit)
         self._first_mark = marks
         self._ended: Mapping[str, int] | None = None  # counters at the last measurement's end
 
@@ -393,7 +402,7 @@ class AdaptivePrecision(Measuring):
         return self._staging.marks >= self._first_mark + self.record.changed
 
     def _is_over(self, interval: Interval) -> bool:
-        group = min(self._control.period, self._device.manifest.probes)
+        group = 1 if self._rounds else min(self._control.period, self._device.manifest.probes)
         has_groups = interval.tuples >= 2 * GROUPS * group
         return super()._is_over(interval) and (
             has_groups or interval.cycles >= LONGEST * self._shortest
@@ -412,8 +421,9 @@ class AdaptivePrecision(Measuring):
         fixed = int(self._codec.tuple_counts(self._staging.words[:1]).sum())
         place = max(0, self._accepted + fixed)
         self._decoder.stars.send(place)
-        self._decoder.stars.change(Ordering(period))
-        self._staging.insert(self._codec.pack_control("PRECISION", 0, period))
+        self._decoder.stars.change(Ordering.outer() if self._rounds else Ordering(period))
+        operation = "INNER" if self._rounds else "PRECISION"
+        self._staging.insert(self._codec.pack_control(operation, 0, period))
         self.record.change(PeriodChange(cycle, place, period))
 
     def _observed(self, interval: Interval, now: Mapping[str, int]) -> Observation:

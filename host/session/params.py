@@ -259,8 +259,10 @@ class JoinParams(StreamParams):
 
     @property
     def adapts(self) -> bool:
-        """Whether the period is chosen while the accelerator runs; a chain of cores has none."""
-        return self.query.ordering.hold is not None and self.device.manifest.chain is None
+        """Whether the period, or the rounds, are chosen while an accelerator that has them runs."""
+        ordering = self.query.ordering
+        has = self.in_rounds if ordering.rounds else self.device.manifest.chain is None
+        return ordering.hold is not None and has
 
     @property
     def epoch_schedule(self) -> EpochSchedule:

@@ -124,6 +124,8 @@ class PrecisionRecord(ChangeLog[PeriodChange]):
         Longest period that could be chosen.
     first : int
         First period.
+    unit : str
+        What a period counts.
     measurements, held : int
         Number of measurements, and how many of them met the goal.
     """
@@ -131,6 +133,7 @@ class PrecisionRecord(ChangeLog[PeriodChange]):
     goal: str
     bound: int
     first: int
+    unit: str = "probes"
     measurements: int = 0
     held: int = 0
 
@@ -146,7 +149,7 @@ class PrecisionRecord(ChangeLog[PeriodChange]):
 
     def __str__(self) -> str:
         if not self.measurements:
-            return f"a star every {self.first} probes: no measurement was completed"
+            return f"a star every {self.first} {self.unit}: no measurement was completed"
         return (
             f"{self.goal} held in {self.held:,} of {self.measurements:,} measurements; period "
             f"{self.first} at first, {self.period} at last, {self.changed:,} changes, "

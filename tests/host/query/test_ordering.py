@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from host import InputRate, Ordering, UsageError
+from host import InputRate, Latency, Ordering, UsageError
 
 
 def test_each_precision_is_a_period():
@@ -63,3 +63,24 @@ def test_the_meaning_of_an_ordering_is_a_promise():
     assert Ordering.none().meaning == "none: in any order"
     assert Ordering.outer().meaning.startswith("outer: by the later row")
     assert "8 or more before it" in Ordering.relaxed(8).meaning
+
+
+def test_an_inner_order_that_adapts_has_a_longest_round_and_a_goal():
+    ordering = Ordering.inner(64, hold=InputRate(0.25), interval=100)
+    assert (ordering.period, ordering.rounds, ordering.in_hardware) == (1, 64, True)
+    assert (ordering.hold, ordering.interval) == (InputRate(0.25), 100)
+    assert str(ordering) == "inner(at most 64, holding 0.25 tuples per cycle)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"rounds": 1}, "longest round of 2, 4, 8"),
+        ({"rounds": 12}, "rounds are powers of two"),
+        ({"hold": Latency(100)}, "longer rounds never make a tuple slower"),
+        ({"interval": 0}, "cycles from 1 on"),
+    ],
+)
+def test_an_inner_order_that_cannot_adapt_is_refused(arguments, reason):
+    with pytest.raises(UsageError, match=reason):
+        Ordering.inner(**{"rounds": 8, "hold": InputRate(1), **arguments})

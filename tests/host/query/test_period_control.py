@@ -54,6 +54,14 @@ def test_no_measurements_lead_beyond_the_bound(goal, bound, probes, seen):
             calm = 0
 
 
+@given(GOALS, st.integers(0, 8), st.lists(measurements(), max_size=60))
+def test_periods_of_rounds_are_powers_of_two(goal, bound, seen):
+    control = PeriodControl(goal, 1 << bound, probes=1 << bound, powers=True)
+    for measurement in seen:
+        period = control.see(measurement)
+        assert period & (period - 1) == 0 < period <= 1 << bound
+
+
 class Plant:
     """An accelerator as the cost model sees it, whose input is always offered."""
 

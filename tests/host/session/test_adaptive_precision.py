@@ -415,6 +415,84 @@ def test_a_queue_of_the_required_rate_never_outgrows_its_bound(simulator):
     assert 0 < most <= bound
 
 
+ROUNDS = SCAN.with_(probes=2, lanes=4, rounds=True)
+
+
+@pytest.fixture(scope="module")
+def simulator_with_rounds(tmp_path_factory):
+    """URI of a simulated scan that sends results in rounds."""
+    return simulated_bundle(ROUNDS, tmp_path_factory.mktemp("rounds") / "bundle")
+
+
+@pytest.mark.parametrize(
+    ("hold", "last"),
+    # With rounds of q tuples, a probe of a full window takes WINDOW / 2 / q stars, a cycle each.
+    [(InputRate(1 / 50), 4), (Queue(64, 1 / 50), 4), (InputRate(1), 16), (InputRate(1 / 500), 1)],
+    ids=str,
+)
+def test_rounds_are_as_short_as_the_goal_permits(simulator_with_rounds, hold, last):
+    left, right = growing(1_600, 16, 256)
+    query = Query(
+        on="x", time="t", within=WINDOW, sorted=True,
+        ordering=Ordering.inner(16, hold=hold, interval=512),
+    )  # fmt: skip
+    with open_device(simulator_with_rounds) as device:
+        for _ in range(2):  # the device is used again
+            join = Join(left, right, query, device, record=True)
+            pairs = found(join)
+            assert compare_pairs(
+                join.measured.pairs, reference_pairs(left, right, query), ordered=False
+            ).agrees
+            assert in_order_of_rounds(pairs, left, right, 16, ROUNDS.cores)
+            record = join.measured.precision
+            periods = [change.period for change in record.changes]
+            assert all(period in (1, 2, 4, 8, 16) for period in periods)
+            assert (record.bound, record.first, record.period) == (16, 16, last)
+            assert join.counters()["marks"] == 3 + record.changed
+            if last == 4:
+                assert 1 in periods  # while the window is small, the finest order is fast enough
+
+
+def in_order_of_rounds(pairs, left, right, size, cores):
+    """Return whether pairs come by later row, then by rounds of that many stored rows of a core."""
+    of_left, of_right = places(left, right)
+    keys = []
+    for row, other in pairs:
+        by_left = of_left[row] > of_right[other]
+        later, stored = (of_left[row], other) if by_left else (of_right[other], row)
+        keys.append((later, stored // cores // size))
+    return keys == sorted(keys)
+
+
+@settings(max_examples=10)
+@given(st.data())
+def test_random_rows_come_in_rounds_however_often_these_change(simulator_with_rounds, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 32)))
+    left, right = (table(rng, data.draw(st.integers(0, 300)), 400, keys=3) for _ in range(2))
+    window = data.draw(st.sampled_from([CountWindow(1), CountWindow(150), TimeWindow(40)]))
+    most = data.draw(st.sampled_from([2, 8, 1 << 20]))
+    hold = data.draw(st.sampled_from([InputRate(0.1), InputRate(0.02), Queue(2, 0.05)]))
+    query = Query(
+        on="x", time="t", **over(window),
+        ordering=Ordering.inner(most, hold=hold, interval=data.draw(st.integers(1, 300))),
+    )  # fmt: skip
+    with open_device(simulator_with_rounds) as device:
+        join = Join(left, right, query, device, record=True)
+        pairs = found(join)
+    assert sorted(pairs) == sorted(naive_join(left, right, query))
+    assert in_order_of_rounds(pairs, left, right, min(most, join.measured.precision.bound), 2)
+
+
+def test_a_device_without_rounds_leaves_the_inner_order_to_the_host(bundles):
+    rng = np.random.default_rng(11)
+    left, right = table(rng, 200, 200), table(rng, 200, 200)
+    query = Query(on="x", time="t", rows=15, ordering=Ordering.inner(8, hold=InputRate(1)))
+    with open_device(f"software:{bundles['groups']}") as device:
+        join = Join(left, right, query, device)
+        assert found(join) == naive_join(left, right, query)
+    assert join.measured.precision is None
+
+
 class Stamping(Device):
     """A device that keeps the cycles in which it took tuples."""
 
