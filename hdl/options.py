@@ -2,11 +2,13 @@
 """Command-line options that describe an accelerator, for every command that generates one."""
 
 import argparse
+from dataclasses import dataclass
 
 from .aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
 from .parameters import ARCHITECTURES, JoinParameters, KeyField
 from .parts import COMPARATORS, ENGINES, STORES
 from .presets import PRESETS
+from .tree import least_arity
 from .windowed.description import OperatorDescription, load_circuit
 
 __all__ = ["add_parameter_options", "parameters_from"]
@@ -22,6 +24,29 @@ def key_field(text):
         return KeyField(name=name, bits=int(bits), signed=kind != "unsigned")
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What an option asks of a tree: as many children of a node as keep it from being deeper."""
+
+    most: int
+
+
+def arity(text):
+    """Parse ``N`` or ``levels:N``."""
+    levels, count = text.startswith("levels:"), text.removeprefix("levels:")
+    if not count.isdecimal() or (levels and int(count) < 1):
+        raise argparse.ArgumentTypeError(f"expected N or levels:N, not {text!r}")
+    return Levels(int(count)) if levels else int(count)
+
+
+def branching(text):
+    """Return what ``argparse`` is told of an option that takes the arity of a tree."""
+    return {
+        "type": arity, "metavar": "N|levels:N",
+        "help": f"{text}; levels:N: as few as keep the tree at N levels",
+    }  # fmt: skip
 
 
 def number(text):
@@ -82,8 +107,8 @@ OPTIONS = {
         "result_streams": number(
             "1, or 2 for results of R's and of S's probes on ports of their own"
         ),
-        "fan_out": number("children of a distribution tree node"),
-        "fan_in": number("ports of a merger"),
+        "fan_out": branching("children of a distribution tree node"),
+        "fan_in": branching("ports of a merger"),
         "probe_bits": number("width of a result's probe index"),
         "rounds": flag("let a scan send the results of a probe in the order of its stored tuples"),
     },
@@ -192,13 +217,21 @@ def parameters_from(options, *, aggregates=False):
         changes["keys"] = tuple(options.keys)
     if options.predicate is not None or options.where is not None:
         changes.setdefault("comparator", "custom")
-    parameters = base.with_(**changes)
+    parameters = base.with_(**planted(changes, changes.get("cores", base.cores)))
     if parameters.is_aggregated and not aggregates:
         raise ValueError(
             "This command knows joins that send pairs only; of a join aggregate (--value-bits) "
             "there are `generate`, `package` and `cost`"
         )
     return parameters
+
+
+def planted(changes, cores):
+    """Return changes of parameters in which each tree of ``cores`` leaves has its arity."""
+    return {
+        name: least_arity(cores, value.most) if isinstance(value, Levels) else value
+        for name, value in changes.items()
+    }
 
 
 def refuse(options, names, what, whose):
@@ -227,5 +260,7 @@ def aggregate_parameters_from(options, document):
         if getattr(options, option) is not None
     }
     if document is not None:
+        changes = planted(changes, changes.get("cores", AggregateParameters.cores))
         return AggregateParameters(operator=OperatorDescription.from_dict(document), **changes)
-    return AGGREGATE_PRESETS[options.preset].with_(**changes)
+    base = AGGREGATE_PRESETS[options.preset]
+    return base.with_(**planted(changes, changes.get("cores", base.cores)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shape of a tree over a row of leaves, whose number need not be a power of the arity."""
 
-__all__ = ["leaf_beside", "tree_levels"]
+__all__ = ["leaf_beside", "least_arity", "tree_levels"]
 
 
 def tree_levels(leaves, arity):
@@ -21,6 +21,19 @@ def tree_levels(leaves, arity):
         levels.append(leaves)
         if leaves == 1:
             return levels
+
+
+def least_arity(leaves, levels):
+    """Return the smallest arity, two at least, of a tree with at most so many levels.
+
+    So the arity grows with the number of leaves, and the depth does not.
+
+    Parameters
+    ----------
+    leaves, levels : int
+        Number of leaves; largest number of levels, at least one.
+    """
+    return next(arity for arity in range(2, max(3, leaves + 1)) if arity**levels >= leaves)
 
 
 def leaf_beside(level, number, *, arity, leaves):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+from hypothesis import given
+from hypothesis import strategies as st
 import pytest
 
-from hdl.tree import leaf_beside, tree_levels
+from hdl.tree import leaf_beside, least_arity, tree_levels
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,10 @@ def test_no_leaf_serves_two_nodes_of_a_full_tree(arity, leaves):
         for number in range(count)
     ]
     assert len(set(taken)) == len(taken)
+
+
+@given(st.integers(1, 300), st.integers(1, 8))
+def test_the_arity_grows_before_the_depth(leaves, levels):
+    arity = least_arity(leaves, levels)
+    assert len(tree_levels(leaves, arity)) <= levels
+    assert arity == 2 or len(tree_levels(leaves, arity - 1)) > levels
