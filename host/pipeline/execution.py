@@ -23,6 +23,7 @@ from host.pipeline.operations import (
     fused_runs,
     plan_steps,
     runs_ahead,
+    short_circuits,
     stops_early,
 )
 from host.pipeline.parallel import Parallel, ParallelParams, Spools
@@ -324,7 +325,7 @@ class Execution:
     ) -> Generator[pa.RecordBatch, None, None]:
         """Run ``steps`` on one part, and that share of ``last`` which needs only the part."""
         graph, counters = self._empty(governor), CopyCounters()
-        ahead = last is not None and not isinstance(last, Limited)
+        ahead = last is not None and not short_circuits(last)
         producer = self._streams(graph, split, steps, counters, ahead=ahead)
         if isinstance(last, Limited):
             limit = graph.add(Limit(), LimitParams(rows=last.rows + last.skip))

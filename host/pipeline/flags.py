@@ -40,7 +40,7 @@ class Flag(IntFlag):
     SORTED = 4
     #: No two rows agree in all of some known columns.
     DISTINCT = 8
-    #: Not all of the input may be needed: rows are pulled, not pushed.
+    #: Not all of the input may be needed: batches before it are pulled one by one, not pushed.
     SHORT_CIRCUIT = 16
 
     def __str__(self) -> str:

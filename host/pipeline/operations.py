@@ -45,6 +45,7 @@ __all__ = [
     "fused_runs",
     "plan_steps",
     "runs_ahead",
+    "short_circuits",
     "stops_early",
 ]
 
@@ -580,11 +581,16 @@ def fused_runs(steps: Sequence[Step]) -> Iterator[list[Step]]:
         yield run
 
 
+def short_circuits(operation: Operation) -> bool:
+    """Return whether an operation may need less than all of its input: SHORT_CIRCUIT."""
+    return Flag.SHORT_CIRCUIT in operation.effect(Traits()).inject
+
+
 def runs_ahead(steps: Sequence[Step], ahead: bool) -> bool:
     """Return whether the streams before ``steps`` may make more than one batch at a time.
 
-    A join gathers small batches, so several should be available. A limit should get no more batches
-    than it needs.
+    A join gathers small batches, so several are pushed to it. From what comes before a
+    SHORT_CIRCUIT operation, batches are pulled, so that there are no more of them than it needs.
 
     Parameters
     ----------
@@ -595,13 +601,14 @@ def runs_ahead(steps: Sequence[Step], ahead: bool) -> bool:
     """
     for step in steps:
         if isinstance(step.operation, Stateful) and not step.vanishes:
-            return not isinstance(step.operation, Limited)
+            return not short_circuits(step.operation)
     return ahead
 
 
 def stops_early(steps: Sequence[Step]) -> bool:
-    """Return whether a limit can be reached before the first step has seen all of its input."""
+    """Return whether enough may have come before the first step has seen all of its input."""
     for step in steps:
-        if isinstance(step.operation, Limited | Sorted) and not step.vanishes:
-            return isinstance(step.operation, Limited)
+        ends = short_circuits(step.operation)
+        if (ends or isinstance(step.operation, Sorted)) and not step.vanishes:
+            return ends
     return False

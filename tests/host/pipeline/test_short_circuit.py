@@ -3,6 +3,7 @@
 
 from collections import Counter
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import count, islice
 import subprocess
 import sys
@@ -15,7 +16,8 @@ import pyarrow.compute as pc
 import pytest
 
 from host.errors import FailureError
-from host.pipeline import Pipeline, parallel
+from host.pipeline import Chained, Decision, Effect, Flag, Pipeline, parallel
+from host.pipeline.operations import Limit, LimitParams
 
 SCHEMA = pa.schema([("x", pa.int64())])
 
@@ -218,6 +220,28 @@ def test_a_terminal_operation_that_knows_enough_asks_for_no_more(end):
     none = Pipeline.of_table(pa.table({"x": [1, None]}))
     assert not none.any_match(lambda x: pc.greater(x, 1))
     assert none.limit(0).first() is None
+
+
+@dataclass(frozen=True)
+class FirstOf(Chained):
+    """Keep the first row, as an operation from outside of the kit would."""
+
+    flags: Flag
+
+    def effect(self, traits):
+        return Effect(inject=self.flags, clear=Flag.SIZED)
+
+    def decide(self, place):
+        return Decision([(Limit(), LimitParams(rows=1))], "only the first row is wanted")
+
+
+@pytest.mark.parametrize("flags", [Flag.SHORT_CIRCUIT, Flag.NONE], ids=str)
+def test_the_flag_decides_whether_batches_are_pulled_or_pushed(flags):
+    fans = Fans()
+    pipeline = Pipeline.of_table(pa.table({"x": [0]})).flat_map(fans.of_batch(0, 50), SCHEMA)
+    assert pipeline.then(FirstOf(flags)).collect()["x"].to_pylist() == [0]
+    assert fans.made[0] == (1 if flags is Flag.SHORT_CIRCUIT else 50)
+    assert fans.closed == fans.begun
 
 
 def test_a_function_that_does_not_return_is_an_error_and_no_hang(monkeypatch):
