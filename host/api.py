@@ -23,6 +23,7 @@ from host.operators.many import ManyQuery, join_tables_of_many
 from host.operators.matches import aggregate_matches
 from host.operators.operate import OperatorQuery, operate_tables
 from host.operators.overlap import overlap_query
+from host.operators.own import OwnOperator, own_results, require_software
 from host.operators.windowed import WindowedOperator
 from host.pipeline import Pipeline
 from host.pipeline.inputs import OrderedInput
@@ -370,14 +371,14 @@ def aggregate(
 
 def operate(
     rows: Rows,
-    operator: WindowedOperator,
+    operator: WindowedOperator | OwnOperator,
     right: Rows | None = None,
     *,
     time: Columns = "timestamp",
     unit: Length | None = None,
     device: str | None = None,
 ) -> pa.Table:
-    """Run a windowed operator that is described as data on rows.
+    """Run a windowed operator on rows: one that is described as data, or one of Python functions.
 
     The result has the boundaries of the windows, the parts of the keys, and what the operator
     gives, in the order of windows and keys. Rows may come in any order; they are taken in that of
@@ -387,16 +388,16 @@ def operate(
     ----------
     rows, right : Rows
         The inputs, with a column for each field of the operator; the right one if it has two.
-    operator : WindowedOperator
-        What is computed.
+    operator : WindowedOperator or OwnOperator
+        What is computed. One of functions is run a row at a time.
     time : str or (str, str)
         Column of time, which the operator calls ``timestamp``.
     unit : int, timedelta or str, optional
         How long a unit of the operator's time is: ``"1s"`` for dates and timestamps, a number for
         integers (by default 1).
     device : str, optional
-        The address of an accelerator for the operator: ``"sim:BUNDLE"``, or ``"sim:"`` for one that
-        is built for it. By default, the software engine.
+        The address of an accelerator for the described operator: ``"sim:BUNDLE"``, or ``"sim:"``
+        for one that is built for it. By default, the software engine.
 
     Returns
     -------
@@ -408,13 +409,15 @@ def operate(
     UsageError
         If a word, an input, a column or the device will not do.
     """
-    query = OperatorQuery(operator, time, unit)
     given = [rows] if right is None else [rows, right]
+    names = column_pair(time, "time")
     inputs = [
-        _as_they_lie(one, query.time[side], ("left", "right")[side])
-        for side, one in enumerate(given)
+        _as_they_lie(one, names[side], ("left", "right")[side]) for side, one in enumerate(given)
     ]
-    return operate_tables(inputs, query, device)
+    if isinstance(operator, OwnOperator):
+        require_software(operator, device)
+        return own_results(inputs, operator, time, unit)
+    return operate_tables(inputs, OperatorQuery(operator, time, unit), device)
 
 
 def join_aggregate(

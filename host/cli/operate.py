@@ -23,6 +23,7 @@ from host.cli.arguments import (
 )
 from host.cli.command import Status, tell_verdict
 from host.devices.waiting import Work
+from host.errors import UsageError
 from host.files.writing import write_table
 from host.installation import CommandParser
 from host.operators.operate import (
@@ -31,6 +32,7 @@ from host.operators.operate import (
     operate_tables,
     reference_rows,
 )
+from host.operators.own import OwnOperator, own_results, require_software
 
 __all__ = [
     "add_parser",
@@ -44,16 +46,17 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         "operate",
         help="run an operator that a Python file describes on the rows of a file, or of two",
         description="Run a windowed operator of your own: an aggregate with keys, outputs and "
-        "conditions, a join, or both. A Python file describes it, which this command runs as any "
-        "Python program, with your rights. Results come in the order of windows and keys. They are "
-        "computed in software, or with --device on an accelerator that is generated for the "
-        "operator (sim:, or sim build --operator DESCRIPTION.py), with the same answer.",
+        "conditions, a join, or both. A Python file describes it, or gives its functions; this "
+        "command runs it as any Python program, with your rights. Results come in the order of "
+        "windows and keys. They are computed in software, or with --device on an accelerator that "
+        "is generated for the described operator (sim:, or sim build --operator DESCRIPTION.py), "
+        "with the same answer.",
         example="examples/sessions.py --input clicks.csv --output sessions.csv",
     )
     parser.add_argument(
         "description", metavar="DESCRIPTION.py[:NAME]",
-        help="the Python file with a WindowedOperator, and its name if there are several; the file "
-        "is run",
+        help="the Python file with a WindowedOperator or an OwnOperator, and its name if there are "
+        "several; the file is run",
     )  # fmt: skip
     files = parser.add_argument_group("files", FILES)
     files.add_argument(
@@ -89,13 +92,25 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
 def main(options: argparse.Namespace) -> int:
     """Run the operator; return the exit code."""
     unit = None if options.unit is None else parse_span(options.unit, "--unit")
-    query = OperatorQuery(load_description(options.description), options.time, unit)
+    operator = load_description(options.description)
+    if isinstance(operator, OwnOperator):
+        require_software(operator, options.device)
+        if options.verify:
+            raise UsageError(
+                "--verify compares with the reference operator, which is what runs an operator of "
+                "Python functions: leave it out."
+            )
+    else:
+        query = OperatorQuery(operator, options.time, unit)
     inputs = {"--input": options.input} | (
         {} if options.right is None else {"--right": options.right}
     )
     require_output(options, inputs)
     if options.explain:
-        print(f"query    {query}\nruns on  {options.device or 'the software engine'}")
+        own = isinstance(operator, OwnOperator)
+        engine = "the reference operator, row by row" if own else "the software engine"
+        asked = operator if own else query
+        print(f"query    {asked}\nruns on  {options.device or engine}")
     taken, count = Work(), 0
 
     def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -119,7 +134,10 @@ def main(options: argparse.Namespace) -> int:
                 pa.RecordBatchReader.from_batches(one.schema, counted(one.batches()))
                 for one in datasets
             ]
-            result = operate_tables(readers, query, options.device, took)
+            if isinstance(operator, OwnOperator):
+                result = own_results(readers, operator, options.time, unit)
+            else:
+                result = operate_tables(readers, query, options.device, took)
         if options.verify:
             with status.stage("comparing with the reference operator"):
                 expected = reference_rows([one.table() for one in datasets], query)

@@ -29,6 +29,7 @@ from host.errors import AcceleratorLimitError, UnsupportedTypeError, UsageError,
 from host.installation import command
 from host.operators.aggregate import Aggregation, DeviceWindows, HostWindows, Lanes
 from host.operators.meaning import WindowResult, reference_results
+from host.operators.own import OwnOperator, operator_time, require_inputs
 from host.operators.panes import COMBINES, Array, Int64s, WindowStates
 from host.operators.states import ExactSums, KeyNumbers
 from host.operators.vectorized import (
@@ -47,7 +48,6 @@ from host.operators.vectorized import (
 )
 from host.operators.windowed import Field, WindowedOperator, state_overflow
 from host.protocol.manifest import AggregateManifest
-from host.query.quantities import Duration
 from host.query.queries import BOUNDARIES, Query
 from host.query.tables import Input, Supply, require_column
 from host.query.words import Columns, Length, as_span, column_pair
@@ -107,7 +107,8 @@ class OperatorQuery:
     ) -> None:
         if not isinstance(operator, WindowedOperator):
             raise UsageError(
-                f"An operator is a host.operators.windowed.WindowedOperator, not {operator!r}."
+                f"An operator is a host.operators.windowed.WindowedOperator, not {operator!r}; one "
+                f"of Python functions runs in host.operate and `host operate`, without a device."
             )
         object.__setattr__(self, "operator", operator)
         object.__setattr__(self, "time", column_pair(time, "time"))
@@ -131,20 +132,7 @@ class OperatorQuery:
         UsageError
             If the column is temporal and it is not said how long a unit is.
         """
-        name, unit = self.time[side], self.unit
-        require_column(schema.names, name, f"the {_SIDES[side]} input")
-        if unit is None:
-            if column_type(schema, name, _SIDES[side]).kind.is_temporal:
-                raise UsageError(
-                    f"Column {name!r} is of type {schema.field(name).type}, so say how long a unit "
-                    f"of the time of operator {self.operator.name!r} is, such as unit='1s'."
-                )
-            unit = 1
-        operator = self.operator
-        if isinstance(unit, Duration):
-            lengths = (Duration(unit.nanoseconds * n) for n in (operator.size, operator.advance))
-            return TimeColumn(schema, name, *lengths)
-        return TimeColumn(schema, name, unit * operator.size, unit * operator.advance)
+        return operator_time(self.operator, schema, self.time[side], self.unit, _SIDES[side])
 
 
 _SIDES = ("left", "right")
@@ -152,7 +140,7 @@ _SIDES = ("left", "right")
 _TIME = "timestamp"
 
 
-def load_description(text: str) -> WindowedOperator:
+def load_description(text: str) -> WindowedOperator | OwnOperator:
     """Return the operator of a Python file, which is run.
 
     Parameters
@@ -189,7 +177,9 @@ def load_description(text: str) -> WindowedOperator:
     finally:
         sys.path.remove(folder)
     found = {
-        key: value for key, value in vars(module).items() if isinstance(value, WindowedOperator)
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, WindowedOperator | OwnOperator)
     }
     names = ", ".join(found) or "none"
     if name:
@@ -442,12 +432,7 @@ class OperatorColumns:
     def __init__(self, schemas: Sequence[pa.Schema], query: OperatorQuery) -> None:
         self.query = query
         operator = query.operator
-        if len(schemas) != operator.inputs:
-            given, needed = len(schemas), operator.inputs
-            raise UsageError(
-                f"Operator {operator.name!r} has {needed} input{'s' * (needed > 1)}, not {given}: "
-                f"{'give it the right one too' if needed > given else 'leave the right one out'}."
-            )
+        require_inputs(operator.name, operator.inputs, len(schemas))
         self.times = [query.time_column(schema, side) for side, schema in enumerate(schemas)]
         if len({time.type for time in self.times}) > 1:
             kinds = " and ".join(f"{time.name!r} of type {time.type}" for time in self.times)
