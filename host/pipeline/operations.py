@@ -355,9 +355,12 @@ class Distinct(Chained):
     ----------
     by : tuple of str or None
         Columns that are compared; all if None.
+    fail : bool
+        Whether a repeated row is an error instead.
     """
 
     by: tuple[str, ...] | None = None
+    fail: bool = False
 
     def effect(self, traits: Traits) -> Effect:
         return Effect(inject=Flag.DISTINCT, clear=Flag.SIZED)
@@ -381,12 +384,12 @@ class Distinct(Chained):
         leading = traits.sorted_by[: len(by)]
         if traits.has(Flag.SORTED) and set(leading) == set(by):
             return Decision(
-                [(Uniq(), UniqParams(by=leading))],
+                [(Uniq(), UniqParams(by=leading, fail_on_duplicate=self.fail))],
                 f"compares neighbours: its input is SORTED by {', '.join(leading)}",
             )
         unique: list[tuple[Stream, StreamParams]] = [
             (Sort(), SortParams(by=by)),
-            (Uniq(), UniqParams(by=by)),
+            (Uniq(), UniqParams(by=by, fail_on_duplicate=self.fail)),
         ]
         if not (place.order_matters and traits.has(Flag.ORDERED)):
             return Decision(unique, "sorts and compares neighbours; no order to restore")
@@ -405,7 +408,7 @@ class Distinct(Chained):
         )
 
     def __str__(self) -> str:
-        return f"distinct({', '.join(self.by or ())})"
+        return f"distinct({', '.join([*(self.by or ()), *['fail=True'] * self.fail])})"
 
 
 def _unused(schema: pa.Schema) -> str:

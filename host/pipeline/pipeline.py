@@ -174,9 +174,13 @@ class Pipeline:
             raise UsageError("sorted() needs at least one column.")
         return self._with(Sorted(by))
 
-    def distinct(self, *by: str) -> "Pipeline":
-        """Keep the first of the rows that agree in the columns ``by``, by default in all."""
-        return self._with(Distinct(by or None))
+    def distinct(self, *by: str, fail: bool = False) -> "Pipeline":
+        """Keep the first of the rows that agree in the columns ``by``, by default in all.
+
+        With ``fail``, a row that is repeated raises an :exc:`~host.errors.OrderError`, or is left
+        out with that error if the run is :meth:`resuming`.
+        """
+        return self._with(Distinct(by or None, fail))
 
     def limit(self, rows: int, skip: int = 0) -> "Pipeline":
         """Keep the first ``rows`` rows after ``skip``; the streams before stop then."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from host.errors import FailureError, UnsupportedTypeError, UsageError
+from host.errors import FailureError, OrderError, UnsupportedTypeError, UsageError
 from host.pipeline import Bound, Flag, Pipeline, Source
 from host.pipeline.row_operators import CopyCounters
 from host.runtime import Governor, Quantity
@@ -353,6 +353,24 @@ def test_a_row_that_raises_is_left_out_and_told(bad, threads, rows):
     if bad:
         with pytest.raises(ValueError, match="number"):
             pipeline.collect()
+
+
+@pytest.mark.parametrize("sorted_by", [(), ("x",)])
+@pytest.mark.parametrize("threads", [1, 3])
+@given(values=st.lists(st.integers(0, 9), max_size=40))
+@settings(max_examples=10)
+def test_a_repeated_row_fails_or_is_left_out_and_told(values, threads, sorted_by):
+    values = sorted(values) if sorted_by else values
+    table = pa.table({"x": pa.array(values, pa.int64())})
+    rows = Pipeline.of_table(table, sorted_by=sorted_by, split_rows=7).parallel(threads)
+    once, errors = list(dict.fromkeys(values)), []
+    found = rows.distinct("x", fail=True).resuming(errors).collect()["x"].to_pylist()
+    assert found == rows.distinct("x").collect()["x"].to_pylist() == once
+    assert len(errors) == len(values) - len(once)
+    assert {type(error) for error in errors} <= {OrderError}
+    if errors:
+        with pytest.raises(OrderError, match="distinct by x"):
+            rows.distinct("x", fail=True).collect()
 
 
 def test_parquet_is_read_by_row_groups(tmp_path):
