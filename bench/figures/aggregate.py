@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
 from hdl.bundle import write_bundle
 from hdl.windowed.description import OperatorDescription
 from host.devices import Stamps
@@ -25,7 +25,7 @@ from .registry import Result, figure
 
 __all__ = [
     "PANE_TUPLES", "PRESET", "aggregate_bundle", "aggregate_run", "compared_cycles",
-    "expected_totals", "random_columns",
+    "expected_totals", "forwarded_cycles", "random_columns",
 ]  # fmt: skip
 
 #: The accelerator, and tuples and number of panes of the run: each key has four tuples in a pane.
@@ -217,3 +217,55 @@ def described_cycles(report):
     """
     own, beside = compared_cycles(1 << 16, Path("build") / "figures" / "described", report)
     return Result(own / beside, notes=(f"{own} and {beside} cycles of {1 << 16} tuples",))
+
+
+#: Cores of Operator 15, each of which forwards each tuple.
+FORWARDERS = (1, 2, 4, 8, 16, 32)
+
+
+def forwarded_cycles(cores, rows, folder, report):
+    """Return the cycles in which ``cores`` cores forward each of so many tuples.
+
+    Parameters
+    ----------
+    cores, rows : int
+        Cores, with a key each; tuples of both inputs together.
+    folder : Path
+        Where the bundle goes.
+    report : callable
+        Told what is being built.
+    """
+    operator = WindowedOperator(
+        name="forward", size=1, advance=1, fields=[Field("payload", 16)],
+        right_fields=[Field("payload", 16)], keys=[Key(core) for core in range(cores)],
+        key_names=["core"], instances="single",
+    )  # fmt: skip
+    circuit = OperatorDescription.from_dict(operator.circuit())
+    bundle = folder / f"forward-{cores}"
+    parameters = AggregateParameters(operator=circuit, cores=cores, timestamp_bits=24)
+    write_bundle(parameters, bundle)
+    build_library(bundle, report=report)
+    payloads = np.random.default_rng(5).integers(-99, 99, rows)
+    times = np.arange(rows)
+    tables = [
+        pa.table({"timestamp": times[side::2], "payload": payloads[side::2]}) for side in range(2)
+    ]
+    cycles, query = [], OperatorQuery(operator)
+    found = operate_tables(tables, query, f"sim:{bundle}", lambda work: cycles.append(work.cycles))
+    if not found.equals(operate_tables(tables, query)):
+        raise AssertionError("a tuple is missing, or there is one too many")
+    return cycles[0]
+
+
+@figure("operator.forward_cycles", unit="x", goal="<= 1.05")
+def forward_cycles(report):
+    """Cycles per tuple of STRETCH's Operator 15 on 16 cores, by those on one core.
+
+    Q2 of STRETCH: an operator that keeps nothing, whose cores each forward every tuple. A tuple is
+    a pane of its own, with a result of each core, one of which leaves in a cycle. Tuples of two
+    inputs in turns, from Arrow to Arrow; results are compared with those of the software engine.
+    """
+    rows, folder = 1 << 13, Path("build") / "figures"
+    found = {cores: forwarded_cycles(cores, rows, folder, report) / rows for cores in FORWARDERS}
+    notes = [f"{cores} cores: {cycles:.2f} cycles per tuple" for cores, cycles in found.items()]
+    return Result(found[16] / found[1], notes=tuple(notes))

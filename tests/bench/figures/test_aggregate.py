@@ -11,6 +11,7 @@ from bench.figures.aggregate import (
     check_totals,
     compared_cycles,
     expected_totals,
+    forwarded_cycles,
     random_columns,
 )
 from bench.figures.aggregate_tables import TimedTable
@@ -75,3 +76,9 @@ def test_tables_of_the_figure_have_as_many_rows_in_each_pane():
     table = random_columns(parameters, pane_tuples=4, panes=3)
     assert table["time"].tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert max(table["key"].tolist()) < 16
+
+
+@pytest.mark.long
+def test_a_forwarded_tuple_takes_the_same_cycles_on_one_core_and_on_three(tmp_path):
+    one, three = (forwarded_cycles(n, 500, tmp_path, report=lambda text: None) for n in (1, 3))
+    assert 500 < three <= 1.05 * one
