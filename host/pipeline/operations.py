@@ -14,7 +14,7 @@ from host.files.reading import format_of
 from host.files.writing import Write, table_file
 from host.operators.aggregate import Aggregate, AggregateParams, WindowAggregation
 from host.pipeline.flags import Chained, Decision, Effect, Flag, Operation, Place, Stateful, Traits
-from host.pipeline.row_operators import FusedStage, FusedStageParams, Project, Stateless
+from host.pipeline.row_operators import Filter, FusedStage, FusedStageParams, Project, Stateless
 from host.pipeline.sorting import Sort, SortParams, Uniq, UniqParams, key_columns
 from host.query.queries import BOUNDARIES, AggregateQuery
 from host.runtime import (
@@ -271,15 +271,18 @@ class FileSink(ExecStream[FileSinkParams]):
 
 @dataclass(frozen=True)
 class Teed(Stateful):
-    """Operation that passes rows on, and writes them to a file, too.
+    """Operation that passes rows on, and writes them, or some of them, to a file, too.
 
     Parameters
     ----------
     path : str or Path
         The file; its ending decides the format.
+    keep : Filter, optional
+        Which rows the file gets; by default all.
     """
 
     path: str | Path
+    keep: Filter | None = None
 
     def effect(self, traits: Traits) -> Effect:
         del traits
@@ -299,12 +302,17 @@ class Teed(Stateful):
         )
         all_columns = Project({name: name for name in place.schema.names})
         passed = graph.add(FusedStage("rows"), FusedStageParams([all_columns]))
-        graph.connect(producer, sink)
+        written = producer
+        if self.keep is not None:
+            written = graph.add(FusedStage("written rows"), FusedStageParams([self.keep]))
+            graph.connect(producer, written)
+        graph.connect(written, sink)
         graph.connect(producer, passed)
         return passed
 
     def __str__(self) -> str:
-        return f"tee({str(self.path)!r})"
+        some = "" if self.keep is None else f", {self.keep}"
+        return f"tee({str(self.path)!r}{some})"
 
 
 # The operation that sorts by columns.

@@ -186,13 +186,20 @@ class Pipeline:
         """Keep the first ``rows`` rows after ``skip``; the streams before stop then."""
         return self._with(Limited(rows, skip))
 
-    def tee(self, path: str | Path) -> "Pipeline":
+    def tee(
+        self,
+        path: str | Path,
+        keep: Callable[..., Any] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> "Pipeline":
         """Write the rows to a file as well, Parquet, CSV or JSON by its ending.
 
-        The file appears when all rows that there are here have been written, also if a later limit
+        With ``keep``, a function of columns as that of :meth:`filter`, the file gets those rows for
+        which it is true: so the results of a join can go to two consumers, each in its order. The
+        file appears when all rows that there are here have been written, also if a later limit
         wants fewer. A run that ends before leaves no file.
         """
-        return self._with(Teed(path))
+        return self._with(Teed(path, None if keep is None else Filter(keep, columns)))
 
     def merge(self, *others: "Pipeline", by: str | Sequence[str]) -> "Pipeline":
         """Merge with other pipelines of the same columns; rows that tie keep the pipelines' order.

@@ -78,6 +78,24 @@ def test_a_join_in_a_pipeline_does_what_a_loop_does(device, left, right, query, 
     assert joined.count() == len(want)
 
 
+@settings(max_examples=20)
+@given(ROWS, ROWS, st.sampled_from(QUERIES), st.integers(1, 9))
+def test_the_results_of_either_side_go_to_a_consumer_of_their_own(
+    tmp_path_factory, device, left, right, query, size
+):
+    """On a tie a right row is the later one, and each consumer has the order of its side."""
+    path = tmp_path_factory.mktemp("sides") / "of_right.parquet"
+    tables = [table_of(rows) for rows in (left, right)]
+    sides = [Pipeline.of_table(table).batch_rows(size) for table in tables]
+    later = ["t", "t_right"]
+    joined = sides[0].join(sides[1], query, device)
+    of_left = joined.tee(path, pc.less_equal, later).filter(pc.greater, later).collect().to_pylist()
+    of_right = pq.read_table(path).to_pylist()
+    want = expected(*tables, query)
+    assert of_right == [row for row in want if row["t_right"] >= row["t"]]
+    assert of_left == [row for row in want if row["t_right"] < row["t"]]
+
+
 def test_a_consumer_that_does_not_mind_the_order_relaxes_the_device(device):
     table = table_of([(t, 0) for t in range(20)])
     prepared = []
