@@ -20,9 +20,9 @@ __all__ = ["main"]
 MODULES = (
     "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
     "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
-    "segments", "failures", "shells", "crossing", "link", "scalegate", "chip_cost", "board",
-    "fast_link", "external", "epochs", "elastic", "where", "ordered_index", "aggregate",
-    "aggregate_tables", "join_aggregate", "texts", "asof", "peers",
+    "segments", "failures", "chain_failures", "shells", "crossing", "link", "scalegate",
+    "chip_cost", "board", "fast_link", "external", "epochs", "elastic", "where", "ordered_index",
+    "aggregate", "aggregate_tables", "join_aggregate", "texts", "asof", "peers",
 )  # fmt: skip
 
 

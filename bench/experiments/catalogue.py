@@ -95,16 +95,21 @@ def stages(timed, cores):
     )
 
 
-def visiting(timed, cores):
-    """Return the series of the visiting latency over cores, of SplitJoin and the chains."""
+def visiting(timed, cores, windows=(WINDOW,)):
+    """Return the series of the visiting latency over cores, of SplitJoin and the chain.
+
+    Under load they are for each of some windows; idle for the first one.
+    """
+    first, several = windows[0], len(windows) > 1
+    load = "load" if several else "85 % load"
+    loads = [(w, load, lambda k, w=w: load_interval(w, k)) for w in windows]
+    loads.append((first, "idle", lambda k: max(IDLE, first)))
     return tuple(
         over_cores(
-            f"{NAMES[short]}, {name}", short, "visiting", cores, window=WINDOW, timed=timed,
-            interval=interval, tuples=2000,
+            f"{NAMES[short]}, {f'2^{w.bit_length() - 1}, ' * several}{label}", short, "visiting",
+            cores, window=w, timed=timed, interval=interval, tuples=2000,
         )
-        for short in ("sj", "llhj")
-        for name, interval in (("85 % load", lambda k: load_interval(WINDOW, k)),
-                               ("idle", lambda k: max(IDLE, WINDOW)))
+        for short in ("sj", "llhj") for w, label, interval in loads
     )  # fmt: skip
 
 
@@ -151,8 +156,9 @@ def plots(*, quick=False):
     return {plot.name: plot for plot in (
         Plot("12", "12: throughput, time-based windows", "join cores", PER_CYCLES,
              f"Saturated; {outer}; {few}.", throughput(True, ("sj", "llhj"), extent)),
-        Plot("13", "13: mean visiting latency, time-based window of 2^10", "join cores", "cycles",
-             f"Same input for both joins; {outer}; {few}.", visiting(True, cores), log_y=True),
+        Plot("13", "13: mean visiting latency, time-based windows", "join cores", "cycles",
+             f"Same input, load 85 %; {outer}; {few}.",
+             visiting(True, cores, extent.windows), log_y=True),
         Plot("15", "15: latency of the stages, time-based window of 2^10", "join cores", "cycles",
              f"{outer}; {few}.", stages(True, cores), log_y=True),
         Plot("16", "16: throughput, count-based windows", "join cores", PER_CYCLES,
