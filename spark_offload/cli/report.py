@@ -116,7 +116,7 @@ def _precision(run: Run) -> str:
     periods = [(0, record.first), *((change.cycle, change.period) for change in record.changes)]
     chart = line_chart(
         corners(periods, task.cycles), title="Ordering period over time", x_label="cycles",
-        y_label="probes per star",
+        y_label=f"{record.unit} per star",
     )  # fmt: skip
     return section("Ordering period over time", f"Partition {task.partition}: {record}.", chart)
 
