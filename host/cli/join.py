@@ -267,6 +267,6 @@ class _Work:
 
         with self._status.stage("comparing with the reference join"):
             expected = reference_pairs(rows[0], rows[-1], join.query)
-            ordered = join.query.ordering.period == 1
+            ordered = join.params.is_exact
             verdict = compare_pairs(join.measured.pairs, expected, ordered=ordered)
         tell_verdict(*verdict)

@@ -258,6 +258,12 @@ class JoinParams(StreamParams):
         return self.query.ordering.in_hardware and "INNER" in self.device.manifest.operations
 
     @property
+    def is_exact(self) -> bool:
+        """Whether results have one order only: within a round, it is up to the device."""
+        ordering = self.query.ordering
+        return ordering.period == 1 and not (self.in_rounds and ordering.rounds > 1)
+
+    @property
     def adapts(self) -> bool:
         """Whether the period, or the rounds, are chosen while an accelerator that has them runs."""
         ordering = self.query.ordering

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hdl.parameters import JoinParameters, KeyField
@@ -21,6 +22,7 @@ from host import (
     TimeWindow,
     open_device,
 )
+from host.__main__ import main
 from host.devices import Device, Exchange
 from host.devices.software import SoftwareDevice
 from host.operators.verification import compare_pairs, reference_pairs
@@ -481,6 +483,22 @@ def test_random_rows_come_in_rounds_however_often_these_change(simulator_with_ro
         pairs = found(join)
     assert sorted(pairs) == sorted(naive_join(left, right, query))
     assert in_order_of_rounds(pairs, left, right, min(most, join.measured.precision.bound), 2)
+
+
+@pytest.mark.parametrize("ordering", ["inner:16:rate=0.02", "inner:16:hardware", "inner"])
+def test_the_command_verifies_what_an_ordering_promises(
+    simulator_with_rounds, ordering, tmp_path, capsys
+):
+    files = []
+    for side, rows in zip(("left", "right"), growing(1_600, 16, 256), strict=True):
+        pq.write_table(rows, tmp_path / f"{side}.parquet")
+        files += [f"--{side}", str(tmp_path / f"{side}.parquet")]
+    question = ["--time", "t", "--on", "x", "--within", str(WINDOW), "--ordering", ordering]
+    output = ["--output", str(tmp_path / "pairs.parquet"), "--device", simulator_with_rounds]
+    assert main(["join", *files, *question, *output, "--verify"]) == 0
+    said = capsys.readouterr().err
+    assert "agree with the reference join" in said
+    assert ("precision: 0.02 tuples per cycle held" in said) == ("rate" in ordering)
 
 
 def test_a_device_without_rounds_leaves_the_inner_order_to_the_host(bundles):
