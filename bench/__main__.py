@@ -22,7 +22,7 @@ MODULES = (
     "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
     "segments", "failures", "chain_failures", "shells", "crossing", "link", "scalegate",
     "chip_cost", "board", "fast_link", "external", "epochs", "elastic", "where", "ordered_index",
-    "aggregate", "aggregate_tables", "join_aggregate", "texts", "asof", "peers",
+    "aggregate", "aggregate_tables", "join_aggregate", "texts", "real", "asof", "peers",
 )  # fmt: skip
 
 

@@ -7,9 +7,9 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
-from tests.flights import FLIGHTS, JOIN_FLAGS, connections, write_streams
+from bench.real_inputs import FLIGHTS, JOIN_FLAGS, connections, write_streams
 
-pytestmark = pytest.mark.skipif(not FLIGHTS.exists(), reason=f"needs {FLIGHTS}")
+pytestmark = pytest.mark.skipif(not FLIGHTS.exists(), reason="needs `python -m bench.real_inputs`")
 
 COMMANDS = {"host": [], "spark_offload": ["--sort-by-time"]}
 """Each command that joins files, with the flags by which its answer comes in time."""

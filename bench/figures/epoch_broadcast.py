@@ -71,7 +71,7 @@ class EpochRun:
     steps : sequence of (int, int)
         Numbers of active cores before and after each step.
     tuples : int
-        Least number of tuples in an epoch.
+        Least number of tuples in the epoch before a step.
 
     Attributes
     ----------
@@ -119,13 +119,13 @@ class EpochRun:
             operands = {"op": Control[op], "index": 0, "value": value}
             words.append(layout.const({"kind": InputKind.CONTROL, "body": {"control": operands}}))
 
-        def epoch(active):
+        def epoch(active, tuples=0):
             live = [(len(words) + n) % self.parameters.cores for n in range(active)]
             for core in live:
                 control("CORE", core)
             control("SEGMENT")
             begin = len(words) - 1
-            for turn in range(max(self.tuples, 2 * self.parameters.cores // active + 3)):
+            for turn in range(max(tuples, 2 * self.parameters.cores // active + 3)):
                 key = len(self.owners)
                 self.owners[key] = live[turn % active]
                 body = {"tuple": {"key": {"x": key}}}
@@ -136,7 +136,7 @@ class EpochRun:
         marks = {}
         for step in self.steps:
             known = len(self.owners)
-            epoch(step[0])
+            epoch(step[0], self.tuples)
             self.stored[step] = Counter(list(self.owners.values())[known:])
             before = len(words)
             begin = epoch(step[1])
