@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.local_reset import reset_nearby
 from hdl.memory.columns import KeyColumn
 from hdl.streams.registers import StreamRegister, flagged_register
-from hdl.tree import leaf_beside, tree_levels
+from hdl.trees.merger import OrderedMergerTree
 from hdl.words.prepared import stored_layout
 from hdl.words.results import ResultKind, faults_layout, result_word
 
@@ -80,7 +80,7 @@ class FreeMerger(wiring.Component):
         return reset_nearby(m, platform, reset=self.reset)
 
 
-class FreeMergerTree(wiring.Component):
+class FreeMergerTree(OrderedMergerTree):
     """Gather the results of all cores, of both sides.
 
     Latency: 2 cycles for each of the ``len(tree_levels(2 * cores, fan_in))`` levels. Throughput: 1
@@ -99,37 +99,15 @@ class FreeMergerTree(wiring.Component):
     """
 
     def __init__(self, parameters):
-        self.parameters = parameters
-        self.leaves = 2 * parameters.cores
-        self.latency = 2 * len(tree_levels(self.leaves, parameters.fan_in))
-        result = stream.Signature(chain_result(parameters))
-        super().__init__(
-            {
-                "i": In(result).array(self.leaves),
-                "o": Out(result),
-                "resets": In(1).array(parameters.cores),
-            }
-        )
+        super().__init__(parameters, streams=2)
 
-    def elaborate(self, platform):
-        m = Module()
-        arity = self.parameters.fan_in
-        children = [flipped(i) for i in self.i]
-        for level, count in enumerate(tree_levels(self.leaves, arity)):
-            parents = []
-            for n in range(count):
-                group = children[n * arity : (n + 1) * arity]
-                merger = FreeMerger(self.parameters, ports=len(group))
-                m.submodules[f"merger_{level}_{n}"] = merger
-                nearest = leaf_beside(level, n, arity=arity, leaves=self.leaves)
-                m.d.comb += merger.reset.eq(self.resets[nearest // 2])
-                for i, child in zip(merger.i, group, strict=True):
-                    connect(m, child, i)
-                parents.append(merger.o)
-            children = parents
-        (root,) = children
-        connect(m, root, flipped(self.o))
-        return m
+    def shape(self, level):
+        """Return the layout of a word, which is the same on all levels."""
+        return chain_result(self.parameters)
+
+    def merger(self, *, level, ports):
+        """Return a merger of results."""
+        return FreeMerger(self.parameters, ports=ports)
 
 
 class ResultsExit(wiring.Component):

@@ -127,29 +127,33 @@ class OrderedMerger(wiring.Component):
 class OrderedMergerTree(wiring.Component):
     """A tree of mergers over all cores, in the order of the cores. A subclass says which mergers.
 
-    With a single core, there is nothing to merge, and its results pass unchanged.
+    With a single stream, there is nothing to merge, and its results pass unchanged.
 
     Parameters
     ----------
     parameters
-        Parameters of the accelerator: ``cores`` inputs, arity ``fan_in`` (the seed's *c*).
+        Parameters of the accelerator: ``cores``, arity ``fan_in`` (the seed's *c*).
+    streams : int
+        Streams of each core, one by default.
 
     Members
     -------
-    i : In(stream.Signature(self.shape(0))).array(cores)
+    i : In(stream.Signature(self.shape(0))).array(cores * streams)
     o : Out(stream.Signature(self.shape(levels)))
     resets : In(1).array(cores)
         One reset per core, from a :class:`hdl.local_reset.ResetTree`. A merger takes the reset of a
         core near it.
     """
 
-    def __init__(self, parameters, *, level_latency=2):
+    def __init__(self, parameters, *, level_latency=2, streams=1):
         self.parameters = parameters
-        self.levels = len(tree_levels(parameters.cores, parameters.fan_in))
-        self.latency = level_latency * self.levels if parameters.cores > 1 else 0
+        self.streams = streams
+        self.leaves = parameters.cores * streams
+        self.levels = len(tree_levels(self.leaves, parameters.fan_in))
+        self.latency = level_latency * self.levels if self.leaves > 1 else 0
         super().__init__(
             {
-                "i": In(stream.Signature(self.shape(0))).array(parameters.cores),
+                "i": In(stream.Signature(self.shape(0))).array(self.leaves),
                 "o": Out(stream.Signature(self.shape(self.levels))),
                 "resets": In(1).array(parameters.cores),
             }
@@ -169,7 +173,7 @@ class OrderedMergerTree(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        if self.parameters.cores > 1:
+        if self.leaves > 1:
             self.elaborate_mergers(m)
             return m
         (i,) = self.i
@@ -183,18 +187,18 @@ class OrderedMergerTree(wiring.Component):
 
     def elaborate_mergers(self, m):
         """Build the tree level by level, from the cores to the root."""
-        cores, fan_in = self.parameters.cores, self.parameters.fan_in
+        fan_in = self.parameters.fan_in
         children = [flipped(i) for i in self.i]
-        for level, count in enumerate(tree_levels(cores, fan_in)):
+        for level, count in enumerate(tree_levels(self.leaves, fan_in)):
             parents = []
             for n in range(count):
                 group = children[n * fan_in : (n + 1) * fan_in]
                 merger = self.merger(level=level, ports=len(group))
                 m.submodules[f"merger_{level}_{n}"] = merger
-                nearest = leaf_beside(level, n, arity=fan_in, leaves=cores)
-                m.d.comb += merger.reset.eq(self.resets[nearest])
-                place = f"{level}_{n}"
-                group = self.elaborate_before(m, place, group, self.resets[nearest], level=level)
+                nearest = leaf_beside(level, n, arity=fan_in, leaves=self.leaves)
+                reset = self.resets[nearest // self.streams]
+                m.d.comb += merger.reset.eq(reset)
+                group = self.elaborate_before(m, f"{level}_{n}", group, reset, level=level)
                 for i, child in zip(merger.i, group, strict=True):
                     connect(m, child, i)
                 parents.append(merger.o)
