@@ -124,6 +124,14 @@ class Engine(wiring.Component):
     has_rounds = True
     #: Whether comparators are many, so that they are made of carry chains.
     chains = True
+    #: Parameters that only an accelerator with this engine has.
+    own: tuple[str, ...] = ()
+    #: What the register ENGINE says of it.
+    number = 0
+    #: Whether synthesis may make wide functions of several LUTs.
+    wide_luts = False
+    #: Whether windows are in memories behind ports.
+    has_memory = False
     #: Counter that the rate of the engine follows from.
     counted = "comparisons"
     #: What that rate counts.
@@ -171,6 +179,20 @@ class Engine(wiring.Component):
     def comparators(cls, parameters):
         """Return the number of comparators of a region."""
         return parameters.lanes * parameters.probes
+
+    @classmethod
+    def least_rows(cls, parameters):
+        """Return the least number of rows of a ring."""
+        return 1
+
+    @classmethod
+    def busy_tuples(cls, parameters, *, window, precision, cycles):
+        """Return how many tuples of both sides keep full windows busy for at least ``cycles``.
+
+        The passes of both sides go on at the same time, each with a row of all lanes per cycle.
+        """
+        rows = -(-window // (parameters.cores * parameters.lanes))
+        return 2 * precision * -(-cycles // rows)
 
 
 def require(condition, message):

@@ -6,25 +6,46 @@ bundle repeats it. Components take the few values that they need. Top-level comp
 whole object.
 """
 
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 import re
 
 from amaranth.utils import ceil_log2
 
-from .engine import require
+from .engine import require, require_values
+from .external.engine import ExternalEngine
 from .parts import COMPARATORS, ENGINES, STORES, engines_named, rule_of
 from .predicates.own import own_predicate
 
-__all__ = ["ARCHITECTURES", "JoinParameters", "KeyField", "low_latency_slack"]
+__all__ = ["ARCHITECTURES", "JoinParameters", "KeyField", "Parameters", "low_latency_slack"]
 
 ARCHITECTURES = ("splitjoin", "handshake", "low-latency-handshake")
+#: Values of parameters that name a kind of part.
+CHOICES = {
+    "comparator": COMPARATORS, "engine": ENGINES, "store": STORES, "architecture": ARCHITECTURES,
+    "tuples_per_word": (1, 2), "result_streams": (1, 2),
+    "rounds": (False, True), "parity": (False, True), "clock_requests": (False, True),
+}  # fmt: skip
+#: What the cores of a chain cannot be, and why.
+CHAIN = {
+    "engine": ("scan", "each core scans its part of the window"),
+    "lanes": (1, "a core has one comparator for each side"),
+    "probes": (1, "tuples pass one by one"),
+    "digest_bits": (None, "a core compares whole keys"),
+    "tuples_per_word": (1, "tuples pass one by one"),
+    "result_streams": (1, "pairs of both sides leave in no order"),
+    "rounds": (False, "a chain of cores has no stars"),
+    "failure_cycles": (0, "only the cores of 'splitjoin' have gates"),
+    "parity": (False, "only the cores of 'splitjoin' have gates, which close for a flipped bit"),
+    "clock_requests": (False, "tuples flow through all cores of a chain"),
+}
 #: Parameters that a manifest leaves out at their defaults.
 OPTIONAL = (
     "rounds", "failure_cycles", "result_streams", "parity", "clock_requests", "value_bits", "where",
 )  # fmt: skip
 #: Parameters of windows in external memory.
-MEMORY = ("store", "memory_width", "memory_burst", "memory_latency")
+MEMORY = ("store", *ExternalEngine.own)
 #: Least values of parameters that are integers.
 LEAST = {
     "cores": 1,
@@ -106,8 +127,38 @@ def low_latency_slack(cores):
     return 4 - 4 // cores + 9 - 3 + 1
 
 
+class Parameters(ABC):
+    """What the parameters of every accelerator are, a frozen dataclass."""
+
+    @classmethod
+    def from_dict(cls, values):
+        """Return the parameters that ``to_dict`` has converted.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown to this version of the kit, or if some contradict one another.
+        """
+        unknown = sorted(values.keys() - {field.name for field in fields(cls)})
+        require(not unknown, f"This version of the kit has no parameters {unknown!r}")
+        return cls(**{**values, **cls.parts_from(values)})
+
+    @classmethod
+    @abstractmethod
+    def parts_from(cls, values):
+        """Return the parameters that are objects, by name, from JSON-compatible values."""
+
+    @abstractmethod
+    def require_join(self, what, remedy):
+        """Raise :exc:`ValueError` unless the accelerator is a join, which ``what`` is for."""
+
+    def with_(self, **changes):
+        """Return a copy with ``changes``, validated again."""
+        return replace(self, **changes)
+
+
 @dataclass(frozen=True, kw_only=True)
-class JoinParameters:
+class JoinParameters(Parameters):
     """What is fixed when an accelerator is generated. Control words set everything else.
 
     Parameters
@@ -268,9 +319,14 @@ class JoinParameters:
         return self.cores if self.is_aggregated else 2 * self.cores
 
     @property
-    def is_external(self):
-        """Whether keys are in external memory."""
-        return self.store == "external"
+    def comparators(self):
+        """Number of comparators of all regions."""
+        return self.regions * self.search.comparators(self)
+
+    @property
+    def computes(self):
+        """What a report says of the accelerator: its predicate and its comparators."""
+        return {"predicate": self.comparator, "comparators": self.comparators}
 
     @property
     def has_gates(self):
@@ -281,6 +337,11 @@ class JoinParameters:
     def ordinal_bits(self):
         """Bits of the number of a tuple in the results of a chain."""
         return TAG_BITS if self.tag_bits is None else self.tag_bits
+
+    @property
+    def least_tag_bits(self):
+        """Least number of these bits."""
+        return ceil_log2(4 * self.cores * self.ring_rows)
 
     @property
     def key_bits(self):
@@ -364,7 +425,7 @@ class JoinParameters:
         is at least as long as what the chip holds of it.
         """
         rows = 1 << ceil_log2(-(-(self.sub_window + self.slack) // self.lanes) + 3)
-        return max(rows, self.recent_rows) if self.is_external else rows
+        return max(rows, self.search.least_rows(self))
 
     @property
     def recent_rows(self):
@@ -390,27 +451,17 @@ class JoinParameters:
                 values["where"] = own_predicate(self).where
         defaults = {field.name: field.default for field in fields(self)}
         absent = [name for name in OPTIONAL if values[name] == defaults[name]]
-        absent += () if self.is_external else MEMORY
+        absent += () if self.search.has_memory else MEMORY
         absent += () if self.is_chain else ("architecture", "tag_bits")
         return {name: value for name, value in values.items() if name not in absent}
 
     @classmethod
-    def from_dict(cls, values):
-        """Return the parameters that :meth:`to_dict` has converted.
+    def parts_from(cls, values):
+        """Return the key fields."""
+        return {"keys": tuple(KeyField(**key) for key in values["keys"])}
 
-        Raises
-        ------
-        ValueError
-            If a parameter is unknown to this version of the kit, or if some contradict one another.
-        """
-        unknown = sorted(values.keys() - {field.name for field in fields(cls)})
-        require(not unknown, f"This version of the kit has no parameters {unknown!r}")
-        keys = tuple(KeyField(**key) for key in values["keys"])
-        return cls(**{**values, "keys": keys})
-
-    def with_(self, **changes):
-        """Return a copy with ``changes``, validated again."""
-        return replace(self, **changes)
+    def require_join(self, what, remedy):
+        """Raise nothing, because it is one."""
 
 
 def check_parameters(parameters):
@@ -426,11 +477,16 @@ def check_parameters(parameters):
     for engine in engines_named(parameters):
         engine.check(parameters)
     check_architecture(parameters)
-    check_rounds(parameters)
+    if parameters.rounds:
+        check_rounds(parameters)
     if parameters.failure_cycles:
         check_failures(parameters)
-    check_parity(parameters)
-    check_clocks(parameters)
+    require(
+        parameters.failure_cycles or not parameters.parity,
+        "Parameter 'parity' needs 'failure_cycles', not 0: a core that reads a flipped bit counts"
+        " as failed, and only a core with a gate can fail; set 'failure_cycles' to at least"
+        f" {parameters.longest_silence}",
+    )
     require(
         parameters.probes <= 1 << parameters.probe_bits,
         f"A group of {parameters.probes} probes needs a probe index of"
@@ -450,15 +506,6 @@ def check_numbers(parameters):
         0 <= parameters.timestamp_bits <= 64,
         f"Parameter 'timestamp_bits' must be 0 to 64, not {parameters.timestamp_bits!r}",
     )
-    require(
-        parameters.tuples_per_word in (1, 2),
-        f"Parameter 'tuples_per_word' must be 1 or 2, not {parameters.tuples_per_word!r}",
-    )
-    require(
-        parameters.result_streams in (1, 2),
-        f"Parameter 'result_streams' must be 1, or 2 for a port of each side's probes, not"
-        f" {parameters.result_streams!r}",
-    )
 
 
 def check_keys(keys):
@@ -470,27 +517,15 @@ def check_keys(keys):
 
 
 def check_choices(parameters):
-    """Check comparator, predicate, engine and store."""
-    require(
-        parameters.comparator in COMPARATORS,
-        f"Parameter 'comparator' must be one of {COMPARATORS!r}, not {parameters.comparator!r}",
-    )
-    require(
-        (parameters.comparator == "custom")
-        == ((parameters.predicate or parameters.where) is not None),
-        "Parameter 'predicate' goes with comparator 'custom', and only with it; 'where' likewise",
-    )
-    if parameters.where is not None:
-        own_predicate(parameters).check(parameters)
-    require(
-        parameters.engine in ENGINES,
-        f"Parameter 'engine' must be one of {ENGINES!r}, not {parameters.engine!r}",
-    )
-    require(
-        parameters.store in STORES,
-        f"Parameter 'store' must be one of {STORES!r}, not {parameters.store!r}",
-    )
-    for name in MEMORY[1:] if parameters.store == "chip" else ():
+    """Check what is one of a few kinds, and the predicate."""
+    for name, choices in CHOICES.items():
+        value = getattr(parameters, name)
+        require(
+            value in choices and isinstance(value, type(choices[0])),
+            f"Parameter {name!r} must be one of {choices!r}, not {value!r}",
+        )
+    parameters.rule.check(parameters)
+    for name in () if parameters.search.has_memory else ExternalEngine.own:
         default = type(parameters).__dataclass_fields__[name].default
         require(
             getattr(parameters, name) == default,
@@ -500,30 +535,16 @@ def check_choices(parameters):
 
 
 def check_architecture(parameters):
-    """Check the architecture, and the parameters of a chain.
+    """Check the parameters of a chain.
 
     The cores of a chain compare numbers of tuples modulo ``2 ** tag_bits``, so the numbers of all
     tuples that are under way at once must lie within half of that range.
     """
-    require(
-        parameters.architecture in ARCHITECTURES,
-        f"Parameter 'architecture' must be one of {ARCHITECTURES!r}, not"
-        f" {parameters.architecture!r}",
-    )
     if not parameters.is_chain:
         require(parameters.tag_bits is None, "Parameter 'tag_bits' is for a chain of cores only")
         return
-    plain = {
-        "engine": "scan", "lanes": 1, "probes": 1, "digest_bits": None, "tuples_per_word": 1,
-        "result_streams": 1,
-    }  # fmt: skip
-    for name, value in plain.items():
-        require(
-            getattr(parameters, name) == value,
-            f"Architecture {parameters.architecture!r} needs parameter {name!r} to be {value!r},"
-            f" not {getattr(parameters, name)!r}",
-        )
-    least = ceil_log2(4 * parameters.cores * parameters.ring_rows)
+    require_values(parameters, f"Architecture {parameters.architecture!r}", CHAIN)
+    least = parameters.least_tag_bits
     require(
         least <= parameters.ordinal_bits <= 32,
         f"Parameter 'tag_bits' must be {least} to 32 for such windows, not {parameters.tag_bits!r}",
@@ -531,17 +552,10 @@ def check_architecture(parameters):
 
 
 def check_rounds(parameters):
-    """Check that the engine can send results in rounds, if it has to."""
+    """Check that the engine can send results in rounds."""
     require(
-        isinstance(parameters.rounds, bool),
-        f"Parameter 'rounds' must be True or False, not {parameters.rounds!r}",
-    )
-    if not parameters.rounds:
-        return
-    require(
-        parameters.search.has_rounds and not parameters.is_chain,
-        "Parameter 'rounds' is for a scan: an index meets stored tuples in another order, and a"
-        " chain of cores has no stars",
+        parameters.search.has_rounds,
+        "Parameter 'rounds' is for a scan: an index meets stored tuples in another order",
     )
     require(
         not parameters.lanes & (parameters.lanes - 1),
@@ -551,49 +565,9 @@ def check_rounds(parameters):
 
 def check_failures(parameters):
     """Check that a core which works is never taken for one that has failed."""
-    require(
-        not parameters.is_chain,
-        f"Parameter 'failure_cycles' must be 0 for architecture {parameters.architecture!r}, not"
-        f" {parameters.failure_cycles}: only the cores of 'splitjoin' have gates",
-    )
     least = parameters.longest_silence
     require(
         parameters.failure_cycles >= least,
         f"Parameter 'failure_cycles' must be at least {least}, for so long a core of this shape may"
         f" show nothing while it works, not {parameters.failure_cycles}",
-    )
-
-
-def check_parity(parameters):
-    """Check that cores whose memories have parity bits also have gates."""
-    require(
-        isinstance(parameters.parity, bool),
-        f"Parameter 'parity' must be True or False, not {parameters.parity!r}",
-    )
-    if not parameters.parity:
-        return
-    require(
-        not parameters.is_chain,
-        f"Parameter 'parity' must be False for architecture {parameters.architecture!r}, not True:"
-        " only the cores of 'splitjoin' have gates that close when a bit has flipped",
-    )
-    require(
-        parameters.failure_cycles,
-        "Parameter 'parity' needs 'failure_cycles', not 0: a core that reads a flipped bit counts"
-        " as failed, and only a core with a gate can fail; set 'failure_cycles' to at least"
-        f" {parameters.longest_silence}",
-    )
-
-
-def check_clocks(parameters):
-    """Check that the cores of an accelerator can tell whether they need a clock."""
-    requests = parameters.clock_requests
-    require(
-        isinstance(requests, bool),
-        f"Parameter 'clock_requests' must be True or False, not {requests!r}",
-    )
-    require(
-        not (requests and parameters.is_chain),
-        "Parameter 'clock_requests' must be False for architecture"
-        f" {parameters.architecture!r}, not True: tuples flow through all cores of a chain",
     )

@@ -80,10 +80,9 @@ class Run:
 
     def configure(self):
         """Set bounds, windows and precision."""
-        point, bounds = self.point, {}
-        if self.manifest.comparator == "band":
-            bound = Bounds(-max(0, point.width), max(0, point.width))
-            bounds = {key.name: bound for key in self.manifest.keys}
+        point = self.point
+        bound = Bounds(-max(0, point.width), max(0, point.width))
+        bounds = {key.name: bound for key in self.manifest.bounded}
         window = TimeWindow(point.window - 1) if point.timed else CountWindow(point.window)
         words = configuration(self.manifest, bounds, window, point.ordering)
         marks = 0

@@ -34,7 +34,7 @@ def idle_visiting_latency(circuit: Circuit, load: Workload, group: float = 1) ->
     comes after ``w * T_probe`` (T_wait).
     """
     fixed = circuit.fixed + drain(circuit, load, group) / 2
-    if circuit.engine == "index":
+    if is_index(circuit):
         return fixed + _visiting_walk(circuit, load, group)
     first = 1 / circuit.cores if load.ordered(circuit) else 1.0
     cycles = 0.0
@@ -42,6 +42,11 @@ def idle_visiting_latency(circuit: Circuit, load: Workload, group: float = 1) ->
         rows = rows_of_probe(circuit, load.windows[1 - side])
         cycles += load.share_of(side) * (first * (rows + 1) / 2 + (1 - first) * rows)
     return fixed + circuit.T_ROW * cycles
+
+
+def is_index(circuit: Circuit) -> bool:
+    """Return whether the paper's equation 6 and its waits have the terms of walks."""
+    return circuit.engine == "index"
 
 
 def _visiting_walk(circuit: Circuit, load: Workload, group: float) -> float:
@@ -90,7 +95,7 @@ def _order_wait(circuit: Circuit, load: Workload) -> float:
         return 0.0
     interval = max(load.interval, cycles_per_tuple(circuit, load))
     wait, group = 0.0, load.mean_group(circuit)
-    if circuit.engine == "index":
+    if is_index(circuit):
         star = idle_processing_latency(circuit, load, group)
         pair = idle_visiting_latency(circuit, load, group)
         return (1 - load.share) * max(0.0, star - interval - pair)
@@ -114,7 +119,7 @@ def processing_terms(circuit: Circuit, load: Workload) -> Mapping[str, float] | 
     if load.interval == IDLE:
         return terms
     saturated = load.interval <= cycles
-    if saturated and (circuit.engine == "index" or load.burst > 1):
+    if saturated and (is_index(circuit) or load.burst > 1):
         return None
     interval = max(load.interval, cycles)
     for side in (0, 1):

@@ -117,8 +117,9 @@ def conditions(parameters):
     probes = parameters.probes
     # To read the counters takes 30 cycles, in which no word comes: they must not matter.
     columns = parameters.cores * parameters.lanes
-    many = 8_000 if parameters.engine == "index" else 200 + 50 * probes
-    if full // 4 // columns < 3 * probes:
+    is_scan = parameters.engine == "scan"  # the model has other terms for an index
+    many = 200 + 50 * probes
+    if not is_scan or full // 4 // columns < 3 * probes:
         many = 8_000
     for window in (full, full // 4):
         yield "idle", Condition(window, interval=None, values=2 * window), 400
@@ -126,9 +127,9 @@ def conditions(parameters):
             yield "saturated", Condition(window, period, values=1 << 15), many
     yield "saturated", Condition(full, 2 * probes, values=1 << 15), many
     busy = full / (2 * parameters.cores * parameters.lanes * probes)
-    interval = round(1.5 * max(4, busy)) if parameters.engine == "scan" else 6
+    interval = round(1.5 * max(4, busy)) if is_scan else 6
     yield "paced", Condition(full, probes, interval=interval, values=full), 1000
-    if parameters.engine == "scan":
+    if is_scan:
         burst = Condition(full, probes, burst=64, values=1 << 15)
         yield "bursts", burst, 64 * (10 if parameters.cores <= 16 else 4)
         # Sixty-four cores with so many results take minutes to simulate.

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of an accelerator of aggregates, and the named ones."""
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
 
 from amaranth import *
 from amaranth.utils import ceil_log2
 
 from hdl.engine import require
 from hdl.expressions import lower
-from hdl.parameters import KeyField
+from hdl.parameters import KeyField, Parameters
 from hdl.windowed.description import KeyRule, OperatorDescription, OutputRule, ReductionRule
 
 __all__ = [
@@ -118,7 +118,7 @@ def document(part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AggregateParameters:
+class AggregateParameters(Parameters):
     """What is fixed when an aggregate accelerator is generated.
 
     Control words can set another size and advance of windows than the operator's.
@@ -187,10 +187,14 @@ class AggregateParameters:
             f"{self.pane_bits!r}",
         )
 
+    def require_join(self, what, remedy):
+        """Raise :exc:`ValueError`, because ``what`` is for joins."""
+        raise ValueError(f"{what}, and operator {self.operator.name!r} is an aggregate: {remedy}")
+
     @property
-    def engine(self):
-        """What the cores do, as ``engine`` of a join says it."""
-        return "aggregate"
+    def computes(self):
+        """What a report says of it."""
+        return {"aggregate": f"{self.operator.name}, {self.keys} keys"}
 
     @property
     def key_bits(self):
@@ -222,21 +226,9 @@ class AggregateParameters:
         return {**asdict(self), "operator": document(asdict(self.operator))}
 
     @classmethod
-    def from_dict(cls, values):
-        """Return the parameters that :meth:`to_dict` has converted.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is unknown to this version of the kit, or if some contradict one another.
-        """
-        unknown = sorted(values.keys() - {field.name for field in fields(cls)})
-        require(not unknown, f"This version of the kit has no parameters {unknown!r}")
-        return cls(**{**values, "operator": OperatorDescription.from_dict(values["operator"])})
-
-    def with_(self, **changes):
-        """Return a copy with ``changes``, validated again."""
-        return replace(self, **changes)
+    def parts_from(cls, values):
+        """Return the operator."""
+        return {"operator": OperatorDescription.from_dict(values["operator"])}
 
 
 def sum_by_key(*, key_bits, value_bits, panes):

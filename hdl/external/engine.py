@@ -13,10 +13,12 @@ from hdl.words.operands import empties_own_window
 
 from .rows import RowStore
 
-__all__ = ["ExternalEngine"]
+__all__ = ["MOST_BURST_BEATS", "MOST_LATENCY", "MOST_WIDTH", "ExternalEngine"]
 
 #: Bytes that a burst of AXI may have at most, and its beats.
 MOST_BURST_BYTES, MOST_BURST_BEATS = 4096, 256
+#: Widest beat, in bits.
+MOST_WIDTH = 1024
 #: Longest latency of a memory, in cycles, that the chip has a queue for.
 MOST_LATENCY = 1 << 14
 #: What is counted besides, and which activity of a region that is.
@@ -55,6 +57,8 @@ class ExternalEngine(ScanEngine):
     See :func:`hdl.engine.engine_members`.
     """
 
+    own = ("memory_width", "memory_burst", "memory_latency")
+    has_memory = True
     counters = tuple(
         Counter(name, address, text) for address, (name, _, text) in enumerate(COUNTED, ADDRESSES)
     )
@@ -75,6 +79,11 @@ class ExternalEngine(ScanEngine):
         require_values(parameters, "Store 'external'", rules)
         check_memory(parameters)
         super().check(parameters)
+
+    @classmethod
+    def least_rows(cls, parameters):
+        """Return as many rows as the chip holds of the ring."""
+        return parameters.recent_rows
 
     @classmethod
     def described(cls, parameters):
@@ -149,8 +158,8 @@ def check_memory(parameters):
     """Check that an AXI4 port can have these beats and bursts, and that a beat holds a row."""
     width, burst = parameters.memory_width, parameters.memory_burst
     require(
-        8 <= width <= 1024 and not width & (width - 1),
-        f"Parameter 'memory_width' must be a power of two from 8 to 1024, not {width}",
+        8 <= width <= MOST_WIDTH and not width & (width - 1),
+        f"Parameter 'memory_width' must be a power of two from 8 to {MOST_WIDTH}, not {width}",
     )
     row = parameters.lanes * parameters.key_bits
     require(

@@ -43,7 +43,7 @@ FAULTS = (
 def traits_of(parameters):
     """Return what the register ENGINE says of a join."""
     flags = (
-        ("INDEX", parameters.engine == "index", "One for an index, zero for a scan."),
+        ("INDEX", parameters.search.number, "One for an index, zero for a scan."),
         ("TIMESTAMPS", parameters.timestamp_bits > 0, "Tuples have timestamps."),
         ("GATES", parameters.has_gates, "Cores have gates: a core that fails is masked."),
         ("PARITY", parameters.parity, "Stored tuples have parity."),

@@ -12,7 +12,6 @@ from hdl.verilog.conversion import TOP, to_verilog
 from .critical_path import Hierarchy, class_of
 from .depth import CELLS, CONSTANT_SITES, Cost, carry_feeds
 from .provenance import design_hash, identify, routed_verilog
-from .reports import comparators
 from .route import placed_netlist
 from .shell import SHELL
 from .synthesis import run_yosys
@@ -266,9 +265,9 @@ def estimate(parameters, device, *, folder, mhz, usable):
         "cores": cores,
         "limited_by": limit,
         "used": {name: round(fixed[name] + cores * each[name]) for name in RESOURCES},
-        "comparators": comparators(largest),
+        "comparators": largest.comparators,
         "window": largest.capacity,
-        "pairs_per_s": comparators(largest) * mhz * 1e6 if decides else None,
+        "pairs_per_s": largest.comparators * mhz * 1e6 if decides else None,
         "rate": parameters.search.rate,
         "synthesis": identify(YOSYS).to_dict(),
     }

@@ -19,7 +19,6 @@ __all__ = [
     "OF_SLOWEST",
     "ONE_IN",
     "REPORTS",
-    "comparators",
     "conditions",
     "counted",
     "describe",
@@ -35,7 +34,6 @@ __all__ = [
     "routed_clock",
     "routed_parameters",
     "routing_markdown",
-    "what_it_computes",
     "write_report",
 ]
 
@@ -45,21 +43,6 @@ __all__ = [
 
 #: Default odds of a match: about one pair in so many matches, as in the paper's benchmark.
 ONE_IN = 250_000
-
-
-def comparators(parameters):
-    """Return the number of comparators of an accelerator.
-
-    A scan has one per lane and probe in each region; an index has one in each region.
-    """
-    return parameters.regions * parameters.search.comparators(parameters)
-
-
-def what_it_computes(parameters):
-    """Return what a report says of an accelerator: predicate and comparators, or the aggregate."""
-    if parameters.engine == "aggregate":
-        return {"aggregate": f"{parameters.operator.name}, {parameters.keys} keys"}
-    return {"predicate": parameters.comparator, "comparators": comparators(parameters)}
 
 
 def counted(parameters, counts, *, precision, window, one_in):
@@ -91,7 +74,7 @@ def counted(parameters, counts, *, precision, window, one_in):
         "counters": {"tuples": tuples, **{name: counts[name] for name in names}},
     }
     if parameters.search.counted == "comparisons":
-        share = counts["comparisons"] / (comparators(parameters) * counts["cycles"])
+        share = counts["comparisons"] / (parameters.comparators * counts["cycles"])
         record["cycle_efficiency"] = round(share, 4)
     return record
 

@@ -10,7 +10,7 @@ from .critical_path import Hierarchy, critical_path, fmax_mhz, slow_registers, u
 from .devices import Device
 from .floorplan import lay_out, require_room
 from .provenance import commit, design_hash, identify, routed_verilog
-from .reports import design_name, merge_reports, outcome, require_same, what_it_computes
+from .reports import design_name, merge_reports, outcome, require_same
 from .shell import SHELL
 from .synthesis import synthesize_netlist
 from .tools import NEXTPNR, YOSYS, find_tool, run_tool
@@ -64,7 +64,7 @@ def placed_netlist(verilog, parameters, device, *, folder):
         Number of cells with fixed sites, by type.
     """
     netlist = synthesize_netlist(
-        verilog, top=SHELL, folder=folder, wide_luts=parameters.engine != "scan"
+        verilog, top=SHELL, folder=folder, wide_luts=parameters.search.wide_luts
     )
     return netlist, lay_out(netlist, top=SHELL, device=device, cores=parameters.cores)
 
@@ -186,7 +186,7 @@ def route(
         "design_name": design_name(parameters, preset),
         "parameters": parameters.to_dict(),
         "inputs": inputs,
-        **what_it_computes(parameters),
+        **parameters.computes,
         **outcome(runs, router),
         "measured": measured,
         "command": command,

@@ -73,6 +73,9 @@ class IndexEngine(Engine):
     own_criterion = True
     has_rounds = False
     chains = False
+    own = ("bucket_bits",)
+    number = 1
+    wide_luts = True
     counted = rate = "tuples"
 
     @classmethod
@@ -89,6 +92,8 @@ class IndexEngine(Engine):
             1 <= parameters.bucket_width <= 24,
             f"Parameter 'bucket_bits' must be 1 to 24, not {parameters.bucket_width!r}",
         )
+        if parameters.digest_bits is not None:
+            parameters.rule.refuse_digests(parameters)
 
     @classmethod
     def operations(cls, parameters):
@@ -115,6 +120,11 @@ class IndexEngine(Engine):
     @classmethod
     def comparators(cls, parameters):
         return parameters.lanes
+
+    @classmethod
+    def busy_tuples(cls, parameters, *, window, precision, cycles):
+        """Return how many tuples keep it busy: it accepts a word per cycle at the most."""
+        return cycles * parameters.tuples_per_word
 
     @classmethod
     def most_work(cls, parameters):

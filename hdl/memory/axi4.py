@@ -97,7 +97,7 @@ def memory_members(parameters, regions=None):
     regions : int or None
         Number of regions that the component has, for an array of so many ports; None for one port.
     """
-    if not parameters.is_external:
+    if not parameters.search.has_memory:
         return {}
     port = Out(memory_port(parameters))
     return {"m_axi": port if regions is None else port.array(regions)}

@@ -4,6 +4,8 @@
 from pathlib import Path
 import re
 
+from hdl.memory.axi4 import memory_members
+
 from .headers import input_streams, result_streams, word_fields
 
 __all__ = ["bench_text", "check_bench"]
@@ -63,11 +65,9 @@ def check_bench(parameters):
 
     It has to know which pairs these are, and has no memory for windows that are not on the chip.
     """
-    if parameters.engine == "aggregate":
-        raise ValueError(
-            f"A package has a test bench for joins, and operator {parameters.operator.name!r} is "
-            f"an aggregate: write the package with --no-bench"
-        )
+    parameters.require_join(
+        "A package has a test bench for joins", "write the package with --no-bench"
+    )
     if parameters.is_aggregated:
         raise ValueError(
             "A package has a test bench for joins that send pairs, and this one sends the "
@@ -79,7 +79,7 @@ def check_bench(parameters):
             f"{parameters.comparator!r}: the bench cannot know which pairs a predicate of your own "
             f"finds; write the package with --no-bench"
         )
-    if parameters.is_external:
+    if memory_members(parameters):
         raise ValueError(
             "A package has a test bench for store 'chip', not for 'external': the bench has no "
             "memories behind the ports m_axi_*; write the package with --no-bench"

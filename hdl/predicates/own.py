@@ -272,6 +272,11 @@ class Own(Rule):
 
     is_indexed = False
 
+    def check(self, parameters):
+        self.require_own(parameters.predicate or parameters.where)
+        if parameters.where is not None:
+            own_predicate(parameters).check(parameters)
+
     def latency(self, parameters):
         predicate = own_predicate(parameters)
         predicate.check(parameters)

@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.ecp5 import is_ecp5
+from hdl.engine import require
 from hdl.words.inputs import key_layout
 from hdl.words.prepared import criterion_layout, stored_layout
 
@@ -30,6 +31,18 @@ class Rule(ABC):
     is_indexed = True
     #: Operations that set something of the rule and empty both windows for it.
     restarts = ()
+
+    def check(self, parameters):
+        """Raise :exc:`ValueError` unless the rule can have these parameters."""
+        self.require_own(parameters.predicate is None and parameters.where is None)
+
+    def require_own(self, holds):
+        """Raise :exc:`ValueError` unless a predicate of one's own is given where it is needed."""
+        require(
+            holds,
+            "Parameter 'predicate' goes with comparator 'custom', and only with it; 'where' "
+            "likewise",
+        )
 
     def digest_range(self, parameters):
         """Return least and greatest width of a digest, and the reason for the two.

@@ -204,8 +204,6 @@ class DigestEngine(ScanEngine):
 
     @classmethod
     def check(cls, parameters):
-        if parameters.engine != cls.name:
-            parameters.rule.refuse_digests(parameters)
         least, most, reason = parameters.rule.digest_range(parameters)
         bits = parameters.digest_bits
         require(

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.crossings import Crossing
 from hdl.external.reads import read_queue_depth
 from hdl.local_reset import LEAST_CYCLES
-from hdl.memory.axi4 import memory_port
+from hdl.memory.axi4 import memory_members, memory_port
 from hdl.registers.bus import ADDRESS_BITS, DATA_BITS, RegisterBus
 from hdl.streams.registers import StreamRegister
 
@@ -298,7 +298,7 @@ def refuse_external_windows(parameters, shell):
     shell : str
         What the message calls the shell.
     """
-    if parameters.is_external:
+    if memory_members(parameters):
         raise ValueError(
             f"{shell} has no ports for the external memory of store 'external'; set store='chip',"
             " or connect the ports 'm_axi_*' of the accelerator itself"

@@ -60,11 +60,7 @@ def shell_link_settings(parameters, *, digest, byte_cycles, host_cycles=HOST_CYC
 
 def refuse_aggregates(parameters):
     """Raise :exc:`ValueError` for an aggregate, whose words no host sends over a link yet."""
-    if parameters.engine == "aggregate":
-        raise ValueError(
-            f"A link carries the words of joins, and operator {parameters.operator.name!r} is an "
-            f"aggregate: take the AXI shell (--shell axi)"
-        )
+    parameters.require_join("A link carries the words of joins", "take the AXI shell (--shell axi)")
 
 
 class LinkedAccelerator(wiring.Component):

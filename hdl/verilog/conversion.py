@@ -181,7 +181,6 @@ PORT = re.compile(r"(?:input|output|inout) \d+ ")
 CELL = re.compile(r"^  cell (\\\S+) \\\S+\n(?:    .*\n)*?  end\n", re.MULTILINE)
 #: Strings are matched so that names inside them are left alone, except memory identifiers.
 NAME = re.compile(r'"\\\\(?P<memory>[^"]*)"|"(?:[^"\\]|\\.)*"|(?P<name>\\[^\s"]+)')
-PARAMETER = re.compile(r"(^ *parameter )(\\\S+)", re.MULTILINE)
 #: Initial contents of a memory that are all zeros, or empty; see :func:`drop_blank_memories`.
 BLANK = re.compile(r"^  cell \$meminit_v2 \S+\n(?:    .*\n)*?    connect \\DATA (?:\d+'0*|\{ *\})\n"
                    r"(?:    .*\n)*?  end\n", re.MULTILINE)  # fmt: skip

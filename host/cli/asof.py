@@ -168,7 +168,7 @@ def _explanation(join: AsofStream | AsofJoin) -> str:
         uri, manifest = join.found_by.device.uri, join.found_by.device.manifest
         search = (
             "a search ends at the newest row of its key"
-            if manifest.engine == "index"
+            if "DISTINCT" in manifest.operations
             else "a scan finds every row of the window, and the host keeps the newest"
         )
         device = f"{uri}, windows of up to {manifest.capacity} rows; {search}"

@@ -209,7 +209,7 @@ def _planned(
     require_same_kind(*order)
     times, window = plan_times(order, query, manifest, ranges, seen=seen)
     decided, condition = None, query.rest
-    if manifest.comparator == "custom":  # which few have
+    if manifest.is_fixed:  # as few are
         from host.columns.decided import decided_by, plan_decided_fields
 
         decided = decided_by(manifest, query)

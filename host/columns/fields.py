@@ -176,8 +176,7 @@ def assigned(
     for term in sorted(others, key=lambda term: not term.term.is_equality):
         equal = [one for one in (*placed, term) if one.term.is_equality]
         count = len(placed) + 1 - len(equal) + min(len(equal), 1)
-        compares = term.term.is_equality or manifest.comparator != "equality"
-        if compares and count <= len(fields):
+        if (term.term.is_equality or manifest.bounded) and count <= len(fields):
             placed.append(term)
     groups: list[tuple[TermTypes, ...]] = [(term,) for term in placed]
     if len(placed) > len(fields):
@@ -200,7 +199,7 @@ def assigned(
 
 
 def _require_comparator(terms: Sequence[TermTypes], manifest: Manifest) -> None:
-    if manifest.comparator == "equality":
+    if not manifest.bounded:
         bad = [term.term for term in terms if not term.term.is_equality]
         if bad:
             raise AcceleratorLimitError(

@@ -571,9 +571,7 @@ class _Needs:
     def met_by(self, manifest: Manifest) -> bool:
         model = self.model
         return (
-            manifest.engine == model.engine
-            and manifest.comparator == model.comparator
-            and manifest.where == model.where
+            manifest.kind == model.kind
             and set(model.operations) <= set(manifest.operations)
             and manifest.capacity >= self.tuples
             and len(manifest.keys) >= self.fields

@@ -212,7 +212,7 @@ def in_order(manifest: Manifest, words: UInt64s) -> UInt64s:
         epochs = np.cumsum(is_mark) - is_mark
         order = np.lexsort((np.where(is_mark, 2, fields.side), epochs))
         results, fields = results[order], codec.unpack_results(results[order])
-    if manifest.engine == "index":
+    if not manifest.keeps_stored_order:
         is_pair = fields.kind == codec.pair
         periods = np.cumsum(~is_pair)
         periods -= ~is_pair  # a star ends the period of its probe

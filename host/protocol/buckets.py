@@ -90,7 +90,7 @@ def bucket_plan(
     spreads = spreads or {}
     names = [key.name for key in manifest.keys]
     seeded = dict(zip(names, seeds(choice, len(names)), strict=True))
-    if manifest.comparator == "equality":
+    if not manifest.index.has_grid:
         return {name: Coordinate(hashed=True, seed=seed) for name, seed in seeded.items()}
     plan = {name: Coordinate(seed=seed) for name, seed in seeded.items()}
     spans = {}

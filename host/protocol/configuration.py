@@ -87,7 +87,7 @@ def configuration(
             low, high = 0, -1
         words.append(codec.pack_control("BOUND_LOW", index, low))
         words.append(codec.pack_control("BOUND_HIGH", index, high))
-    if manifest.engine == "index":
+    if "COORDINATE" in manifest.operations:
         words.append(coordinate_words(manifest, bucket_plan(manifest, bounds, spreads, choice)))
         first = [distinct[side] or side is newest_of for side in Side]
         words += [codec.pack_control("DISTINCT", side, int(first[side])) for side in Side]
@@ -119,7 +119,7 @@ def coordinate_words(manifest: Manifest, plan: Mapping[str, Coordinate]) -> UInt
     parts = [part.value(manifest) for part in plan.values()]
     words = []
     # Reset all parts first, so that no field gets bits that another one still has.
-    if manifest.comparator == "band" and len(parts) > 1:
+    if manifest.has_grid and len(parts) > 1:
         words += [codec.pack_control("COORDINATE", index, 0) for index in range(len(parts))]
     words += [codec.pack_control("COORDINATE", index, part) for index, part in enumerate(parts)]
     return np.concatenate(words)

@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import math
+from typing import ClassVar
 
 from host.protocol.manifest import JoinAggregateManifest, Manifest
 from host.query.ordering import Ordering
@@ -15,6 +16,7 @@ __all__ = [
     "IDLE",
     "JoinSize",
     "SATURATED",
+    "Search",
     "Workload",
     "bottleneck",
     "cycles_per_tuple",
@@ -150,19 +152,9 @@ class Circuit:
     def of(cls, manifest: Manifest) -> "Circuit":
         """Return the terms of the accelerator that a manifest describes."""
         parameters, storage = manifest.parameters, manifest.storage
-        index = manifest.engine == "index"
-        band = manifest.comparator == "band"
         timed = bool(manifest.timestamp_bits)
-        digest_bits = parameters.get("digest_bits")
-        cells = manifest.digests is not None
         reduces = isinstance(manifest, JoinAggregateManifest)
-        # Two registers, four stages of preparation; those of a bucket's number or of cells.
-        ingress = 6 + timed + (index and (5 if band else 3)) + 3 * cells
-        if index:
-            region = 20 + timed + band
-        else:
-            lanes = 3 if storage.lanes > 1 else 0
-            region = 11 + timed + lanes + (0 if digest_bits is None else 6) + cells + 3 * reduces
+        preparation, region = _SEARCHES[manifest.engine].stages(manifest, reduces=reduces)
         return cls(
             engine=manifest.engine,
             cores=storage.cores,
@@ -171,16 +163,26 @@ class Circuit:
             lanes=storage.lanes,
             probes=manifest.probes,
             slack=storage.slack,
-            digest_bits=digest_bits,
+            digest_bits=parameters.get("digest_bits"),
             digest_parts=0 if manifest.digests is None else len(manifest.digests.parts),
             per_word=manifest.tuples_per_word,
             timed=timed,
             ports=len(manifest.result_ports),
             reduces=reduces,
-            ingress=ingress,
-            region=region,
+            ingress=6 + timed + preparation,  # two registers, four stages
+            region=region + timed,
             combiner=1 if reduces or len(manifest.result_ports) == 2 else 2,
         )
+
+    @property
+    def search(self) -> "Search":
+        """The search of a region: every term that depends on the engine."""
+        return _SEARCHES[self.engine]
+
+    @property
+    def speed(self) -> str:
+        """What a region compares in a cycle."""
+        return self.search.speed(self)
 
     @property
     def distribution(self) -> int:
@@ -314,11 +316,7 @@ def idle_processing_latency(circuit: Circuit, load: Workload, group: float = 1) 
     region and combiner. Mean of both sides.
     """
     fixed = circuit.fixed + drain(circuit, load, group)
-    if circuit.engine == "index":
-        return fixed + mean_walk(circuit, load, circuit.cores, group)
-    return fixed + circuit.T_ROW * sum(
-        load.share_of(side) * rows_of_probe(circuit, load.windows[1 - side]) for side in (0, 1)
-    )
+    return fixed + circuit.search.cycles(circuit, load, group)
 
 
 def drain(circuit: Circuit, load: Workload, group: float) -> float:
@@ -328,9 +326,7 @@ def drain(circuit: Circuit, load: Workload, group: float) -> float:
     """
     if not load.ordered(circuit):
         return 0.0
-    behind = 1 - 1 / circuit.cores
-    if circuit.engine == "index":
-        behind /= 2
+    behind = circuit.search.behind * (1 - 1 / circuit.cores)
     return load.matches * group * behind / circuit.per_word
 
 
@@ -348,17 +344,7 @@ ROOM = 17.25
 def limits(circuit: Circuit, load: Workload) -> Mapping[str, float]:
     """Return the cycles per tuple that each part of an accelerator takes, by what it does."""
     found = {"input words": _words(circuit, load)}
-    if circuit.reduces:
-        found |= _reducing(circuit, load)
-    elif circuit.engine == "scan":
-        passes = [_pass(circuit, load, side) for side in (0, 1)]
-        found["passes"] = _both(circuit, load, passes)
-        if circuit.digest_bits is not None:
-            found["verified candidates"] = _verifying(circuit, load, passes)
-        if load.ordered(circuit):
-            found["waiting for stars"] = _waiting(circuit, load, passes)
-    else:
-        found |= _index(circuit, load)
+    found |= (_reducing if circuit.reduces else circuit.search.limits)(circuit, load)
     found["results"] = _results(circuit, load)
     return found
 
@@ -388,7 +374,7 @@ def rows_of_pass(circuit: Circuit, load: Workload, side: int) -> float:
 
 def _words(circuit: Circuit, load: Workload) -> float:
     """A cycle for each word; two tuples share one where those of different sides follow."""
-    if circuit.per_word == 1 or circuit.engine == "scan":
+    if circuit.per_word == 1:
         return 1.0
     return max(load.share, 1 - load.share) if load.burst == 1 else 1 - 0.5 / load.burst
 
@@ -462,25 +448,6 @@ def _waiting(circuit: Circuit, load: Workload, passes: list[float]) -> float:
     return mean_of_larger(_both(circuit, load, passes), turns, math.sqrt(spread))
 
 
-def _index(circuit: Circuit, load: Workload) -> Mapping[str, float]:
-    """Visits and entries, a cycle each in every region; groups that are under way at once."""
-    shares = [load.share_of(side) for side in (0, 1)] if load.burst == 1 else [1.0, 1.0]
-    of_groups = [share / load.group(circuit, side) for side, share in enumerate(shares)]
-    found = {
-        "visits": max(shares) * load.visits,
-        "entries": max(shares) * load.entries / circuit.cores,
-        "groups under way": max(
-            _under_way(circuit, load, side, share) for side, share in enumerate(shares)
-        ),
-    }
-    if load.ordered(circuit):  # a cycle between two groups that leave a region
-        found["groups leaving a region"] = max(
-            share * load.matches / circuit.cores + 2 * groups
-            for share, groups in zip(shares, of_groups, strict=True)
-        )
-    return found
-
-
 def _under_way(circuit: Circuit, load: Workload, side: int, share: float) -> float:
     """T_group over the groups that may be under way: from one that is taken to its free number.
 
@@ -492,6 +459,76 @@ def _under_way(circuit: Circuit, load: Workload, side: int, share: float) -> flo
     alone = each * (TAKEN + mean_walk(circuit, load, 1, group))
     others = each * circuit.T_ENTRY * share * load.entries / circuit.cores
     return (alone + math.sqrt(alone**2 + 4 * others)) / 2
+
+
+class Search:
+    """The search of a region: what the model knows of an engine, here of one that scans."""
+
+    #: Which part of the pairs of later cores leaves after the first star.
+    behind: ClassVar[float] = 1.0
+
+    def stages(self, manifest: Manifest, *, reduces: bool) -> tuple[int, int]:
+        """Return the stages that prepare a tuple for it, and the cycles of an empty region."""
+        cells, digests = manifest.digests is not None, manifest.parameters.get("digest_bits")
+        lanes = 3 if manifest.storage.lanes > 1 else 0
+        return 3 * cells, 11 + lanes + (0 if digests is None else 6) + cells + 3 * reduces
+
+    def speed(self, circuit: Circuit) -> str:
+        """Return what a region compares in a cycle."""
+        return f"{circuit.lanes} keys x {circuit.probes} probes"
+
+    def cycles(self, circuit: Circuit, load: Workload, group: float) -> float:
+        """Return the cycles that a group spends on rows or walks while nothing else goes on."""
+        return circuit.T_ROW * sum(
+            load.share_of(side) * rows_of_probe(circuit, load.windows[1 - side]) for side in (0, 1)
+        )
+
+    def limits(self, circuit: Circuit, load: Workload) -> Mapping[str, float]:
+        """Return the cycles per tuple that each part of the search takes, by what it does.
+
+        Passes, and what those of digests and those that keep an order wait for.
+        """
+        passes = [_pass(circuit, load, side) for side in (0, 1)]
+        found = {"passes": _both(circuit, load, passes)}
+        if circuit.digest_bits is not None:
+            found["verified candidates"] = _verifying(circuit, load, passes)
+        if load.ordered(circuit):
+            found["waiting for stars"] = _waiting(circuit, load, passes)
+        return found
+
+
+class _Index(Search):
+    behind = 0.5
+
+    def stages(self, manifest: Manifest, *, reduces: bool) -> tuple[int, int]:
+        return (5, 21) if manifest.has_grid else (3, 20)
+
+    def speed(self, circuit: Circuit) -> str:
+        return "an index, one entry"
+
+    def cycles(self, circuit: Circuit, load: Workload, group: float) -> float:
+        return mean_walk(circuit, load, circuit.cores, group)
+
+    def limits(self, circuit: Circuit, load: Workload) -> Mapping[str, float]:
+        """Visits and entries, a cycle each in every region; groups that are under way at once."""
+        shares = [load.share_of(side) for side in (0, 1)] if load.burst == 1 else [1.0, 1.0]
+        of_groups = [share / load.group(circuit, side) for side, share in enumerate(shares)]
+        found = {
+            "visits": max(shares) * load.visits,
+            "entries": max(shares) * load.entries / circuit.cores,
+            "groups under way": max(
+                _under_way(circuit, load, side, share) for side, share in enumerate(shares)
+            ),
+        }
+        if load.ordered(circuit):  # a cycle between two groups that leave a region
+            found["groups leaving a region"] = max(
+                share * load.matches / circuit.cores + 2 * groups
+                for share, groups in zip(shares, of_groups, strict=True)
+            )
+        return found
+
+
+_SEARCHES: Mapping[str, Search] = {"scan": Search(), "index": _Index()}
 
 
 def _results(circuit: Circuit, load: Workload) -> float:

@@ -154,6 +154,11 @@ class Index:
         """Read this part from its JSON document."""
         return cls(values["bucket_bits"], Word.from_dict(values["coordinate"]))
 
+    @property
+    def has_grid(self) -> bool:
+        """Whether fields can have bits of the bucket number: where not, all of them are hashed."""
+        return self.coordinate["hashed"].bits > 0
+
 
 @dataclass(frozen=True)
 class ExternalMemory:
@@ -547,6 +552,21 @@ class Manifest(BundleManifest):
         return "scan" if self.index is None else "index"
 
     @property
+    def kind(self) -> tuple[str, str, str | None]:
+        """What two accelerators have in common that find the same kind of pairs in the same way."""
+        return self.engine, self.comparator, self.where
+
+    @property
+    def keeps_stored_order(self) -> bool:
+        """Whether the pairs of a probe come in the order of the stored tuples."""
+        return self.index is None
+
+    @property
+    def has_grid(self) -> bool:
+        """Whether keys can be arranged in a grid of buckets, whose cells suit the bounds."""
+        return self.index is not None and self.index.has_grid
+
+    @property
     def probes(self) -> int:
         """Number of probes in a full group."""
         return int(self.parameters["probes"])
@@ -560,6 +580,16 @@ class Manifest(BundleManifest):
     def comparator(self) -> str:
         """Kind of the comparator: ``"band"``, ``"equality"`` or ``"custom"``."""
         return str(self.parameters["comparator"])
+
+    @property
+    def bounded(self) -> tuple[KeyField, ...]:
+        """The fields whose differences are compared with bounds, which control words set."""
+        return self.keys if self.comparator == "band" else ()
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the generated circuit alone says which keys match: it knows no terms."""
+        return self.comparator == "custom"
 
     @property
     def predicate(self) -> str | None:

@@ -215,7 +215,7 @@ def fitted_words(
     choice : int
         Choice of the index's hash seeds.
     """
-    if manifest.engine != "index" or manifest.comparator != "band" or arrived.count < LEAST_TUPLES:
+    if not manifest.has_grid or arrived.count < LEAST_TUPLES:
         return None
     fitted = fitted_plan(
         manifest,
@@ -291,7 +291,8 @@ class HashWatch:
         self.choice = hash_choice(device)
 
     def _counters(self) -> Mapping[str, int]:
-        return self._device.counters() if self._device.manifest.engine == "index" else {}
+        has_seeds = "COORDINATE" in self._device.manifest.operations
+        return self._device.counters() if has_seeds else {}
 
     def finish(self) -> str:
         """Check the counters after the last result; choose other seeds if none were chosen yet.

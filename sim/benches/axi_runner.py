@@ -5,7 +5,7 @@ import json
 
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.bundle import VERILOG
-from hdl.families.choice import make_accelerator
+from hdl.families.choice import family_of, make_accelerator
 from hdl.packaging.one_file import packaged_ports
 from hdl.presets import PRESETS
 from hdl.shells.axi import AXI_TOP, AxiOptions
@@ -87,7 +87,7 @@ def run_axi_bench(
         "bundle": str(bundle), "seed": seed, "tuples": tuples, "coverage": str(measured),
         "drivers": drivers,
     }  # fmt: skip
-    side = "axi_aggregate" if parameters.engine == "aggregate" else "axi_shell"
+    side = "axi_aggregate" if family_of(parameters).takes_watermarks else "axi_shell"
     ran = run_scenarios(
         runner, name, settings, build, waves, module=f"sim.benches.{side}", top=AXI_TOP
     )

@@ -13,6 +13,7 @@ from cocotb_tools.runner import Verilator
 
 from hdl.bundle import VERILOG, write_bundle
 from hdl.families.choice import make_accelerator
+from hdl.memory.axi4 import memory_members
 from hdl.packaging.checks import checks_text
 from hdl.packaging.one_file import packaged_ports
 from hdl.verilog.conversion import TOP
@@ -139,7 +140,7 @@ def run_bench(parameters, *, name, waves=False, seed=None, tuples=400, folder=No
     FailureError
         If a scenario fails.
     """
-    if parameters.is_external and memories is None:
+    if memory_members(parameters) and memories is None:
         raise ValueError(
             f"Bench {name!r} has windows in external memory; give 'memories', which puts memories"
             " behind their ports"

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from hdl.bundle import write_bundle
-from hdl.fpga.reports import counted, describe
+from hdl.fpga.reports import counted, describe, design_name
 from host.devices.simulated import SimulatedDevice
 from host.errors import DeviceTimeoutError
 from host.protocol.codecs import WordCodec
@@ -72,16 +72,7 @@ class SaturatedRun:
         self, parameters, report, *, window=None, values=None, period=None, draw=None, memory=None
     ):
         self.parameters = parameters
-        shape = f"{parameters.engine}-{parameters.comparator}-{parameters.cores}x"
-        shape += f"{parameters.sub_window}-{parameters.lanes}x{parameters.probes}"
-        shape += f"-{parameters.bucket_bits}" if parameters.bucket_bits else ""
-        shape += f"-digest{parameters.digest_bits}" if parameters.digest_bits else ""
-        shape += "-two" if parameters.tuples_per_word == 2 else ""
-        shape += "-ports" if parameters.result_streams == 2 else ""
-        if parameters.is_external:
-            beats = f"{parameters.memory_width}x{parameters.memory_burst}"
-            shape += f"-external{beats}-{parameters.memory_latency}"
-        bundle = Path("build") / "figures" / shape
+        bundle = Path("build") / "figures" / design_name(parameters, None)
         write_bundle(parameters, bundle)
         build_library(bundle, report=report)
         self.device = SimulatedDevice(bundle, memory=memory)
@@ -93,7 +84,7 @@ class SaturatedRun:
         self.window = CountWindow(window or self.manifest.capacity)
         self.ordering = Ordering(period or self.manifest.probes)
         self.draw = draw or self.uniform
-        self.values = values or (SPREAD if parameters.comparator == "band" else 250_000)
+        self.values = values or (SPREAD if parameters.bounded else 250_000)
 
     def close(self):
         """Close the device."""
@@ -101,8 +92,7 @@ class SaturatedRun:
 
     def bound(self, width):
         """Match tuples that differ by at most ``width`` in every field; fill the windows."""
-        band = self.parameters.comparator == "band"
-        names = [key.name for key in self.manifest.keys] if band else []
+        names = [key.name for key in self.manifest.bounded]
         self.ask(dict.fromkeys(names, Bounds(-width, width)))
 
     def ask(self, bounds, spreads=None):
@@ -167,20 +157,10 @@ class SaturatedRun:
         ``one_in`` says in the record how often pairs match.
         """
         conditions = {"precision": self.ordering.period, "window": self.window.size}
-        _, counts = self.measure(busy_tuples(self.parameters, **conditions, cycles=cycles))
+        _, counts = self.measure(
+            self.parameters.search.busy_tuples(self.parameters, **conditions, cycles=cycles)
+        )
         return counted(self.parameters, counts, **conditions, one_in=one_in)
-
-
-def busy_tuples(parameters, *, window, precision, cycles):
-    """Return how many tuples of both sides keep full windows busy for at least ``cycles`` cycles.
-
-    The passes of both sides go on at the same time, each with a row of all lanes per cycle. An
-    index accepts a word per cycle at the most.
-    """
-    if parameters.engine == "index":
-        return cycles * parameters.tuples_per_word
-    rows = -(-window // (parameters.cores * parameters.lanes))
-    return 2 * precision * -(-cycles // rows)
 
 
 def saturate(parameters, report, *, matches, window=None, cycles=CYCLES):
@@ -203,7 +183,7 @@ def saturate(parameters, report, *, matches, window=None, cycles=CYCLES):
         Least number of cycles in which the accelerator is counted.
     """
     records = []
-    band = parameters.comparator == "band"
+    band = parameters.bounded
     with closing(SaturatedRun(parameters, report, window=window)) as run:
         for one_in in matches:
             run.values = SPREAD if band else one_in

@@ -52,12 +52,12 @@ def run_flip(bundle, seed):
     rng = np.random.default_rng(seed)
     both = tuple(tables(rng))
     manifest = Manifest.load(bundle)
-    storage, equal = manifest.storage, manifest.parameters["comparator"] == "equality"
+    storage = manifest.storage
     most = (storage.cores - 1) * storage.sub_window  # fits the cores that are left
     by_count = rng.random() < 0.5
     window = {"rows": int(rng.integers(1, most))} if by_count else {"within": LIFESPAN}
     policy = ["report", "replay"][int(rng.integers(2))]
-    asked = {"on": "x"} if equal else {"band": {"x": (-1, 1)}}
+    asked = {"band": {"x": (-1, 1)}} if manifest.bounded else {"on": "x"}
     query = Query(time="t", **asked, **window, on_failure=policy)
     memories = stored_memories(bundle)
     number = int(rng.integers(len(memories)))

@@ -456,7 +456,7 @@ class AcceleratorModel:
         """The predicate at this place in the stream."""
         if self._custom is not None:
             return self._custom
-        if self.manifest.comparator == "equality":
+        if not self.manifest.bounded:
             return DifferenceBand({key.name: EQUAL for key in self.manifest.keys})
         return DifferenceBand(self._bounds)
 

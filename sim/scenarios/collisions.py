@@ -18,7 +18,7 @@ def patterns(manifest, keys):
     for key in manifest.keys:
         bits = np.asarray(keys[key.name]).astype(np.uint64)
         bits &= np.uint64((1 << key.bits) - 1)
-        if key.signed and manifest.comparator == "band":
+        if key.signed and manifest.bounded:
             bits ^= np.uint64(1 << key.bits - 1)
         yield key, bits
 
@@ -36,7 +36,7 @@ def buckets(manifest, operands, keys):
     found = np.zeros(1, np.uint64)
     for n, (key, bits) in enumerate(patterns(manifest, keys)):
         part = coordinate(manifest, operands.get(n, 0))
-        hashed = part.hashed or manifest.comparator != "band"
+        hashed = part.hashed or not manifest.has_grid
         if not hashed:
             cell = bits >> np.uint64(part.shift) & np.uint64((1 << part.width) - 1)
             found = found ^ cell << np.uint64(part.place)
@@ -90,7 +90,7 @@ def first_looks(manifest, operands, keys):
     keys : mapping of str to array
         Values of each key field, by name.
     """
-    if manifest.engine == "index":
+    if manifest.index is not None:
         return buckets(manifest, operands, keys)
     if manifest.parameters["digest_bits"] is not None:
         return digests(manifest, operands, keys)

@@ -120,8 +120,7 @@ class Writer:
         """
         self.unmask()
         wide = self.choose([0, 1, 3, 40])
-        band = self.manifest.comparator == "band"
-        changes = self.generator.random() < 0.3 and band
+        changes = self.generator.random() < 0.3 and bool(self.manifest.bounded)
         self.operands(wide, changes)
         timed = bool(self.manifest.timestamp_bits) and self.generator.random() < 0.5
         count = self.below(tuples + 1)
@@ -160,14 +159,12 @@ class Writer:
 
     def operands(self, wide, changes):
         """Write bounds at most ``wide`` away from zero, and the buckets or digests for them."""
-        fields = self.manifest.keys
-        band = self.manifest.comparator == "band"
-        if self.manifest.engine == "index" and band:
+        if self.manifest.has_grid:
             self.coordinates(fixed=wide == 0 and not changes)
-        elif self.manifest.engine == "index":
-            for index in range(len(fields)):
+        else:
+            for index in range(self.manifest.indices.get("COORDINATE", 0)):
                 self.control("COORDINATE", index, self.below(1 << SEED_BITS))
-        for index, key in enumerate(fields if band else ()):
+        for index, key in enumerate(self.manifest.bounded):
             most = (1 << key.bits) - 1  # the host clamps bounds to this value as well
             self.control("BOUND_LOW", index, -min(wide, most))
             self.control("BOUND_HIGH", index, min(self.below(wide + 1), most))

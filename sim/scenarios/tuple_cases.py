@@ -48,7 +48,7 @@ def look_alike(manifest, stretch, *, hashed):
     looks = first_looks(manifest, stretch.operands, stretch.keys)
     if looks is None or len(np.unique(np.broadcast_to(looks, len(stretch.sides)))) > 1:
         return False
-    if manifest.engine == "index" and manifest.comparator == "band":
+    if manifest.has_grid:
         bit = manifest.index.coordinate.fields["hashed"].offset
         if hashed != any(operand >> bit & 1 for operand in stretch.operands.values()):
             return False
@@ -106,7 +106,7 @@ def timed(manifest):
 
 def hashes(manifest):
     """Return whether different keys can have the same hash or digest."""
-    if manifest.engine == "index":
+    if manifest.index is not None:
         bits = sum(key.bits for key in manifest.keys)
         return bits >= manifest.index.bucket_bits + 2
     return manifest.parameters["digest_bits"] is not None
@@ -114,7 +114,7 @@ def hashes(manifest):
 
 def grids(manifest):
     """Return whether the accelerator has an index that can arrange keys in a grid of cells."""
-    return manifest.engine == "index" and manifest.comparator == "band"
+    return manifest.has_grid
 
 
 def always(manifest):

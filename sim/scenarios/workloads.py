@@ -153,7 +153,7 @@ def workload(manifest, load, count, generator):
     if load.sides == "bursts":
         count *= 2
     codec = codec_of(manifest)
-    width = 0 if manifest.comparator == "equality" else load.width
+    width = load.width if manifest.bounded else 0
     bounds = {key.name: Bounds(-width, width) for key in manifest.keys}
     window = window_of(manifest, load)
     period = period_of(manifest, load)

@@ -195,7 +195,7 @@ def engine_of(parameters):
         return "aggregate"
     if parameters.cores > FEW_CORES:
         return "crowd"
-    return "external" if parameters.is_external else parameters.engine
+    return "external" if parameters.search.has_memory else parameters.engine
 
 
 def shape_facts(parameters):
@@ -208,9 +208,9 @@ def shape_facts(parameters):
     for name in ("cores", "slack", "lanes", "probes", "fan_out", "fan_in", "tuples_per_word",
                  "timestamp_bits", "probe_bits"):  # fmt: skip
         yield name.replace("_", " "), getattr(parameters, name)
-    if parameters.engine == "scan" and not parameters.is_chain:
-        yield "rounds", parameters.rounds
     if not parameters.is_chain:
+        if parameters.search.has_rounds:
+            yield "rounds", parameters.rounds
         yield "gates", parameters.has_gates
         yield "parity", parameters.parity
         yield "result streams", parameters.result_streams
@@ -218,11 +218,9 @@ def shape_facts(parameters):
         yield "ordinal bits", parameters.ordinal_bits
     if parameters.is_aggregated:
         yield "value bits", parameters.value_bits
-    if parameters.is_external:
-        for name in ("memory_width", "memory_burst", "memory_latency"):
-            yield name.replace("_", " "), getattr(parameters, name)
-    if parameters.engine == "index":
-        yield "bucket bits", parameters.bucket_width
+    for name in parameters.search.own:
+        value = getattr(parameters, name)
+        yield name.replace("_", " "), parameters.bucket_width if value is None else value
     yield "window of a core", f"up to {1 << (parameters.sub_window - 1).bit_length()}"
     yield "fields", len(parameters.keys)
     for field in parameters.keys:

@@ -24,6 +24,7 @@ from host.errors import (
 )
 from host.operators.aggregate import WindowAggregation
 from host.protocol.configuration import lacking, require_abilities
+from host.protocol.cost_model import Circuit
 from host.protocol.manifest import AggregateManifest, JoinAggregateManifest
 from host.protocol.segments import require_capacity, require_pairs
 from host.query.queries import AggregateQuery, Query
@@ -125,11 +126,7 @@ class Choice:
             return "none: the software engine"
         manifest = self.manifest
         keys = ", ".join(f"{key.name} {key.bits} bits" for key in manifest.keys)
-        speed = (
-            "an index, one entry a cycle and region"
-            if manifest.engine == "index"
-            else f"{manifest.storage.lanes} keys x {manifest.probes} probes a cycle and region"
-        )
+        speed = f"{Circuit.of(manifest).speed} a cycle and region"
         if self.reduces:
             speed += ", one word for each left row"
         return (

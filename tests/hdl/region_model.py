@@ -213,7 +213,7 @@ def drive(
                 activity[name] += value
 
     bench.simulator.add_testbench(place, background=True)
-    if parameters.is_external:
+    if parameters.search.has_memory:
         (memory or AxiMemory)(dut.m_axi).attach(bench.simulator)
     if activity is not None:
         bench.simulator.add_testbench(watch, background=True)

@@ -222,8 +222,8 @@ def test_vacant_says_that_the_windows_of_a_core_have_expired():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"clock_requests": 1}, "must be True or False, not 1"),
-        ({"architecture": "handshake"}, "for architecture 'handshake', not True"),
+        ({"clock_requests": 1}, r"must be one of \(False, True\), not 1"),
+        ({"architecture": "handshake"}, "needs parameter 'clock_requests' to be False, not True"),
         ({"store": "external"}, "Store 'external' needs parameter 'clock_requests' to be False"),
     ],
 )

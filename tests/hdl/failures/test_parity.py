@@ -129,10 +129,10 @@ def test_failures_and_flipped_bits_are_counted(tmp_path):
     ("changes", "message"),
     [
         ({"parity": True}, "needs 'failure_cycles', not 0: a core that reads a flipped bit"),
-        ({"parity": 1}, "must be True or False, not 1"),
+        ({"parity": 1}, r"must be one of \(False, True\), not 1"),
         (
             {"parity": True, "architecture": "handshake"},
-            "must be False for architecture 'handshake', not True: only the cores of 'splitjoin'",
+            "needs parameter 'parity' to be False, not True: only the cores of 'splitjoin'",
         ),
     ],
 )

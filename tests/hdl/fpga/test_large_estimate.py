@@ -10,7 +10,6 @@ from hdl.__main__ import main
 from hdl.fpga import cost as large_estimate
 from hdl.fpga.cost import RESOURCES, TAKES, estimate, estimate_text, most_cores, resources_of
 from hdl.fpga.devices import LARGE_DEVICES
-from hdl.fpga.reports import comparators
 from hdl.fpga.tools import YOSYS, ToolError, find_tool
 from hdl.presets import PRESETS
 
@@ -74,7 +73,7 @@ def test_an_estimate_shows_its_arithmetic(tmp_path):
     assert report["per_core"]["luts"] == 1000
     assert report["once"]["luts"] == 500
     assert report["window"] == cores * BAND.sub_window
-    assert report["comparators"] == comparators(BAND.with_(cores=cores))
+    assert report["comparators"] == BAND.with_(cores=cores).comparators
     assert report["pairs_per_s"] == report["comparators"] * 200e6
     assert report["device"] == asdict(U280)
     text = estimate_text(report)

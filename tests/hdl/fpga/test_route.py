@@ -9,7 +9,7 @@ from hdl.fpga import reports as published
 from hdl.fpga import route as flow
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.provenance import Program, design_hash
-from hdl.fpga.reports import comparators, counted, describe, design_name
+from hdl.fpga.reports import counted, describe, design_name
 from hdl.fpga.route import nextpnr_command
 from hdl.presets import PRESETS
 from tests.hdl.nextpnr_report import REPORT
@@ -30,8 +30,8 @@ def test_nextpnr_is_told_device_grade_seed_and_router():
 
 
 def test_comparators_are_those_of_all_lanes_and_probes():
-    assert comparators(PRESETS["paper"]) == 2 * 16
-    assert comparators(PRESETS["demo"]) == 2 * 4 * 4 * 8
+    assert PRESETS["paper"].comparators == 2 * 16
+    assert PRESETS["demo"].comparators == 2 * 4 * 4 * 8
 
 
 def test_a_design_is_named_by_its_preset_and_what_differs():

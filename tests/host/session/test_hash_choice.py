@@ -33,7 +33,7 @@ NUMBERS = count()
 class Counted:
     """A device that only counts."""
 
-    engine: str = "index"
+    operations: tuple = ("COORDINATE",)
     uri: str = field(default_factory=lambda: f"counted:{next(NUMBERS)}")
     counts: dict = field(default_factory=dict)
 
@@ -41,7 +41,7 @@ class Counted:
     def manifest(self):
         storage = SimpleNamespace(cores=2, sub_window=64)
         return SimpleNamespace(
-            engine=self.engine, storage=storage, index=SimpleNamespace(bucket_bits=4)
+            operations=self.operations, storage=storage, index=SimpleNamespace(bucket_bits=4)
         )
 
     def counters(self):
@@ -84,7 +84,7 @@ def test_seeds_stay_where_entries_are_few_for_the_results_or_probes_are(changes)
 
 
 def test_a_scan_has_no_seeds():
-    assert watched(Counted(engine="scan"), **SLOW)[1] == ""
+    assert watched(Counted(operations=()), **SLOW)[1] == ""
 
 
 def colliding(count):

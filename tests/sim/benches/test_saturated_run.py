@@ -9,7 +9,6 @@ from sim.benches.saturated_run import (
     CYCLES,
     SaturatedRun,
     band_width,
-    busy_tuples,
     saturate,
     tuples,
 )
@@ -69,7 +68,7 @@ def test_filling_and_draining_the_pipeline_is_at_most_two_thousandths_of_a_count
     monkeypatch.chdir(tmp_path)
     parameters = PRESETS["tiny"].with_(probes=4, comparator="equality")
     size = parameters.capacity
-    once = busy_tuples(parameters, window=size, precision=4, cycles=CYCLES)
+    once = parameters.search.busy_tuples(parameters, window=size, precision=4, cycles=CYCLES)
     (counted, _), (longer, _) = (
         saturate(parameters, said, matches=[50], cycles=cycles) for cycles in (CYCLES, 2 * CYCLES)
     )
@@ -90,7 +89,10 @@ def test_filling_and_draining_the_pipeline_is_at_most_two_thousandths_of_a_count
 def test_passes_of_both_sides_take_a_row_per_cycle_and_an_index_a_word(preset, precision, expected):
     parameters = PRESETS[preset]
     size = parameters.capacity
-    assert busy_tuples(parameters, window=size, precision=precision, cycles=1_000) == expected
+    found = parameters.search.busy_tuples(
+        parameters, window=size, precision=precision, cycles=1_000
+    )
+    assert found == expected
 
 
 def test_bounds_of_a_band_are_those_of_the_paper_for_its_rate():

@@ -64,7 +64,7 @@ def checker_of(parameters):
 def test_programs_agree_with_the_model(shape):
     manifest, checker = checker_of(SHAPES[shape])
     said = []
-    effort = LARGE_EFFORT if SHAPES[shape].is_external else EFFORT
+    effort = LARGE_EFFORT if SHAPES[shape].search.has_memory else EFFORT
     run = Soak(20261123, said.append, effort=effort)
     for which in range(PROGRAMS):
         assert not run.case(0, which, manifest, checker), "\n".join(said)
