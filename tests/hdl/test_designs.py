@@ -12,7 +12,7 @@ import pytest
 from hdl.designs import Join, Part
 from hdl.parameters import KeyField
 
-#: Sizes without a natural limit are drawn up to this.
+#: Sizes are drawn up to so much beyond the least.
 MOST = 1 << 10
 
 
@@ -43,8 +43,8 @@ def drawn(random, hint, keys):
         allowed = hint.__metadata__[0]
         if isinstance(allowed, tuple):
             return random.choice(allowed)
-        least, most = allowed[0], min(allowed[-1], MOST)
-        return least + int((most - least + 1) ** random.random()) - 1
+        least, most = allowed[0], min(allowed[-1], allowed[0] + MOST)
+        return least + int((most - least + 2) ** random.random()) - 1
     if hint is NoneType:
         return None
     if hint is bool:
