@@ -148,7 +148,8 @@ def test_without_order_the_results_between_two_stars_are_the_same_set(
     check(parameters, seed, tmp_path_factory.mktemp("bundle"), stalls=0.3, period=0)
 
 
-@pytest.mark.parametrize("engine", ["scan", pytest.param("index", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["scan", "index"])
 def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp_path, engine):
     """The index of a probe wraps many times, and no group of 3 probes is open at the end."""
     parameters = JoinParameters(
@@ -245,6 +246,7 @@ def test_two_tuples_in_a_word_through_an_index(tmp_path, cores, probes, period, 
     check(parameters, cores, tmp_path, stalls=0.2, segments=2, period=period)
 
 
+@pytest.mark.long
 def test_a_custom_predicate(tmp_path):
     parameters = JoinParameters(
         cores=3,

@@ -161,6 +161,7 @@ def test_tasks_reduce_their_rows_on_a_device(spark, tmp_path, simulated):
     assert simulated in str(explain(answer))
 
 
+@pytest.mark.long
 def test_a_device_reduces_the_rows_of_micro_batches(spark, tmp_path, simulated):
     answer, _ = stream_agrees(spark, "sessions", tmp_path, device="sim:")
     assert simulated in str(explain(answer))

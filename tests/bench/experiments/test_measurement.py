@@ -58,6 +58,7 @@ def test_a_saturated_join_compares_a_window_for_every_tuple(manifests, name, tim
     assert found["ingress_stalled_share"] > 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", JOINS)
 def test_a_paced_join_takes_tuples_when_they_come(manifests, name):
     point = Point(name, WINDOW, interval=60, width=1000, tuples=300)

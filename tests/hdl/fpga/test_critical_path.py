@@ -20,6 +20,7 @@ def test_clock_and_utilization_are_read_from_the_report():
     }
 
 
+@pytest.mark.long
 def test_the_critical_path_names_components(hierarchy):
     scanner, queue = critical_path(REPORT, hierarchy)
     assert scanner == {
@@ -32,6 +33,7 @@ def test_the_critical_path_names_components(hierarchy):
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_slow_registers_are_gathered_by_component(hierarchy):
     data, enable = slow_registers(REPORT, hierarchy)
     assert data == {

@@ -98,6 +98,7 @@ endmodule
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", DESIGNS)
 def test_a_broken_rule_is_told(ran, design):
     _, said = DESIGNS[design]

@@ -125,6 +125,7 @@ def test_no_other_core_may_be_told_to_have_failed_and_none_comes_back(tmp_path):
     assert "takes part again" in wrong_with(whole, least, replace(actual, code=code))
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("programs", PROGRAMS)
 def test_programs_agree_with_the_model_while_cores_fail(programs):

@@ -51,6 +51,7 @@ def test_random_programs_answer_like_the_reference(bundle, stalls):
         assert pairs_by_mark(manifest, results) == (program.expected, []), f"seed {seed}"
 
 
+@pytest.mark.long
 def test_a_join_of_files_gives_the_rows_of_the_reference(bundle, tmp_path):
     generator = np.random.default_rng(3)
     answers = []
