@@ -10,7 +10,6 @@ from datetime import timedelta
 from hashlib import sha256
 import json
 from pathlib import Path
-import sys
 from urllib.request import urlopen
 
 import pandas as pd
@@ -145,4 +144,4 @@ def earthquakes(source):
 
 if __name__ == "__main__":
     for each in DIGESTS:
-        print(fetch(each), file=sys.stdout)
+        print(fetch(each))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, get_type_hints
 
 from .engine import require
+from .external.engine import MOST_LATENCY
 from .parameters import JoinParameters, KeyField
 
 __all__ = [
@@ -176,7 +177,7 @@ class ExternalScan(Probing):
     predicate: Band | Equality | Own
     memory_width: Annotated[int, (256, 512, 1024)] = 512
     memory_burst: Annotated[int, (1, 2, 4, 8, 16, 32)] = 16
-    memory_latency: Annotated[int, range((1 << 14) + 1)] = 64
+    memory_latency: Annotated[int, range(MOST_LATENCY + 1)] = 64
     result_streams: OneOrTwo = 1
     rounds: bool = False
 

@@ -13,7 +13,7 @@ from bench.real_inputs import (
     earthquakes,
     fetch,
     write_streams,
-)  # fmt: skip
+)
 from host import Query, open_device
 from host.devices.bundles import SIMULATED, choose_device
 from host.session.join import Join

@@ -13,7 +13,7 @@ from hdl.words.operands import empties_own_window
 
 from .rows import RowStore
 
-__all__ = ["MOST_BURST_BEATS", "MOST_LATENCY", "MOST_WIDTH", "ExternalEngine"]
+__all__ = ["MOST_LATENCY", "ExternalEngine"]
 
 #: Bytes that a burst of AXI may have at most, and its beats.
 MOST_BURST_BYTES, MOST_BURST_BEATS = 4096, 256

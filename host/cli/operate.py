@@ -4,6 +4,7 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 import sys
 import time
 
@@ -92,6 +93,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
 def main(options: argparse.Namespace) -> int:
     """Run the operator; return the exit code."""
     unit = None if options.unit is None else parse_span(options.unit, "--unit")
+    taken = Work()
+
+    def took(work: Work) -> None:
+        taken.cycles += work.cycles
+
     operator = load_description(options.description)
     if isinstance(operator, OwnOperator):
         require_software(operator, options.device)
@@ -100,27 +106,25 @@ def main(options: argparse.Namespace) -> int:
                 "--verify compares with the reference operator, which is what runs an operator of "
                 "Python functions: leave it out."
             )
+        asked, engine = str(operator), "the reference operator, row by row"
+        run = partial(own_results, operator=operator, time=options.time, unit=unit)
     else:
         query = OperatorQuery(operator, options.time, unit)
+        asked, engine = str(query), "the software engine"
+        run = partial(operate_tables, query=query, device=options.device, work=took)
     inputs = {"--input": options.input} | (
         {} if options.right is None else {"--right": options.right}
     )
     require_output(options, inputs)
     if options.explain:
-        own = isinstance(operator, OwnOperator)
-        engine = "the reference operator, row by row" if own else "the software engine"
-        asked = operator if own else query
         print(f"query    {asked}\nruns on  {options.device or engine}")
-    taken, count = Work(), 0
+    count = 0
 
     def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         nonlocal count
         for batch in batches:
             count += batch.num_rows
             yield batch
-
-    def took(work: Work) -> None:
-        taken.cycles += work.cycles
 
     with Status("operate") as status, ExitStack() as named:
         datasets = []
@@ -134,10 +138,7 @@ def main(options: argparse.Namespace) -> int:
                 pa.RecordBatchReader.from_batches(one.schema, counted(one.batches()))
                 for one in datasets
             ]
-            if isinstance(operator, OwnOperator):
-                result = own_results(readers, operator, options.time, unit)
-            else:
-                result = operate_tables(readers, query, options.device, took)
+            result = run(readers)
         if options.verify:
             with status.stage("comparing with the reference operator"):
                 expected = reference_rows([one.table() for one in datasets], query)
