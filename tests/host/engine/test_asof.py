@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The as-of join of the software engine finds the rows of the reference, however rows lie."""
 
-from time import process_time
-
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 from host.engine.asof import AsofSearch, Times
 from host.reference.asof import reference_asof
 from host.reference.types import Direction
+from tests.timing import least_seconds
 
 TIME = st.integers(0, 8) | st.sampled_from([(1 << 64) - 1, (1 << 64) - 2, 1 << 63])
 ROWS = st.lists(st.tuples(TIME, st.integers(0, 2)), max_size=15).map(
@@ -90,11 +89,6 @@ def test_no_distribution_of_keys_or_times_is_slow(keys, clustered, direction):
 
     def seconds(own, close):
         sides = [Times(when(rng, count, close), own(rng, count)) for _ in range(2)]
-        least = float("inf")
-        for _ in range(3):
-            began = process_time()
-            search.rows(*sides)
-            least = min(least, process_time() - began)
-        return least
+        return least_seconds(lambda: search.rows(*sides), limit=0, turns=3)
 
     assert seconds(keys, clustered) < 5 * seconds(uniform, False)
