@@ -7,6 +7,7 @@ from amaranth.utils import ceil_log2
 
 from hdl.counters import ADDRESSES, Counter
 from hdl.engine import require, require_values
+from hdl.memory.axi4 import ADDRESS_BITS, BaseAddress
 from hdl.scan.engine import ScanEngine
 from hdl.streams.registers import StreamFork
 from hdl.words.operands import empties_own_window
@@ -177,6 +178,12 @@ def check_memory(parameters):
         burst * width // 8 <= MOST_BURST_BYTES,
         f"A burst of {burst} beats of {width} bits crosses a boundary of {MOST_BURST_BYTES} bytes;"
         f" set 'memory_burst' to at most {MOST_BURST_BYTES * 8 // width}",
+    )
+    place = BaseAddress.of(parameters)
+    require(
+        place.bits > 0,
+        f"Windows of {1 << place.least_bit} bytes lie beyond addresses of {ADDRESS_BITS} bits; set"
+        " 'sub_window' or 'cores' to less",
     )
     require(
         parameters.memory_latency <= MOST_LATENCY,

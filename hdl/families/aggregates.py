@@ -50,6 +50,7 @@ class AggregateFamily(Family):
             result_ports=("o",),
             ports=aggregate_ports(parameters),
             memory_ports={},
+            memory_base=None,
             core_bits=(),
             counters=AGGREGATE_COUNTERS,
             counter_address_bits=ADDRESS_BITS,

@@ -7,6 +7,7 @@ from typing import Any
 
 from amaranth import *
 
+from hdl.memory.axi4 import BaseAddress
 from hdl.scalegate.gate import MOST_SOURCES
 from hdl.words.results import results_of
 
@@ -97,7 +98,9 @@ class Family(ABC):
     ports : dict of str to Member
         All members of the accelerator.
     memory_ports : dict of str to Member
-        Those that lead to external memories.
+        Those of a shell that lead to external memory.
+    memory_base : BaseAddress or None
+        Where in one memory the windows of each port are, if there are such ports.
     core_bits : tuple of str
         Those that have a bit for each core, which registers show.
     counters : tuple of Counter
@@ -123,6 +126,7 @@ class Family(ABC):
     result_ports: tuple[str, ...]
     ports: dict[str, Any]
     memory_ports: dict[str, Any]
+    memory_base: BaseAddress | None
     core_bits: tuple[str, ...]
     counters: tuple[Any, ...]
     counter_address_bits: int

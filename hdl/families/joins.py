@@ -8,7 +8,7 @@ from amaranth import *
 
 from hdl.accelerator import accelerator_ports
 from hdl.counters import address_bits, counters_of
-from hdl.memory.axi4 import memory_members
+from hdl.memory.axi4 import BaseAddress, memory_members, shared_port
 from hdl.words.inputs import SOURCE_OPERATION, InputKind, SourceOrder, input_word, operation_indices
 from hdl.words.operands import ANSWERED
 from hdl.words.results import ResultKind, result_ports, result_word
@@ -75,7 +75,8 @@ class JoinFamily(Family):
             result_word=result_word(parameters),
             result_ports=result_ports(parameters),
             ports=accelerator_ports(parameters),
-            memory_ports=memory_members(parameters, 2 * parameters.cores),
+            memory_ports=memory_members(parameters, 2 * parameters.cores, port=shared_port),
+            memory_base=BaseAddress.of(parameters),
             core_bits=CORE_BITS * parameters.clock_requests,
             counters=counters_of(parameters),
             counter_address_bits=address_bits(parameters),

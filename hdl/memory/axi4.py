@@ -1,11 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """AXI4 ports to an external memory, with the names that AXI gives to their signals."""
 
+from dataclasses import dataclass
+
+from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-__all__ = ["OKAY", "Axi4", "memory_members", "memory_port"]
+__all__ = [
+    "ADDRESS_BITS",
+    "OKAY",
+    "Axi4",
+    "BaseAddress",
+    "memory_members",
+    "memory_port",
+    "shared_port",
+]
 
 #: Response of AXI to a transaction that was done.
 OKAY = 0
@@ -85,7 +96,65 @@ def memory_port(parameters):
     )
 
 
-def memory_members(parameters, regions=None):
+#: Bits of an address of the memory that all regions share.
+ADDRESS_BITS = 64
+
+
+def shared_port(parameters):
+    """Return the signature of a region's port to the memory that all regions share.
+
+    Its addresses are those of the whole memory, as :class:`BaseAddress` composes them.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Parameters of the accelerator, whose ``store`` is external.
+    """
+    return Axi4(address_bits=ADDRESS_BITS, data_bits=parameters.memory_width)
+
+
+@dataclass(frozen=True)
+class BaseAddress:
+    """The base address of the memory that all regions share: what each bit of an address says.
+
+    From the lowest bit on, an address has the byte in the region's ring, the number of the region,
+    and the base. So no address takes an adder, and a base is a multiple of the room of all regions.
+
+    Parameters
+    ----------
+    ring_bits : int
+        Bits of a byte address in the ring of a region.
+    region_bits : int
+        Bits of the number of a region.
+    """
+
+    ring_bits: int
+    region_bits: int
+
+    @classmethod
+    def of(cls, parameters):
+        """Return that of an accelerator; None if its windows are on the chip."""
+        if not parameters.search.has_memory:
+            return None
+        ring_bits = memory_port(parameters).address_bits
+        return cls(ring_bits, ceil_log2(2 * parameters.cores))
+
+    @property
+    def least_bit(self):
+        """Lowest bit of the base. Those below are zero."""
+        return self.ring_bits + self.region_bits
+
+    @property
+    def bits(self):
+        """Number of bits of the base."""
+        return ADDRESS_BITS - self.least_bit
+
+    def above_ring(self, region, base):
+        """Return the bits of an address of a region above that in its ring, from the base's."""
+        return Cat(Const(region, self.region_bits), base)
+
+
+def memory_members(parameters, regions=None, *, port=memory_port):
     """Return the member ``m_axi`` of a component whose windows are in external memory.
 
     There is no such member if windows are on the chip.
@@ -96,8 +165,10 @@ def memory_members(parameters, regions=None):
         Parameters of the accelerator.
     regions : int or None
         Number of regions that the component has, for an array of so many ports; None for one port.
+    port : callable
+        :func:`memory_port` or :func:`shared_port`.
     """
     if not parameters.search.has_memory:
         return {}
-    port = Out(memory_port(parameters))
-    return {"m_axi": port if regions is None else port.array(regions)}
+    member = Out(port(parameters))
+    return {"m_axi": member if regions is None else member.array(regions)}

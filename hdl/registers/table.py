@@ -357,9 +357,11 @@ def core_activity(cores):
 MAGIC = int.from_bytes(b"SJKT", "little")
 #: Version of the register map (major, minor). The minor number rises when registers are added, the
 #: major number when software that knows an earlier map would go wrong.
-VERSION = (1, 2)
+VERSION = (1, 3)
 #: Registers of 32 bits that hold the hash of the manifest.
 HASH_WORDS = 8
+#: Address of the lower half of the base address of external memory.
+MEMORY_BASE_ADDRESS = 0x010
 #: Address of the lower half of counter 0. Every counter takes eight bytes.
 COUNTERS_ADDRESS = 0x100
 #: The fault that a shell finds by itself.
@@ -423,6 +425,32 @@ def capabilities(family, merged, is_row):
                 for trait in family.traits
             ),
         ),
+    ]  # fmt: skip
+
+
+def memory_base(place):
+    """Return the registers of the base address of a memory that all regions share.
+
+    Parameters
+    ----------
+    place : BaseAddress or None
+    """
+    if place is None:
+        return []
+    halves = (("LO", 0, "lower"), ("HI", DATA_BITS, "upper"))
+    return [
+        Register(
+            name=f"MEMORY_BASE_{half}", address=MEMORY_BASE_ADDRESS + least // 8,
+            description=f"Address of the shared memory, {which} 32 bits; region n begins "
+            f"n * {1 << place.ring_bits:#x} bytes behind it.",
+            fields=(
+                Field(name="ADDRESS", offset=offset, bits=DATA_BITS - offset, access="rw",
+                      description=f"A multiple of {1 << place.least_bit:#x}. Change it only while "
+                      "the accelerator is empty."),
+            ),
+        )
+        for half, least, which in halves
+        if (offset := max(0, place.least_bit - least)) < DATA_BITS
     ]  # fmt: skip
 
 
@@ -541,6 +569,7 @@ def shell_table(parameters, *, merged=(), is_row=False):
     registers = (
         *identity(),
         *capabilities(family, merged, is_row),
+        *memory_base(family.memory_base),
         *manifest_hash(),
         *control(family, merged),
         *merge_registers(merged),

@@ -234,9 +234,11 @@ class AxiShell(wiring.Component):
         With a separate bus clock only.
     interrupt : Out(1)
         High while INTERRUPT_STATUS has a bit that INTERRUPT_ENABLE has as well.
-    m_axi : Out(memory_port(parameters)).array(2 * cores)
-        External memories, if windows are kept there. A reset by CONTROL.RESET lasts until all their
-        transactions have ended; ``aresetn`` has to reset the memories as well.
+    m_axi : Out(shared_port(parameters)).array(2 * cores)
+        External memory, if windows are kept there. Addresses of a port begin behind those of the
+        port before it, the first at MEMORY_BASE, so that one memory can serve all. A reset by
+        CONTROL.RESET lasts until all transactions have ended; ``aresetn`` has to reset the memory
+        as well.
     """
 
     def __init__(self, parameters, *, digest, options=None, is_whole=False):
@@ -297,7 +299,7 @@ class AxiShell(wiring.Component):
             inside.clk.eq(getattr(self, pins.clock)),
             inside.rst.eq(stretch.reset),
             stretch.restart.eq(
-                registers.restart | self.elaborate_memories(m, accelerator, stretch)
+                registers.restart | self.elaborate_memories(m, accelerator, registers, stretch)
             ),
             registers.resetting.eq(stretch.reset),
             registers.manifest_hash.eq(self._hash),
@@ -339,16 +341,19 @@ class AxiShell(wiring.Component):
         connect(m, slave.bus, crossing.i)
         connect(m, crossing.o, registers.bus)
 
-    def elaborate_memories(self, m, accelerator, stretch):
+    def elaborate_memories(self, m, accelerator, registers, stretch):
         """Lead the ports of external memories to the pins; return whether reset has to go on."""
-        if not self._family.memory_ports:
+        if not self._family.memory_base:
             return C(0)
         busy = []
         for n, (inner, outer) in enumerate(zip(accelerator.m_axi, self.m_axi, strict=True)):
             m.submodules[f"isolator_{n}"] = isolator = MemoryIsolator(self.parameters)
             connect(m, inner, isolator.i)
             connect(m, isolator.o, flipped(outer))
-            m.d.comb += isolator.closed.eq(stretch.reset)
+            m.d.comb += [
+                isolator.closed.eq(stretch.reset),
+                isolator.above.eq(self._family.memory_base.above_ring(n, registers.memory_base)),
+            ]
             busy.append(isolator.busy)
         return stretch.reset & Cat(busy).any()
 

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.crossings import Crossing
 from hdl.external.reads import read_queue_depth
 from hdl.local_reset import LEAST_CYCLES
-from hdl.memory.axi4 import memory_members, memory_port
+from hdl.memory.axi4 import memory_members, memory_port, shared_port
 from hdl.registers.bus import ADDRESS_BITS, DATA_BITS, RegisterBus
 from hdl.streams.registers import StreamRegister
 
@@ -205,7 +205,10 @@ class MemoryIsolator(wiring.Component):
     i : In(memory_port(parameters))
         Port of the accelerator, whose bursts of writes all have ``memory_burst`` beats, and which
         is always ready for answers.
-    o : Out(memory_port(parameters))
+    above : In
+        What addresses of the memory have above those of the accelerator; steady while anything is
+        under way.
+    o : Out(shared_port(parameters))
         Port of the memory. The three channels to it come from registers.
     closed : In(1)
         The accelerator is in reset, or about to be.
@@ -216,8 +219,16 @@ class MemoryIsolator(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.latency = 1
-        port = memory_port(parameters)
-        super().__init__({"i": In(port), "o": Out(port), "closed": In(1), "busy": Out(1)})
+        port, shared = memory_port(parameters), shared_port(parameters)
+        super().__init__(
+            {
+                "i": In(port),
+                "above": In(shared.address_bits - port.address_bits),
+                "o": Out(shared),
+                "closed": In(1),
+                "busy": Out(1),
+            }
+        )
 
     def elaborate(self, platform):
         m = Module()
@@ -271,7 +282,11 @@ class MemoryIsolator(wiring.Component):
         for field in fields:
             m.d.comb += [
                 register.i.payload[field].eq(getattr(self.i, f"{name}{field}")),
-                getattr(self.o, f"{name}{field}").eq(register.o.payload[field]),
+                getattr(self.o, f"{name}{field}").eq(
+                    Cat(register.o.payload[field], self.above)
+                    if field == "addr"
+                    else register.o.payload[field]
+                ),
             ]
         enters = register.i.valid & register.i.ready
         if fills is not None:

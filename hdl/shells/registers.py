@@ -79,6 +79,8 @@ class ShellRegisters(wiring.Component):
         Bits to be set in LATE_INPUTS and EXCLUDED_INPUTS, which there are with more than two.
     stalls : In(32).array(len(merged))
         Cycles in which each input was waited for.
+    memory_base : Out
+        MEMORY_BASE, from its lowest bit that is not always zero; only with external windows.
     clock_request, vacant : In(cores)
         Of the accelerator; only with ``clock_requests``.
     """
@@ -112,6 +114,7 @@ class ShellRegisters(wiring.Component):
                 "counter_addr": Out(family.counter_address_bits),
                 "counter_data": In(COUNT_BITS),
                 **(merge if merged else {}),
+                **({"memory_base": Out(family.memory_base.bits)} if family.memory_base else {}),
                 **dict.fromkeys(family.core_bits, In(parameters.cores)),
             }
         )
@@ -148,6 +151,11 @@ class ShellRegisters(wiring.Component):
         ]
         if self.merged:
             self.elaborate_merge(m, file)
+        if self._family.memory_base:
+            names = ("memory_base_lo_address", "memory_base_hi_address")
+            m.d.comb += self.memory_base.eq(
+                Cat(getattr(file, name) for name in names if hasattr(file, name))
+            )
         self.elaborate_cores(m, file)
         m.d.sync += self.interrupt.eq(
             (file.interrupt_status_held & file.interrupt_enable_mark)

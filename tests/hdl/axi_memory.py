@@ -33,6 +33,8 @@ class AxiMemory:
     seed : int
     fails : callable
         Whether the burst at an address is answered with an error.
+    content : dict of int to int or None
+        Beats by their addresses, which several ports may share.
 
     Attributes
     ----------
@@ -44,7 +46,9 @@ class AxiMemory:
         Most beats that were requested and not sent.
     """
 
-    def __init__(self, axi, *, latency=1, stalls=0.0, seed=0, fails=lambda address: False):
+    def __init__(
+        self, axi, *, latency=1, stalls=0.0, seed=0, fails=lambda address: False, content=None
+    ):
         self.axi = axi
         self.latency = latency if callable(latency) else lambda: latency
         self.stalls = stalls
@@ -53,7 +57,7 @@ class AxiMemory:
         self.beats, self.reads, self.writes = [], [], []
         self.outstanding = 0
         self._random = random.Random(seed)
-        self._words = {}
+        self._words = {} if content is None else content
         self._cycle = 0
         self._sending = deque()  # beats that were requested: when due, payload
         self._answers = deque()  # bursts that were written: when due, address, words

@@ -4,6 +4,7 @@
 import pytest
 
 from hdl.bundle import write_bundle
+from hdl.memory.axi4 import BaseAddress
 from hdl.parameters import JoinParameters, KeyField
 from hdl.shells.uart_shell import UartShell
 from hdl.verilog.lint import lint
@@ -69,6 +70,47 @@ def test_a_reset_in_the_middle_of_transactions_leaves_none_behind(tmp_path, wait
     manifest = Manifest.load(path)
     results = WordCodec(manifest).split_words(rows(found, manifest.result_word.columns))[0]
     assert_right(path, scenario, results, expected=expected)
+
+
+@pytest.mark.parametrize("high", [False, True])
+@pytest.mark.parametrize("cores", [1, 3])
+def test_one_memory_serves_all_regions_from_the_base_address_on(tmp_path, cores, high):
+    """What one region stores, no other one overwrites, and all of it is where the base says."""
+    parameters = EXTERNAL.with_(
+        cores=cores, sub_window=12, keys=(KeyField(name="x", bits=6),), memory_width=8, probes=2
+    )
+    place = BaseAddress.of(parameters)
+    room = 1 << place.least_bit
+    base = (1 << 64) - room if high else 5 * room
+    path = write_manifest(parameters, tmp_path)
+    scenario = random_scenario(Manifest.load(path), 11, tuples=150)
+    shell, content, found = Shell(parameters, deadline=30_000), {}, []
+    for axi in shell.dut.m_axi:
+        AxiMemory(axi, latency=9, content=content).attach(shell.bench.simulator, shell.bench.domain)
+
+    async def program(ctx):
+        await shell.reset(ctx)
+        asked = base + room - 1  # what lies below the room of all regions is ignored
+        await shell.write(ctx, "MEMORY_BASE_LO", asked % (1 << 32))
+        await shell.write(ctx, "MEMORY_BASE_HI", asked >> 32)
+        low, high = [await shell.read(ctx, f"MEMORY_BASE_{half}") for half in ("LO", "HI")]
+        assert high << 32 | low == base
+        await shell.send(ctx, integers(scenario.words))
+
+    async def take(ctx):
+        found.extend(await shell.take(ctx, scenario.marks))
+
+    shell.bench.run(program, take)
+    manifest = Manifest.load(path)
+    results = WordCodec(manifest).split_words(rows(found, manifest.result_word.columns))[0]
+    assert_right(path, scenario, results, expected=expected_results(path, scenario))
+    each = parameters.ring_rows * parameters.memory_width // 8
+    assert {(address - base) // each for address in content} == set(range(2 * cores))
+
+
+def test_a_base_address_needs_room_for_all_regions():
+    with pytest.raises(ValueError, match="64 bits"):
+        EXTERNAL.with_(sub_window=1 << 62)
 
 
 @pytest.mark.long
