@@ -10,7 +10,6 @@ import sys
 from hypothesis import HealthCheck, Phase, settings
 import pytest
 
-from tests.amaranth_speed.changes import quicken
 from tests.fewer import leave_few, take_fewer_examples
 from tests.generated import compiled_headers, kept_in
 from tests.skips import SkipRecord
@@ -128,14 +127,6 @@ def generated_once(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hdl.bundle, "generate_once", kept_in(folder, generate))
         yield generate
-
-
-@pytest.fixture(scope="session", autouse=True)
-def quick_amaranth():
-    """Amaranth computes nothing twice, and simulates only what changes."""
-    with pytest.MonkeyPatch.context() as patch:
-        quicken(patch)
-        yield patch
 
 
 @pytest.fixture(scope="session", autouse=True)
