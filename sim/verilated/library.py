@@ -3,7 +3,8 @@
 
 A library is a shared object that Verilator and a C++ compiler make of the bundle's netlist, after
 :mod:`sim.rewriter` has rewritten it. A *plain* library is made of the bundle's own Verilog. Both
-behave alike in every cycle.
+behave alike in every cycle; before a library is used, both run side by side
+(:mod:`sim.verilated.lockstep`).
 
 :mod:`host.devices.bundles` says where the cache is. The name of an entry is a hash of everything
 that the library is made from: the bundle's text, the manifest's hash, the harness, all options, the
@@ -32,7 +33,9 @@ from host.files.atomic import is_intact, publish, workplace
 from host.protocol.manifest import load_manifest
 from sim.rewriter import UnknownNetlist
 
+from .lockstep import compare_in_lockstep
 from .model import (
+    UNOPTIMIZED,
     accelerator_harness,
     compile_model,
     compile_runtime,
@@ -162,7 +165,8 @@ def cached_library(tools, manifest, *, plain, what, report):
     def make(place, log):
         report(f"{what}: building the simulator library")
         runtime = cached_runtime(tools, what=what, report=report)
-        text = source
+        shipped = part_of(manifest, "verilog")
+        text = shipped
         if netlist is None and not plain:
             report(f"{what}: simulated slowly, as its Verilog is; the bundle has no netlist")
         if netlist is not None:
@@ -170,11 +174,16 @@ def cached_library(tools, manifest, *, plain, what, report):
                 text = simulated_text(netlist)
             except UnknownNetlist as error:
                 report(f"{what}: simulated slowly, as its Verilog is; the netlist has {error}")
-                text = part_of(manifest, "verilog")
-        return compile_model(
-            tools, text, harness, runtime, place,
-            what=what, log=log, heartbeat=Heartbeat(report),
-        )  # fmt: skip
+        options = {"what": what, "log": log, "heartbeat": Heartbeat(report)}
+        library = compile_model(tools, text, harness, runtime, place, **options)
+        if text is not shipped:
+            aside = place / "shipped"
+            aside.mkdir()
+            other = compile_model(
+                tools, shipped, harness, runtime, aside, levels=UNOPTIMIZED, **options
+            )
+            compare_in_lockstep(library, other, manifest, what=what)
+        return library
 
     return cached(f"{key_of(tools, harness, source)}.so", make, report=report)
 

@@ -12,6 +12,7 @@ from sim.rewriter import one_process_each
 from .toolchain import run_all
 
 __all__ = [
+    "UNOPTIMIZED",
     "Harness",
     "accelerator_harness",
     "compile_model",
@@ -56,6 +57,8 @@ GCC_FLAGS = [
 ]  # fmt: skip
 #: Optimization of the code that runs every cycle, and of the code that runs once.
 FAST, SLOW = "-O2", "-O1"
+#: Likewise of what runs a few thousand cycles only.
+UNOPTIMIZED = ("-O0", "-O0")
 #: Verilator's run-time sources. Compiling them takes half of the time to build a library.
 RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
 PREFIX = "Vsplitjoin"

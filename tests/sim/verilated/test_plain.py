@@ -10,13 +10,16 @@ import shutil
 import numpy as np
 import pytest
 
+from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.bundle import NETLIST, write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
-from host.devices import Stamps
-from host.devices.simulated import SimulatedDevice
-from host.protocol.codecs import WordCodec
+from host.devices.simulated import LIBRARY
+from host.errors import BuildError
+from host.protocol.manifest import load_manifest
+from sim.verilated import library
 from sim.verilated.library import build_library
+from sim.verilated.lockstep import compare_in_lockstep
 from sim.verilated.model import simulated_text
 from tests.sim.verilated.test_words import SHAPES as WORDS
 
@@ -74,66 +77,76 @@ SHAPES = {
         cores=1, sub_window=1 << 12, keys=(X, Y), engine="index", probes=32,
     ),
 }  # fmt: skip
-#: Cycles of a conversation, its rounds, and words in each.
-CYCLES, ROUNDS, WORDS = 40_000, 6, 250
+#: Accelerators of each kind, which answer with other words than pairs of a SplitJoin.
+KINDS = {
+    "scan": SHAPES["scan"],
+    "index, two in a word": SHAPES["index, two cores, two in a word"],
+    "join aggregate": PRESETS["tiny-join-aggregate"],
+    "aggregate": AGGREGATE_PRESETS["tiny-aggregate"],
+    "gates": SHAPES["scan"].with_(failure_cycles=1 << 12, parity=True),
+    "two result ports": SHAPES["scan"].with_(result_streams=2),
+    "external windows": JoinParameters(
+        cores=2, sub_window=16, keys=(X,), store="external", memory_width=32, memory_burst=4,
+    ),
+    "handshake": JoinParameters(cores=3, sub_window=8, keys=(X,), architecture="handshake"),
+}  # fmt: skip
 
 
-def random_round(manifest, generator):
-    """Return a query, tuples with few different keys, other operations, words without meaning."""
-    codec, columns = WordCodec(manifest), manifest.input_word.columns
-    times = np.cumsum(generator.integers(0, 2, WORDS)) if manifest.timestamp_bits else None
-    keys = {key.name: generator.integers(max(key.low, -2), 4, WORDS) for key in manifest.keys}
-    words = codec.pack_tuples(generator.integers(0, 2, WORDS), keys, times)
-    for place in np.flatnonzero(generator.random(len(words)) < 0.02):
-        name = generator.choice(sorted(manifest.operations))
-        value = generator.choice([0, 1, 2, 7, 1 << 11, -1])
-        words[place] = codec.pack_control(name, int(generator.integers(0, 2)), value)
-    for place in np.flatnonzero(generator.random(len(words)) < 0.004):
-        number = int.from_bytes(generator.bytes(8 * columns), "little")
-        number &= (1 << manifest.input_word.bits) - 1
-        words[place] = np.frombuffer(number.to_bytes(8 * columns, "little"), "<u8")
-    query = [codec.pack_control("PRECISION", 0, generator.integers(0, 5))]
-    for field in range(len(manifest.keys)):
-        query.append(codec.pack_control("BOUND_LOW", field, generator.integers(-1, 1)))
-        query.append(codec.pack_control("BOUND_HIGH", field, generator.integers(0, 2)))
-    return [*query, codec.pack_control("CLEAR"), words, codec.pack_control("FLUSH")]
-
-
-def converse(bundle, seed, stall_in, stall_out):
-    """Return results and cycles of a random stream, and the counters.
-
-    Memories begin with zeros: what they hold otherwise is drawn in another order by each library,
-    and may cost an index cycles.
-    """
-    with SimulatedDevice(bundle, seed=0, stall_in=stall_in, stall_out=stall_out) as device:
-        generator = np.random.default_rng(seed)
-        words = np.concatenate(
-            [part for _ in range(ROUNDS) for part in random_round(device.manifest, generator)]
-        )
-        results = np.zeros((1 << 14, device.manifest.result_word.columns), np.uint64)
-        stamps = Stamps.for_arrays(words, results)
-        found, sent, cycles = [], 0, 0
-        while cycles < CYCLES:  # a call ends with each mark
-            done = device.exchange(words[sent:], results, cycles=CYCLES - cycles, stamps=stamps)
-            found += results[: done.produced].tolist()
-            found += stamps.produced[: done.produced].tolist()
-            found += stamps.accepted[: done.accepted].tolist()
-            sent, cycles = sent + done.accepted, cycles + done.cycles
-        return found, sent, device.counters()
+def built(parameters, folder):
+    """Return the manifest of a bundle that has been built, both ways, and the two libraries."""
+    write_bundle(parameters, folder / "rewritten")
+    shutil.copytree(folder / "rewritten", folder / "plain")
+    simulated_text((folder / "rewritten" / NETLIST).read_text())  # it is known, or this raises
+    libraries = [
+        build_library(folder / "rewritten"),
+        build_library(folder / "plain", plain=True),
+    ]
+    return load_manifest(folder / "rewritten"), libraries
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_words_cycles_and_counters_are_those_of_the_plain_library(shape, tmp_path):
-    write_bundle(SHAPES[shape], tmp_path / "rewritten")
-    shutil.copytree(tmp_path / "rewritten", tmp_path / "plain")
-    simulated_text((tmp_path / "rewritten" / NETLIST).read_text())  # it is known, or this raises
-    build_library(tmp_path / "rewritten")
-    build_library(tmp_path / "plain", plain=True)
-    for seed, stalls in enumerate([(0, 0), (60, 120), (200, 30)]):
-        rewritten = converse(tmp_path / "rewritten", seed, *stalls)
-        assert converse(tmp_path / "plain", seed, *stalls) == rewritten
-        found, sent, counters = rewritten
-        assert sent > WORDS, "more than one round of words is taken"
-        assert len(found) > sent + 200, "there are results"
-        assert counters["tuples_r"]
+    manifest, libraries = built(SHAPES[shape], tmp_path)
+    for held in compare_in_lockstep(*libraries, manifest, what=shape, cycles=200_000):
+        assert len(held.accepted) > 1_000, "words are taken"
+        assert len(held.results) > 1_000, "there are results"
+        assert held.counters["tuples_r"]
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("kind", KINDS)
+def test_accelerators_of_every_kind_answer_in_lockstep(kind, tmp_path):
+    manifest, libraries = built(KINDS[kind], tmp_path)
+    for held in compare_in_lockstep(*libraries, manifest, what=kind):
+        named = manifest.result_word["kind"]
+        kinds = {value: name for name, value in manifest.result_kinds.items()}
+        found = held.results[:, named.offset // 64] >> np.uint64(named.offset % 64)
+        seen = {kinds[int(value)] for value in np.unique(found & np.uint64((1 << named.bits) - 1))}
+        assert seen - {"MARK", "STAR"}, "there are results"
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("share", [0.3, 0.9])
+@pytest.mark.parametrize(("operator", "other"), [(" + ", " - "), (" == ", " != ")])
+def test_a_text_that_was_rewritten_wrongly_is_not_used(
+    operator, other, share, tmp_path, monkeypatch
+):
+    """One operator is another one somewhere, so the build stops, and says where they differ.
+
+    (Some places tell nothing: of one bit, a sum is a difference.)
+    """
+    write_bundle(SHAPES["scan"], tmp_path / "bundle")
+    right = library.simulated_text
+
+    def wrong(netlist):
+        parts = right(netlist).split(operator)
+        place = int(share * len(parts))
+        return operator.join(parts[:place]) + other + operator.join(parts[place:])
+
+    monkeypatch.setattr(library, "simulated_text", wrong)
+    monkeypatch.setenv("SPLITJOIN_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(BuildError, match="what is compiled is not what is shipped.*differ in"):
+        build_library(tmp_path / "bundle")
+    assert not (tmp_path / "bundle" / LIBRARY).exists()
