@@ -12,9 +12,10 @@ from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import reduce
 import operator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from host.errors import ExpressionError
 
@@ -25,6 +26,7 @@ __all__ = [
     "INT64",
     "Interval",
     "OPERATIONS",
+    "Operation",
     "Record",
     "Source",
     "Symbol",
@@ -43,6 +45,8 @@ __all__ = [
     "where",
 ]
 
+T = TypeVar("T")
+
 # The language of expressions: the part of Python that integers, arrays and circuits share.
 #
 # Python's own parser and printer are used, so a text means what it means in Python. A comparison
@@ -50,27 +54,52 @@ __all__ = [
 # ``and``, or rewritten here: ``~`` of a comparison becomes ``== 0``, ``x if c else y`` becomes
 # ``where``.
 
+
+class Operation(NamedTuple):
+    """An operator of the language.
+
+    Parameters
+    ----------
+    sign : str
+        How a text writes it.
+    compute : callable
+        What it is of integers and of int64 arrays.
+    traced : np.ufunc
+        What NumPy calls it of symbols.
+    """
+
+    sign: str
+    compute: Callable[..., Any]
+    traced: np.ufunc
+
+
 #: Operators that a text may contain, as Python's parser names them.
-OPERATIONS: dict[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.USub: "-",
-    ast.Invert: "~",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
+OPERATIONS: dict[type[ast.AST], Operation] = {
+    ast.Add: Operation("+", operator.add, np.add),
+    ast.Sub: Operation("-", operator.sub, np.subtract),
+    ast.Mult: Operation("*", operator.mul, np.multiply),
+    ast.FloorDiv: Operation("//", operator.floordiv, np.floor_divide),
+    ast.Mod: Operation("%", operator.mod, np.remainder),
+    ast.BitAnd: Operation("&", operator.and_, np.bitwise_and),
+    ast.BitOr: Operation("|", operator.or_, np.bitwise_or),
+    ast.BitXor: Operation("^", operator.xor, np.bitwise_xor),
+    ast.LShift: Operation("<<", operator.lshift, np.left_shift),
+    ast.RShift: Operation(">>", operator.rshift, np.right_shift),
+    ast.USub: Operation("-", operator.neg, np.negative),
+    ast.Invert: Operation("~", operator.invert, np.invert),
+    ast.Eq: Operation("==", operator.eq, np.equal),
+    ast.NotEq: Operation("!=", operator.ne, np.not_equal),
+    ast.Lt: Operation("<", operator.lt, np.less),
+    ast.LtE: Operation("<=", operator.le, np.less_equal),
+    ast.Gt: Operation(">", operator.gt, np.greater),
+    ast.GtE: Operation(">=", operator.ge, np.greater_equal),
 }
+
+
+def _signs() -> str:
+    return " ".join(sorted({one.sign for one in OPERATIONS.values()}))
+
+
 #: Functions that a text may call, with the least and the largest number of their arguments.
 FUNCTIONS = {"abs": (1, 1), "max": (2, 8), "min": (2, 8), "where": (3, 3)}
 
@@ -174,7 +203,7 @@ class Canonical(ast.NodeVisitor):
         if type(operator) not in OPERATIONS:
             raise self._refuse(
                 f"{type(operator).__name__} is not in the language",
-                _REMEDIES.get(type(operator), f"use {' '.join(sorted(set(OPERATIONS.values())))}"),
+                _REMEDIES.get(type(operator), f"use {_signs()}"),
             )
 
     def generic_visit(self, node: ast.AST) -> ast.expr:
@@ -215,12 +244,12 @@ class Canonical(ast.NodeVisitor):
         right = self.visit(node.right)
         if isinstance(node.op, (ast.FloorDiv, ast.Mod)) and not _is_number(right, 1, 1 << 62):
             raise self._refuse(
-                f"{OPERATIONS[type(node.op)]} needs a positive number on its right",
+                f"{OPERATIONS[type(node.op)].sign} needs a positive number on its right",
                 "divide by a number, or give an output its divisor with `per`",
             )
         if isinstance(node.op, (ast.LShift, ast.RShift)) and not _is_number(right, 0, 63):
             raise self._refuse(
-                f"{OPERATIONS[type(node.op)]} needs a number from 0 to 63 on its right",
+                f"{OPERATIONS[type(node.op)].sign} needs a number from 0 to 63 on its right",
                 "shift by a number",
             )
         return ast.BinOp(self.visit(node.left), node.op, right)
@@ -271,7 +300,12 @@ def _is_number(node: ast.expr, low: int, high: int) -> bool:
 # values of a tuple must be said with :func:`where`, because Python's ``if`` would choose once.
 
 
-class Symbol:
+#: What NumPy's operators of symbols are in a tree; what the language lacks is refused there.
+_TRACED: dict[np.ufunc, type[ast.AST]] = {one.traced: kind for kind, one in OPERATIONS.items()}
+_TRACED |= {np.true_divide: ast.Div, np.power: ast.Pow}
+
+
+class Symbol(NDArrayOperatorsMixin):
     """A value that is not known yet; operations on it give symbols.
 
     Parameters
@@ -296,93 +330,27 @@ class Symbol:
             "use where(condition, a, b), minimum, maximum, and & | ~ for and, or, not",
         )
 
-    def _binary(self, operator: ast.operator, other: Any, *, swapped: bool = False) -> "Symbol":
-        left, right = (_node(other), self.node) if swapped else (self.node, _node(other))
-        return Symbol(ast.BinOp(left, operator, right))
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Return the symbol of an operation, which is how the mixin has all of Python's operators.
 
-    def _compared(self, operator: ast.cmpop, other: Any) -> "Symbol":
-        return Symbol(ast.Compare(self.node, [operator], [_node(other)]))
-
-    def __add__(self, other: Any) -> "Symbol":
-        return self._binary(ast.Add(), other)
-
-    def __radd__(self, other: Any) -> "Symbol":
-        return self._binary(ast.Add(), other, swapped=True)
-
-    def __sub__(self, other: Any) -> "Symbol":
-        return self._binary(ast.Sub(), other)
-
-    def __rsub__(self, other: Any) -> "Symbol":
-        return self._binary(ast.Sub(), other, swapped=True)
-
-    def __mul__(self, other: Any) -> "Symbol":
-        return self._binary(ast.Mult(), other)
-
-    def __rmul__(self, other: Any) -> "Symbol":
-        return self._binary(ast.Mult(), other, swapped=True)
-
-    def __floordiv__(self, other: Any) -> "Symbol":
-        return self._binary(ast.FloorDiv(), other)
-
-    def __mod__(self, other: Any) -> "Symbol":
-        return self._binary(ast.Mod(), other)
-
-    def __truediv__(self, other: Any) -> "Symbol":
-        return self._binary(ast.Div(), other)
-
-    def __and__(self, other: Any) -> "Symbol":
-        return self._binary(ast.BitAnd(), other)
-
-    def __rand__(self, other: Any) -> "Symbol":
-        return self._binary(ast.BitAnd(), other, swapped=True)
-
-    def __or__(self, other: Any) -> "Symbol":
-        return self._binary(ast.BitOr(), other)
-
-    def __ror__(self, other: Any) -> "Symbol":
-        return self._binary(ast.BitOr(), other, swapped=True)
-
-    def __xor__(self, other: Any) -> "Symbol":
-        return self._binary(ast.BitXor(), other)
-
-    def __rxor__(self, other: Any) -> "Symbol":
-        return self._binary(ast.BitXor(), other, swapped=True)
-
-    def __lshift__(self, other: Any) -> "Symbol":
-        return self._binary(ast.LShift(), other)
-
-    def __rshift__(self, other: Any) -> "Symbol":
-        return self._binary(ast.RShift(), other)
-
-    def __neg__(self) -> "Symbol":
-        return Symbol(ast.UnaryOp(ast.USub(), self.node))
-
-    def __pos__(self) -> "Symbol":
-        return self
-
-    def __invert__(self) -> "Symbol":
-        return Symbol(ast.UnaryOp(ast.Invert(), self.node))
-
-    def __abs__(self) -> "Symbol":
-        return _call("abs", self)
-
-    def __lt__(self, other: Any) -> "Symbol":
-        return self._compared(ast.Lt(), other)
-
-    def __le__(self, other: Any) -> "Symbol":
-        return self._compared(ast.LtE(), other)
-
-    def __gt__(self, other: Any) -> "Symbol":
-        return self._compared(ast.Gt(), other)
-
-    def __ge__(self, other: Any) -> "Symbol":
-        return self._compared(ast.GtE(), other)
-
-    def __eq__(self, other: object) -> "Symbol":  # type: ignore[override]
-        return self._compared(ast.Eq(), other)
-
-    def __ne__(self, other: object) -> "Symbol":  # type: ignore[override]
-        return self._compared(ast.NotEq(), other)
+        ``x += 1`` names ``x`` as the place of the result, which is a new symbol all the same.
+        """
+        if ufunc in (np.positive, np.absolute):
+            return self if ufunc is np.positive else _call("abs", self)
+        kind = _TRACED.get(ufunc)
+        if kind is None or method != "__call__":
+            raise ExpressionError(
+                repr(self),
+                f"NumPy's {ufunc.__name__} is not in the language",
+                f"use {_signs()}, where, minimum and maximum",
+            )
+        made, (node, *others) = kind(), map(_node, inputs)
+        if isinstance(made, ast.unaryop):
+            return Symbol(ast.UnaryOp(made, node))
+        if isinstance(made, ast.operator):
+            return Symbol(ast.BinOp(node, made, *others))
+        assert isinstance(made, ast.cmpop)
+        return Symbol(ast.Compare(node, [made], others))
 
 
 class Record:
@@ -533,38 +501,34 @@ Source: TypeAlias = str | int | Expression | Callable[..., Any]
 
 def _names(node: ast.expr) -> set[str]:
     name = dotted(node)
-    if name is not None:
-        return {name}
-    if isinstance(node, ast.Call):
-        return set().union(*(_names(argument) for argument in node.args))
-    children = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-    return set().union(*(_names(child) for child in children))
+    return {name} if name is not None else set().union(*map(_names, _taken_apart(node)[1]))
+
+
+def _taken_apart(node: ast.expr) -> tuple[type[ast.AST] | str, Sequence[ast.expr]]:
+    """Return the operator or function of a part of a tree, and its operands; numbers have none."""
+    match node:
+        case ast.UnaryOp():
+            return type(node.op), [node.operand]
+        case ast.BinOp():
+            return type(node.op), [node.left, node.right]
+        case ast.Compare():
+            return type(node.ops[0]), [node.left, *node.comparators]
+        case ast.Call(func=ast.Name(name)):
+            return name, node.args
+    return "", []
+
+
+def _known(name: str, known: Mapping[str, T], expression: Expression) -> T:
+    """Return what is known of a name that an expression reads."""
+    if name not in known:
+        names = ", ".join(sorted(known)) or "none"
+        raise ExpressionError(
+            expression.text, f"there is no {name!r} here", f"the names are: {names}"
+        )
+    return known[name]
 
 
 # Evaluate expressions on Python integers and on NumPy arrays.
-
-_BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_UNARY: dict[type[ast.AST], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.Invert: operator.invert,
-}
 
 
 def evaluate(expression: Expression, values: Mapping[str, Any]) -> Any:
@@ -587,28 +551,18 @@ def evaluate(expression: Expression, values: Mapping[str, Any]) -> Any:
     return _value(expression.tree, values, expression)
 
 
-def _value(node: ast.expr, values: Mapping[str, Any], whole: Expression) -> Any:
+def _value(node: ast.expr, values: Mapping[str, Any], expression: Expression) -> Any:
     name = dotted(node)
     if name is not None:
-        if name not in values:
-            raise ExpressionError(
-                whole.text, f"there is no {name!r}", f"the names are {', '.join(sorted(values))}"
-            )
-        return values[name]
+        return _known(name, values, expression)
     if isinstance(node, ast.Constant):
         return node.value
-    if isinstance(node, ast.UnaryOp):
-        return _UNARY[type(node.op)](_value(node.operand, values, whole))
-    if isinstance(node, ast.BinOp):
-        left, right = (_value(side, values, whole) for side in (node.left, node.right))
-        return _BINARY[type(node.op)](left, right)
-    if isinstance(node, ast.Compare):
-        left, right = (_value(side, values, whole) for side in (node.left, node.comparators[0]))
-        return _number(_BINARY[type(node.ops[0])](left, right))
-    assert isinstance(node, ast.Call)
-    assert isinstance(node.func, ast.Name)
-    arguments = [_value(argument, values, whole) for argument in node.args]
-    return _FUNCTIONS[node.func.id](*arguments)
+    kind, operands = _taken_apart(node)
+    parts = [_value(operand, values, expression) for operand in operands]
+    if isinstance(kind, str):
+        return _FUNCTIONS[kind](*parts)
+    made = OPERATIONS[kind].compute(*parts)
+    return _number(made) if issubclass(kind, ast.cmpop) else made
 
 
 def _number(truth: Any) -> Any:
@@ -622,20 +576,20 @@ def _where(condition: Any, then: Any, otherwise: Any) -> Any:
     return then if condition else otherwise
 
 
-def _least(left: Any, right: Any) -> Any:
-    arrays = isinstance(left, np.ndarray) or isinstance(right, np.ndarray)
-    return np.minimum(left, right) if arrays else min(left, right)
+def _end(of_arrays: np.ufunc, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function of one end of several values, some of which may be arrays."""
 
+    def end(*values: Any) -> Any:
+        arrays = any(isinstance(value, np.ndarray) for value in values)
+        return reduce(of_arrays, values) if arrays else plain(values)
 
-def _greatest(left: Any, right: Any) -> Any:
-    arrays = isinstance(left, np.ndarray) or isinstance(right, np.ndarray)
-    return np.maximum(left, right) if arrays else max(left, right)
+    return end
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs,
-    "min": lambda *values: reduce(_least, values),
-    "max": lambda *values: reduce(_greatest, values),
+    "min": _end(np.minimum, min),
+    "max": _end(np.maximum, max),
     "where": _where,
 }
 
@@ -703,74 +657,52 @@ def interval(expression: Expression, ranges: Mapping[str, Interval]) -> Interval
     ExpressionError
         If the expression reads another name, or if a part of it can leave 64 bits.
     """
-    return _Ranges(expression, ranges).of(expression.tree)
 
-
-class _Ranges:
-    def __init__(self, expression: Expression, ranges: Mapping[str, Interval]) -> None:
-        self._expression = expression
-        self._ranges = ranges
-
-    def of(self, node: ast.expr) -> Interval:
-        found = self._of(node)
+    def of(node: ast.expr) -> Interval:
+        found = within(node)
         if not INT64.holds(found):
             raise ExpressionError(
-                self._expression.text,
+                expression.text,
                 f"its part {ast.unparse(node)!r} can be from {found.low} to {found.high}, which is "
                 f"more than 64 bits",
                 "give its fields fewer bits, or limit the part with & or min",
             )
         return found
 
-    def _of(self, node: ast.expr) -> Interval:
+    def within(node: ast.expr) -> Interval:
         name = dotted(node)
         if name is not None:
-            if name not in self._ranges:
-                names = ", ".join(sorted(self._ranges)) or "none"
-                raise ExpressionError(
-                    self._expression.text, f"there is no {name!r} here", f"the names are: {names}"
-                )
-            return self._ranges[name]
+            return _known(name, ranges, expression)
         if isinstance(node, ast.Constant):
             assert isinstance(node.value, int)
             return Interval(node.value, node.value)
-        if isinstance(node, ast.UnaryOp):
-            at = self.of(node.operand)
-            step = 1 if isinstance(node.op, ast.Invert) else 0
-            return Interval(-at.high - step, -at.low - step)
-        if isinstance(node, ast.BinOp):
-            return _binary(node.op, self.of(node.left), self.of(node.right))
-        if isinstance(node, ast.Compare):
-            for side in (node.left, node.comparators[0]):
-                self.of(side)
-            return Interval(0, 1)
-        assert isinstance(node, ast.Call)
-        assert isinstance(node.func, ast.Name)
-        return range_of_call(node.func.id, [self.of(argument) for argument in node.args])
+        kind, operands = _taken_apart(node)
+        parts = list(map(of, operands))
+        if isinstance(kind, str):
+            return range_of_call(kind, parts)
+        if issubclass(kind, ast.unaryop):
+            step = int(kind is ast.Invert)
+            return Interval(-parts[0].high - step, -parts[0].low - step)
+        return Interval(0, 1) if issubclass(kind, ast.cmpop) else _binary(kind, *parts)
+
+    return of(expression.tree)
 
 
-def _binary(operator: ast.operator, left: Interval, right: Interval) -> Interval:
-    if isinstance(operator, ast.Add):
-        return left + right
-    if isinstance(operator, ast.Sub):
-        return left - right
-    if isinstance(operator, ast.Mult):
-        return left * right
-    if isinstance(operator, ast.LShift):
-        return Interval(left.low << right.low, left.high << right.low)
-    if isinstance(operator, ast.RShift):
-        return Interval(left.low >> right.low, left.high >> right.low)
-    if isinstance(operator, ast.FloorDiv):
-        return Interval(left.low // right.low, left.high // right.low)
-    if isinstance(operator, ast.Mod):
-        if left.low // right.low == left.high // right.low:
-            return Interval(left.low % right.low, left.high % right.low)
-        return Interval(0, right.low - 1)
-    return _bitwise(operator, left, right)
+def _binary(kind: type[ast.AST], left: Interval, right: Interval) -> Interval:
+    compute = OPERATIONS[kind].compute
+    if kind in (ast.Add, ast.Sub, ast.Mult):
+        found: Interval = compute(left, right)
+        return found
+    if kind in (ast.BitAnd, ast.BitOr, ast.BitXor):
+        return _bitwise(kind, left, right)
+    number = right.low  # all others have one on their right
+    if kind is ast.Mod and left.low // number != left.high // number:
+        return Interval(0, number - 1)
+    return Interval(compute(left.low, number), compute(left.high, number))
 
 
-def _bitwise(operator: ast.operator, left: Interval, right: Interval) -> Interval:
-    if isinstance(operator, ast.BitAnd):
+def _bitwise(kind: type[ast.AST], left: Interval, right: Interval) -> Interval:
+    if kind is ast.BitAnd:
         positive = [side.high for side in (left, right) if not side.signed]
         if positive:
             return Interval(0, min(positive))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 import ast
+import re
 from types import SimpleNamespace
 
 from hypothesis import given
@@ -100,6 +101,29 @@ def test_function_of_two_tuples_reads_fields_of_each():
     assert Expression.of(lambda a, b: a | b, Symbol("a"), Symbol("b")).names == ("a", "b")
 
 
+def test_a_function_may_add_to_a_value_step_by_step():
+    def added(t):
+        total = t.x
+        total += 2 * t.y
+        total -= 1
+        return total + t.x
+
+    assert Expression.of(added, Record()).text == "x + 2 * y - 1 + x"
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda t: t.x**2, "Pow is not in the language; multiply"),
+        (lambda t: t.x / 2, "Div is not in the language; use //"),
+        (lambda t: divmod(t.x, 2)[0], "NumPy's divmod is not in the language; use "),
+    ],
+)
+def test_a_function_whose_operator_is_not_in_the_language_is_refused(function, message):
+    with pytest.raises(ExpressionError, match=re.escape(message)):
+        Expression.of(function, Record())
+
+
 def test_choices_work_on_numbers_too():
     assert where(3 > 2, "yes", "no") == "yes"
     assert (minimum(3, 1, 2), maximum(3, 1, 2)) == (1, 3)
@@ -179,7 +203,7 @@ def test_what_can_leave_64_bits_is_refused(text, message):
 
 
 def test_evaluation_names_a_value_that_is_missing():
-    with pytest.raises(ExpressionError, match="there is no 'y'; the names are x"):
+    with pytest.raises(ExpressionError, match="there is no 'y' here; the names are: x"):
         evaluate(Expression("x + y"), {"x": 1})
 
 
