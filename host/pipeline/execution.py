@@ -35,6 +35,7 @@ from host.runtime import (
     ExecStreamGraph,
     Governor,
     OnError,
+    Passing,
     Quantity,
     Quantum,
     Requirements,
@@ -120,9 +121,10 @@ class Execution:
         is_checked: bool = False,
     ) -> None:
         self.settings = settings
+        self._source_name = str(source)
         self.bound: Bound = source.bind()
         is_checked = is_checked or any(operation.checks_order for operation in operations)
-        self.bound = self.bound.checked(str(source), order=not is_checked)
+        self.bound = self.bound.checked(self._source_name, order=not is_checked)
         bound = [operation.bound() for operation in operations]
         self.steps = plan_steps(bound, self.bound.traits, self.bound.schema, ordered=ordered)
         last = self.steps[-1] if self.steps else None
@@ -152,6 +154,51 @@ class Execution:
     def build(self, graph: ExecStreamGraph) -> Stream:
         """Add the streams of the pipeline to ``graph``; return the one with the result."""
         return self._streams(graph, self.bound.batches, self.steps)
+
+    # The run in words.
+
+    def explain(self) -> str:
+        """Return a description of the run: operations, flags, passes, segments, copies, buffers."""
+        places = self._places()
+        lines = [("source", self._source_name, str(self.bound.traits), "")]
+        for step in self.steps:
+            lines.append((places[id(step)], str(step.operation), str(step.after), step.reason))
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+        text = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        how = "sequential, one graph"
+        if self.threads > 1:
+            parts = len(self.bound.splits)
+            how = f"{self.threads} threads, {parts} parts; {self._named_segments()}"
+        graph = self.graph()
+        text.append(f"run      {how}")
+        text += [f"copy     {line}" for line in _copies(graph)] or ["copy     none"]
+        text += [f"buffer   {line}" for line in graph.plan().splitlines()]
+        return "\n".join(text)
+
+    def _places(self) -> dict[int, str]:
+        """Return where each step runs, by its identity: in which pass, if it is fused."""
+        places = {id(step): "-" for step in self.steps}
+        number = 0
+        for run in fused_runs(self.steps):
+            if not isinstance(run[0].operation, Stateless):
+                places[id(run[0])] = "stateful"
+                continue
+            for index, step in enumerate(run):
+                number += index == 0 or not self.settings.fuse
+                places[id(step)] = f"pass {number}"
+        return places
+
+    def _named_segments(self) -> str:
+        """Return the operations in each segment."""
+        parts: dict[int, list[str]] = {}
+        for step in self.steps:
+            if not step.vanishes:
+                parts.setdefault(step.segment, []).append(str(step.operation))
+        named = (f"segment {number}: {', '.join(names)}" for number, names in parts.items())
+        return "; ".join(named) or "no segments"
 
     # The streams of steps in a graph, and its run.
 
@@ -345,6 +392,16 @@ class Execution:
 
 #: Guards the addition of the counters of parallel tasks.
 _COUNTING = threading.Lock()
+
+
+def _copies(graph: ExecStreamGraph) -> Iterator[str]:
+    """Yield a line for each place where batches are copied, with the reason."""
+    for stream in graph.streams:
+        if not isinstance(stream, FusedStage):
+            continue
+        for sender, receiver, transfer in stream.fused.transfers:
+            if transfer.passing is Passing.COPY:
+                yield f"{sender} -> {receiver}: {transfer.reason}"
 
 
 def _in_parts(batches: Iterable[pa.RecordBatch], threads: int, spools: Spools) -> list[Split]:

@@ -104,9 +104,9 @@ class JoinEngine:
         self._sources = [PushSource("left"), PushSource("right")]
         graph = ExecStreamGraph(chosen.buffer_rows)
         inputs: list[Stream] = [graph.add(each, StreamParams()) for each in self._sources]
-        self._stream, outlet = add_join(graph, inputs, self._params)
+        self._stream = add_join(graph, inputs, self._params)
         graph.prepare()
-        self._buffer = outlet.outputs[0]
+        self._buffer = self._stream.output
         self._scheduler = Scheduler(graph)
         self._scheduler.open()
         self._held.callback(graph.close)

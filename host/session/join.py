@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from host.columns import EncodingPlan, Ranges
+from host.columns.encoding import EncodingPlan
+from host.columns.kinds import Ranges
 from host.devices import Device
 from host.query.queries import Query
 from host.query.tables import Input, Supply, as_table, is_stream
@@ -38,7 +39,7 @@ from host.session.params import (
     plan_join_of_tables,
 )
 from host.session.records import Int64s, Latency, Measured
-from host.session.results import Materialize, MaterializeParams
+from host.session.results import Delivery, materialized
 from host.session.rows import Rows
 from host.session.run import Run, SoftwareRun
 
@@ -57,14 +58,13 @@ LEAST_STAGED_WORDS = 3 << 12
 """Input words of an area for which no buffer has to be granted."""
 
 
-class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
-    """Stream from batches of rows to pairs of row numbers, found by a device or in software.
+class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, pa.RecordBatch]):
+    """Stream from batches of rows to joined rows, found by a device or in software.
 
     The inputs are side R (input 0) and side S (input 1), each sorted by time, or a single input of
-    tagged batches. The output has the columns ``left`` and ``right``; with a trace, it also has
-    ``emitted`` and ``latency`` (the visiting latency in cycles). For a one-sided row, all
-    columns except its own row number are -1. Results leave as they are found; only the window and
-    the open groups are kept.
+    tagged batches. A pair of row numbers takes the values of its columns as it leaves, batches of
+    both sides being Arrow arrays, which are immutable. Results leave as they are found; only the
+    window and the open groups are kept.
 
     A device is fed and drained while words are prepared and decoded. The governor is asked for the
     rooms that result words arrive in and for the areas that input words wait in; with fewer buffers
@@ -151,7 +151,7 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
         assert run is not None
         moved = 0
         while moved < quantum.rows:
-            if not run.delivery.hand_on(self.output):
+            if not self._hand_on(run.delivery):
                 return StreamResult.BUF_OVERFLOW
             if run.done:
                 return self.finish()
@@ -166,7 +166,21 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, Columns]):
         assert self._run is not None
         return self._run.reached()
 
-    def note(self, pairs: Columns) -> None:
+    def _hand_on(self, delivery: Delivery) -> bool:
+        """Put results into the output; return whether it had room for all of them."""
+        params = self.params
+        while delivery.ready:
+            room = min(self.output.provide(), params.options.batch_rows)
+            if not room:
+                return False
+            most = room if params.windows is None else max(1, room // params.windows.most)
+            rows, pairs = materialized(params, delivery.take(most))
+            self.output.produce(rows)
+            self._note(pairs)
+        delivery.forget()
+        return True
+
+    def _note(self, pairs: Columns) -> None:
         """Keep the numbers of pairs that leave, by which the user knows the rows."""
         if self.recording:
             numbers = {
@@ -191,10 +205,8 @@ def _original(rows: Rows, numbers: Int64s) -> Int64s:
     return known
 
 
-def add_join(
-    graph: ExecStreamGraph, inputs: list[Stream], params: JoinParams
-) -> tuple[JoinStream, Stream]:
-    """Add the streams of a join behind its inputs.
+def add_join(graph: ExecStreamGraph, inputs: list[Stream], params: JoinParams) -> JoinStream:
+    """Add the stream of a join behind its inputs, and return it; it has no consumer yet.
 
     Parameters
     ----------
@@ -206,21 +218,12 @@ def add_join(
     params : JoinParams
         The join, as :func:`~host.session.params.plan_join` returns it; it belongs to this graph
         from now on.
-
-    Returns
-    -------
-    join : JoinStream
-        The stream that joins; it has what is measured.
-    outlet : Stream
-        Producer of the joined rows as ``pyarrow.RecordBatch``; it has no consumer yet.
     """
-    stream, outlet = JoinStream(), Materialize()
+    stream = JoinStream()
     graph.add(stream, params)
-    graph.add(outlet, MaterializeParams(join=params, observe=stream.note))
     for producer in inputs:
         graph.connect(producer, stream)
-    graph.connect(stream, outlet)
-    return stream, outlet
+    return stream
 
 
 @dataclass(frozen=True)
@@ -364,7 +367,7 @@ class Join:
             both = self._graph.add(Broadcast("both"), StreamParams())
             self._graph.connect(inputs[0], both)
             inputs = [both, both]
-        self._stream, _ = add_join(self._graph, inputs, params)
+        self._stream = add_join(self._graph, inputs, params)
         self._graph.prepare()
         self._before: dict[str, int] = {}
 

@@ -2,9 +2,7 @@
 """Decoded pairs as results in their turn: one-sided rows, strict order, release, rows."""
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +11,7 @@ import pyarrow as pa
 from host.reference.arrivals import Side, UInt64s, shifted
 from host.reference.types import NO_ROW, JoinType
 from host.reference.window import CountWindow, Window
-from host.runtime import Buffer, ColumnLog, Columns, ConduitExecStream, StreamParams
+from host.runtime import ColumnLog, Columns
 from host.session.intake import Arrived
 from host.session.params import JoinParams
 from host.session.rows import Bools, Rows, TrackedRows
@@ -22,10 +20,9 @@ __all__ = [
     "Completion",
     "Delivery",
     "Departures",
-    "Materialize",
-    "MaterializeParams",
     "StrictOrder",
     "departures",
+    "materialized",
 ]
 
 # When rows leave the window: which sent tuple pushes each of them out.
@@ -350,60 +347,27 @@ def _order(major: Int64s, minor: Int64s) -> Int64s:
 # Turn pairs of row numbers into the rows themselves.
 
 
-@dataclass(frozen=True)
-class MaterializeParams(StreamParams):
-    """Parameters of :class:`Materialize`.
+def materialized(join: JoinParams, pairs: Columns) -> tuple[pa.RecordBatch, Columns]:
+    """Return the rows of pairs of row numbers, and the pair of each.
 
-    Parameters
-    ----------
-    join : JoinParams
-        The join, which has the stores of the rows and the schema of the result.
-    observe : callable
-        Called with the pairs of every output batch.
+    A pair comes once, or once for each window that has both of its rows, with the boundaries.
     """
-
-    join: JoinParams
-    observe: Callable[[Columns], None]
-
-
-class Materialize(ConduitExecStream[MaterializeParams, Columns, pa.RecordBatch]):
-    """Stream that puts the rows given by columns ``left`` and ``right`` side by side.
-
-    Where a row number stands for no row, the columns are null. A join per window repeats a pair for
-    each window that has both of its rows.
-    """
-
-    def take(self, batch: Columns, room: int) -> int:
-        windows = self.params.join.windows
-        room = min(room, self.params.join.options.batch_rows)
-        part = batch.slice(0, room if windows is None else max(1, room // windows.most))
-        count, rows = part.num_rows, self._rows(part)
-        if windows is not None:
-            repeats, boundaries = windows.repeated(rows)
-            rows, part = rows.take(pa.array(repeats)), part.take(repeats)
-            rows = pa.RecordBatch.from_arrays([*rows.columns, *boundaries], schema=self._schema)
-        self.output.produce(rows)
-        self.params.observe(part)
-        self.input.consume(count)
-        return count
-
-    @property
-    def _schema(self) -> pa.Schema:
-        return self.params.join.schema
-
-    def _rows(self, pairs: Columns) -> pa.RecordBatch:
-        join, columns = self.params.join, list[pa.Array]()
-        schema = self._schema
-        if join.windows is not None:
-            schema = pa.schema(list(schema)[: len(join.left) + len(join.right)])
-        types, width = schema.types, len(join.left)
-        of_sides = zip(join.rows, ("left", "right"), (types[:width], types[width:]), strict=True)
-        for rows, name, own in of_sides:
-            if own:
-                columns += _taken(rows, pairs[name], own)
-        if not columns:
-            raise ValueError("A result needs at least one column")
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+    schema, width = join.schema, len(join.left)
+    own = schema if join.windows is None else pa.schema(list(schema)[: width + len(join.right)])
+    columns = list[pa.Array]()
+    for rows, name, types in zip(
+        join.rows, ("left", "right"), (own.types[:width], own.types[width:]), strict=True
+    ):
+        if types:
+            columns += _taken(rows, pairs[name], types)
+    if not columns:
+        raise ValueError("A result needs at least one column")
+    batch = pa.RecordBatch.from_arrays(columns, schema=own)
+    if join.windows is None:
+        return batch, pairs
+    repeats, boundaries = join.windows.repeated(batch)
+    columns = [*batch.take(pa.array(repeats)).columns, *boundaries]
+    return pa.RecordBatch.from_arrays(columns, schema=schema), pairs.take(repeats)
 
 
 def _taken(rows: Rows, numbers: Int64s, types: Sequence[pa.DataType]) -> list[pa.Array]:
@@ -421,11 +385,11 @@ def _taken(rows: Rows, numbers: Int64s, types: Sequence[pa.DataType]) -> list[pa
 
 
 class Delivery:
-    """Queues the results of one execution whose turn it is, and puts them into a buffer.
+    """Queues the results of one execution whose turn it is.
 
     Pairs wait for their star if their order is strict, and one-sided rows wait until no pair
     of theirs can come any more. Rows are forgotten once all results that can refer to them have
-    left the buffer.
+    been taken.
 
     Parameters
     ----------
@@ -439,7 +403,7 @@ class Delivery:
     Attributes
     ----------
     ready : list of Columns
-        Results that wait for room in the buffer.
+        Results that nobody has taken yet.
     is_cut : bool
         Whether the execution ends before its input does.
     """
@@ -454,11 +418,8 @@ class Delivery:
         self._params, self._completion = params, completion
         self._order = StrictOrder(with_probe=completion is not None, in_rounds=params.in_rounds)
         self._waits = params.strict and not in_order
-        # Numbers below which no later result refers to a row; those that wait come with the number
-        # of results that must have left the buffer first.
+        # Numbers below which no later result refers to a row.
         self._limits = dict.fromkeys(Side, 0)
-        self._waiting: deque[tuple[int, dict[Side, int]]] = deque()
-        self._produced = 0
         self.ready: list[Columns] = []
         self.is_cut = False
 
@@ -498,29 +459,14 @@ class Delivery:
             alone = None if self._completion is None else self._completion.oldest_row(side)
             self._limits[side] = min(row for row in (decoded, held, alone) if row is not None)
 
-    def hand_on(self, output: Buffer[Columns]) -> bool:
-        """Put queued results into the buffer; return False if there is no room for all of them."""
-        self._forget(self._produced - output.rows)
-        while self.ready:
-            room = output.provide()
-            if not room:
-                return False
-            pairs = self.ready[0]
-            output.produce(pairs.slice(0, room))
-            self._produced += min(room, pairs.num_rows)
-            if room < pairs.num_rows:
-                self.ready[0] = pairs.slice(room)
-            else:
-                del self.ready[0]
-        if not self._waiting or self._waiting[-1][1] != self._limits:
-            if self._waiting and self._waiting[-1][0] == self._produced:
-                self._waiting.pop()
-            self._waiting.append((self._produced, dict(self._limits)))
-        return True
+    def take(self, most: int) -> Columns:
+        """Return the next results, which are there, ``most`` at the most."""
+        pairs = self.ready.pop(0)
+        if most < pairs.num_rows:
+            self.ready.insert(0, pairs.slice(most))
+        return pairs.slice(0, most)
 
-    def _forget(self, consumed: int) -> None:
-        """Apply the limits that are due now that so many results have left the buffer."""
-        while self._waiting and self._waiting[0][0] <= consumed:
-            _, limits = self._waiting.popleft()
-            for side, before in limits.items():
-                self._params.rows[side].forget(before)
+    def forget(self) -> None:
+        """Forget the rows that no later result can refer to, once all results were taken."""
+        for side, before in self._limits.items():
+            self._params.rows[side].forget(before)

@@ -32,16 +32,14 @@ STEPS = {
     "SoftwareRun": "advance",
     "Completion": "complete",
     "JoinStream": "execute",
-    "Materialize": "execute",
 }
 IN_WORDS = (
     "ArrowSource", "PairedIntake", "Staging", "Device", "ResultDecoder", "StrictOrder",
-    "Completion", "Execution", "JoinStream", "Materialize",
+    "Completion", "Execution", "JoinStream",
 )  # fmt: skip
 #: The engine has answered before the intake finds that there is nothing more.
 IN_SOFTWARE = (
     "ArrowSource", "SoftwareEngine", "PairedIntake", "Completion", "SoftwareRun", "JoinStream",
-    "Materialize",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from host import Arrivals, CountWindow, DifferenceBand, Ordering, Side, TimeWindow
-from host.columns import EncodedBatch
+from host.columns.encoding import EncodedBatch
 from host.devices.software import SoftwareDevice
 from host.errors import DeviceError
 from host.protocol.segments import largest_window

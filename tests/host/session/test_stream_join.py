@@ -396,7 +396,7 @@ def test_rows_are_forgotten_however_long_the_stream_is(bundles, window, shift, o
             producers.append(source)
         options = JoinOptions(report=lambda progress: kept.append(stores_of(join)))
         params = plan_join(schema, schema, query, device, options=options)
-        join, _ = add_join(graph, producers, params)
+        join = add_join(graph, producers, params)
         graph.prepare()
         for result in Scheduler(graph).read():
             results += result.num_rows
@@ -496,9 +496,9 @@ def test_a_graph_of_ones_own_can_have_a_join_of_tagged_rows(bundles):
         graph.add(source, ArrowSourceParams(supply=lambda: both.to_batches(max_chunksize=1)))
         options = JoinOptions(record=True, batch_rows=1)
         params = plan_join(layout.left, layout.right, query, device, layout=layout, options=options)
-        join, outlet = add_join(graph, [source], params)
+        join = add_join(graph, [source], params)
         graph.prepare()
-        assert graph.outlet is outlet
+        assert graph.outlet is join
         for _ in range(2):
             table = pa.Table.from_batches(Scheduler(graph).run(), schema=params.schema)
             assert table.to_pydict() == {
