@@ -67,6 +67,9 @@ class OpenWindows(ABC):
     work: Work
     refusal: JoinError | None = None
 
+    def __init__(self, windows: Windows) -> None:
+        self.length, self.advance = windows.window // windows.pane, windows.advance // windows.pane
+
     @abstractmethod
     def __len__(self) -> int:
         """Return the number of states or rows that are kept in the host's memory."""
@@ -102,9 +105,9 @@ class OpenWindows(ABC):
     def panes(self) -> Cells:
         """Return the states of panes; of a device, if its windows are no longer than a pane."""
 
-    @abstractmethod
     def floor(self, last: int) -> int:
         """Return the first pane whose rows count in a window behind ``last``."""
+        return (last + 1) * self.advance
 
 
 class HostWindows(OpenWindows):
@@ -118,7 +121,7 @@ class HostWindows(OpenWindows):
     """
 
     def __init__(self, windows: Windows, combines: Sequence[Combine]) -> None:
-        self.length, self.advance = windows.window // windows.pane, windows.advance // windows.pane
+        super().__init__(windows)
         self.combines = combines
         self.cells = Cells.none(len(combines))
         self.work = Work()
@@ -152,10 +155,6 @@ class HostWindows(OpenWindows):
     def panes(self) -> Cells:
         """See :meth:`OpenWindows.panes`."""
         return self.cells
-
-    def floor(self, last: int) -> int:
-        """See :meth:`OpenWindows.floor`."""
-        return (last + 1) * self.advance
 
 
 # Which reductions of an accelerator are the states of a query, and which fields carry the values.
@@ -475,8 +474,8 @@ class DeviceWindows(OpenWindows):
     ) -> None:
         manifest = device.manifest
         require_panes(manifest, windows)
-        self._time, self._length = windows, windows.window // windows.pane
-        self._advance = windows.advance // windows.pane
+        super().__init__(windows)
+        self._time = windows
         self.keys = manifest.keys
         self._lanes = lanes
         # Length of a pane in the accelerator's own units of time.
@@ -542,11 +541,11 @@ class DeviceWindows(OpenWindows):
         DeviceError
             If the accelerator reports a fault, or makes no progress.
         """
-        end = None if last is None else last * self._advance + self._length
+        end = None if last is None else last * self.advance + self.length
         self._stage(end)
         if self._origin is not None:
             if end is None:
-                end = self._reached + self._length
+                end = self._reached + self.length
             if end > self._origin:
                 # A watermark has one bit more than a timestamp; none beyond is needed.
                 told = min((end - self._origin) * self._scale, 2 * self._times - 1)
@@ -561,10 +560,6 @@ class DeviceWindows(OpenWindows):
         """See :meth:`OpenWindows.panes`."""
         found = self.ended(np.arange(self.keys), None, None)
         return Cells(found.key, found.window, found.states)
-
-    def floor(self, last: int) -> int:
-        """See :meth:`OpenWindows.floor`."""
-        return (last + 1) * self._advance
 
     def close(self) -> None:
         """End the thread that drives the device, which stays open."""
@@ -597,7 +592,7 @@ class DeviceWindows(OpenWindows):
         assert self._origin is not None
         latest, scale = int(panes[-1]) - self._origin, self._scale
         ends = (latest + 1) * scale > self._times
-        ends |= (latest + self._length) * scale >= 2 * self._times
+        ends |= (latest + self.length) * scale >= 2 * self._times
         if ends or int(panes[0]) < self._origin:
             raise AcceleratorLimitError(
                 f"The rows span {latest + 1} panes of {self._time.pane} units of column "
@@ -616,10 +611,8 @@ class DeviceWindows(OpenWindows):
 
     def _begin(self, pane: int) -> None:
         """Let the accelerator forget everything, and its time begin at or before a pane."""
-        self._origin = 0 if self._lanes.reads_time else pane // self._advance * self._advance
-        self._send(
-            {"PANE": self._scale, "SIZE": self._length, "ADVANCE": self._advance, "CLEAR": 0}
-        )
+        self._origin = 0 if self._lanes.reads_time else pane // self.advance * self.advance
+        self._send({"PANE": self._scale, "SIZE": self.length, "ADVANCE": self.advance, "CLEAR": 0})
         self._cleared, self._arrived = True, []
 
     def _send(self, control: Mapping[str, int]) -> None:
@@ -634,11 +627,11 @@ class DeviceWindows(OpenWindows):
         none = np.zeros((0, self._room.shape[1]), np.uint64)
         results = self._codec.unpack(np.concatenate([none, *self._arrived]))
         self._arrived = []
-        begin = results.boundary // self._scale + (self._origin or 0) - self._length
+        begin = results.boundary // self._scale + (self._origin or 0) - self.length
         chosen = results.kind == self._codec.manifest.result_kinds["VALUE"]
         if first is not None:
-            chosen &= begin >= first * self._advance
-        window, key = begin[chosen] // self._advance, results.key[chosen]
+            chosen &= begin >= first * self.advance
+        window, key = begin[chosen] // self.advance, results.key[chosen]
         order = np.lexsort((ranks[key], window))
         values = {name: column[chosen][order] for name, column in results.window.items()}
         return WindowStates(window[order], key[order], self._lanes.states(values, len(order)))
@@ -1043,44 +1036,30 @@ class Aggregate(ConduitExecStream[AggregateParams, pa.RecordBatch, pa.RecordBatc
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._open.close()
-        self._rest: pa.RecordBatch | None = None
         self._ended = False
         params = self.params
         self.work = WindowAggregation(params.schema, params.query, params.device, params.deadline)
         self._open.enter_context(self.work)
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            if self._rest is not None:
-                room = self.output.provide()
-                if not room:
-                    return StreamResult.BUF_OVERFLOW
-                self.output.produce(self._rest.slice(0, room))
-                done += min(room, self._rest.num_rows)
-                self._rest = self._rest.slice(room) if room < self._rest.num_rows else None
-            elif self._ended:
-                return self.finish()
-            elif self.input.at_end:
-                self._ended = True
-                self._put(self.work.last_rows())
-            elif not self.input.demand():
-                return StreamResult.BUF_UNDERFLOW
-            else:
-                done += self._take(self.input.access())
-                self.input.consume()
-        return StreamResult.QUANTUM_EXPIRED
+        return self.hand_on(quantum, self._next)
 
     def close_impl(self) -> None:
-        self._rest = None
         self._open.close()
 
-    def _take(self, batch: pa.RecordBatch) -> int:
-        if self.params.in_order:
-            self._put(self.work.rows_in_order(batch))
-        else:
-            self.work.more_rows(batch)
-        return batch.num_rows
-
-    def _put(self, batch: pa.RecordBatch) -> None:
-        self._rest = batch if batch.num_rows else None
+    def _next(self) -> pa.RecordBatch | StreamResult:
+        while not self.input.at_end:
+            if not self.input.demand():
+                return StreamResult.BUF_UNDERFLOW
+            batch, rows = self.input.access(), None
+            if self.params.in_order:
+                rows = self.work.rows_in_order(batch)
+            else:
+                self.work.more_rows(batch)
+            self.input.consume()
+            if rows is not None:
+                return rows
+        if self._ended:
+            return self.finish()
+        self._ended = True
+        return self.work.last_rows()

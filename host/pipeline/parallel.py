@@ -101,7 +101,6 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
         self._changed = threading.Condition()
         self._queue: deque[tuple[Task, _Part]] = deque()
         self._running: list[_Part] = []
-        self._rest: pa.RecordBatch | None = None
 
     def requirements(self) -> Requirements:
         threads = max(1, min(self.params.threads, len(self.params.tasks)))
@@ -132,18 +131,7 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
             thread.start()
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            room = self.output.provide()
-            if not room:
-                return StreamResult.BUF_OVERFLOW
-            batch = self._rest if self._rest is not None else self._take()
-            if batch is None:
-                return StreamResult.BUF_UNDERFLOW if self._running else self.finish()
-            self.output.produce(batch.slice(0, room))
-            self._rest = batch.slice(room) if room < batch.num_rows else None
-            done += min(room, batch.num_rows)
-        return StreamResult.QUANTUM_EXPIRED
+        return self.hand_on(quantum, self._take)
 
     def wait(self, seconds: float) -> bool:
         with self._changed:
@@ -161,8 +149,8 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
         """Return the parts whose batches may come next."""
         return self._running[:1] if self.params.ordered else self._running
 
-    def _take(self) -> pa.RecordBatch | None:
-        """Return the next batch; None if there is none yet, or no more."""
+    def _take(self) -> pa.RecordBatch | StreamResult:
+        """Return the next batch, or whether there is none yet, or no more."""
         with self._changed:
             while part := next((each for each in self._wanted() if each.has_news), None):
                 if part.batches:
@@ -174,7 +162,7 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
                 if part.error is not None:
                     raise part.error
                 self._submit()
-        return None
+        return StreamResult.BUF_UNDERFLOW if self._running else self.finish()
 
     def _submit(self) -> None:
         """Keep every thread busy, and as many parts again queued."""
@@ -226,7 +214,7 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
             self._stop.set()
             self._changed.notify_all()
         threads, self._threads = self._threads, []
-        self._running, self._rest, self._queue = [], None, deque()
+        self._running, self._queue = [], deque()
         end = time.monotonic() + _STOP_SECONDS
         for thread in threads:
             thread.join(max(0.0, end - time.monotonic()))

@@ -701,7 +701,6 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._pulled: Submitted | None = None
-        self._rest: pa.RecordBatch | None = None
         self._taken: list[pa.RecordBatch] = []  # what has been consumed and waits, last one first
 
     def prepare(self, params: FusedStageParams) -> None:
@@ -768,7 +767,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
 
     def _stop(self) -> None:
         """Stop the current pass, and close the generators that run in it."""
-        pulled, self._pulled, self._rest = self._pulled, None, None
+        pulled, self._pulled = self._pulled, None
         self._taken.clear()
         if pulled is not None:
             pulled.close()

@@ -318,7 +318,6 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
         self._held: list[pa.RecordBatch] = []
         self._spill: SpillFolder | None = None
         self._sorted: Iterator[pa.RecordBatch] | None = None
-        self._rest: pa.RecordBatch | None = None
         self.spilled = 0
 
     def requirements(self) -> Requirements:
@@ -342,23 +341,18 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
             else:
                 done += self._hold(self.input.access())
                 self.input.consume()
-        while done < quantum.rows:
-            room = self.output.provide()
-            if not room:
-                return StreamResult.BUF_OVERFLOW
-            batch = next(self._sorted, None) if self._rest is None else self._rest
-            if batch is None:
-                return self.finish()
-            self.output.produce(batch.slice(0, room))
-            self._rest = batch.slice(room) if room < batch.num_rows else None
-            done += min(room, batch.num_rows)
-        return StreamResult.QUANTUM_EXPIRED
+        return self.hand_on(quantum, self._next, done)
+
+    def _next(self) -> pa.RecordBatch | StreamResult:
+        assert self._sorted is not None
+        batch = next(self._sorted, None)
+        return self.finish() if batch is None else batch
 
     def close_impl(self) -> None:
         self._release()
 
     def _release(self) -> None:
-        self._held, self._sorted, self._rest = [], None, None
+        self._held, self._sorted = [], None
         if self._spill is not None:
             self._spill.close()
             self._spill = None

@@ -86,40 +86,29 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._batches: Iterator[B] | None = None
-        self._rest: B | None = None
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
         self._stop()
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            room = self.output.provide()
-            if not room:
-                return StreamResult.BUF_OVERFLOW
-            batch = self._next()
-            if batch is None:
-                return self.finish()
-            take = min(room, self.params.rows, batch.num_rows)
-            self.output.produce(batch.slice(0, take))
-            self._rest = batch.slice(take) if take < batch.num_rows else None
-            done += max(1, take) if self.params.ahead else quantum.rows
-        return StreamResult.QUANTUM_EXPIRED
+        allowed = quantum if self.params.ahead else Quantum(1)  # which is one batch
+        return self.hand_on(allowed, self._next, most=self.params.rows)
 
     def close_impl(self) -> None:
         self._stop()
 
     def _stop(self) -> None:
         """Release the supplier; close a generator now instead of when it is collected."""
-        batches, self._batches, self._rest = self._batches, None, None
+        batches, self._batches = self._batches, None
         if isinstance(batches, Generator):
             batches.close()
 
-    def _next(self) -> B | None:
+    def _next(self) -> B | StreamResult:
         if self._batches is None:
             self._batches = iter(self.params.supply())
-        return self._rest if self._rest is not None else next(self._batches, None)
+        batch = next(self._batches, None)
+        return self.finish() if batch is None else batch
 
 
 # A source that rows are pushed into.
@@ -158,21 +147,13 @@ class PushSource(SingleOutputExecStream[StreamParams, pa.RecordBatch]):
         self.ended = True
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            room = self.output.provide()
-            if not room:
-                return StreamResult.BUF_OVERFLOW
-            if not self._queue:
-                self._starves = not self.ended
-                return self.finish() if self.ended else StreamResult.BUF_UNDERFLOW
-            batch = self._queue.popleft()
-            take = min(room, batch.num_rows)
-            self.output.produce(batch.slice(0, take))
-            if take < batch.num_rows:
-                self._queue.appendleft(batch.slice(take))
-            done += take
-        return StreamResult.QUANTUM_EXPIRED
+        return self.hand_on(quantum, self._next)
+
+    def _next(self) -> pa.RecordBatch | StreamResult:
+        if self._queue:
+            return self._queue.popleft()
+        self._starves = not self.ended
+        return self.finish() if self.ended else StreamResult.BUF_UNDERFLOW
 
     def wait(self, seconds: float) -> bool:
         """Return whether rows, or the end, have come since it had none; it never waits."""

@@ -2,9 +2,10 @@
 """Execution streams: their life cycle, their resources, and base classes by their ports."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
+import sys
 from typing import Any, Generic, Self, TypeVar
 
 from host.runtime.buffer import Batch, Buffer, BufferState, GraphError, Passing
@@ -298,6 +299,18 @@ Out = TypeVar("Out", bound=Batch)
 class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
     """A stream with one output; without inputs, it is a leaf of the graph."""
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(name)
+        self._rest: Out | None = None  # of a batch for which the output had no room
+
+    def open(self, restart: bool = False) -> None:
+        super().open(restart)
+        self._rest = None
+
+    def close(self) -> None:
+        self._rest = None
+        super().close()
+
     @property
     def output(self) -> Buffer[Out]:
         """The output buffer."""
@@ -308,6 +321,40 @@ class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
     def precheck_output_buffer(self) -> StreamResult:
         """Return YIELD if the output has room for at least one row, else BUF_OVERFLOW."""
         return StreamResult.YIELD if self.output.provide() else StreamResult.BUF_OVERFLOW
+
+    def hand_on(
+        self,
+        quantum: Quantum,
+        make: Callable[[], Out | StreamResult],
+        done: int = 0,
+        most: int = sys.maxsize,
+    ) -> StreamResult:
+        """Produce batch after batch, cut to the room, until buffers or the quantum say stop.
+
+        For use as ``return self.hand_on(...)``. A batch that was cut goes on in the next call.
+
+        Parameters
+        ----------
+        quantum : Quantum
+            Largest number of rows; every batch counts as one at least.
+        make : callable
+            Returns the next batch, which may be empty, or else why there is none.
+        done : int
+            Rows of the quantum that are used up already.
+        most : int
+            Largest number of rows in an output batch.
+        """
+        while done < quantum.rows:
+            room = min(self.output.provide(), most)
+            if not room:
+                return StreamResult.BUF_OVERFLOW
+            batch = make() if self._rest is None else self._rest
+            if isinstance(batch, StreamResult):
+                return batch
+            self.output.produce(batch.slice(0, room))
+            self._rest = batch.slice(room) if room < batch.num_rows else None
+            done += max(1, min(room, batch.num_rows))
+        return StreamResult.QUANTUM_EXPIRED
 
 
 class ConfluenceExecStream(SingleOutputExecStream[P, Out], Generic[P, In, Out]):
