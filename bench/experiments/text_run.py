@@ -5,13 +5,14 @@ from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from hdl.aggregate.aggregate_parameters import AggregateParameters
 from hdl.windowed.description import OperatorDescription
 from host.devices import Stamps
 from host.devices.simulated import SimulatedAggregate
 from host.errors import DeviceError
-from host.operators.vectorized import aggregate_arrays
+from host.operators.operate import OperatorQuery, operate_tables
 from host.protocol.codecs import AggregateCodec
 
 from .text_operators import DISTANCES, LONGEST, counting, operator_of
@@ -98,7 +99,7 @@ def measure_texts(manifest, point):
     )
     times = np.repeat(np.arange(point.panes), point.pane_texts)
     columns = {name: texts.columns()[name] for name in (field.name for field in operator.fields)}
-    expected = aggregate_arrays(operator, times, columns)
+    expected = windows_of_texts(operator, times, columns)
     counts = texts_with_each_key(point, times, columns)
     keys = int(counts.sum()) // operator.size  # each of them is in so many windows
     with closing(SimulatedAggregate(manifest.path)) as device:
@@ -137,9 +138,15 @@ def measure_texts(manifest, point):
         "cycles": int(accepted[-1] - accepted[0]),
         "texts": len(accepted),
         "words": int(texts.lengths[point.pane_texts :].sum()),
-        "keys": keys - int(counts[expected.end == 1].sum()),
+        "keys": keys - int(counts[expected.window_end == 1].sum()),
         "results": len(expected),
     }
+
+
+def windows_of_texts(operator, times, columns):
+    """Return what the host gives for texts, in the order of (end, key), as a data frame."""
+    rows = pa.table({"timestamp": times, **columns})
+    return operate_tables([rows], OperatorQuery(operator)).to_pandas()
 
 
 def texts_with_each_key(point, times, columns):
@@ -147,21 +154,22 @@ def texts_with_each_key(point, times, columns):
     kind = "wordcount" if point.kind == LONGEST else point.kind
     counted = counting(kind, most=point.most, bits=point.bits)
     named = {field.name: columns[field.name] for field in counted.fields}
-    return aggregate_arrays(counted, times, named).values["texts"]
+    return windows_of_texts(counted, times, named).texts.to_numpy()
 
 
 def check_values(operator, expected, boundary, key, value):
     """Raise :exc:`AssertionError` unless the results are those that are expected."""
     number, place = np.zeros(len(expected), np.int64), 0
-    for field, part in zip(operator.key_fields, expected.keys.values(), strict=True):
-        number |= part << place
+    for field, name in zip(operator.key_fields, operator.key_names, strict=True):
+        number |= expected[name].to_numpy() << place
         place += field.bits
-    wanted = np.lexsort((number, expected.end))
+    end = expected.window_end.to_numpy()
+    wanted = np.lexsort((number, end))
     order = np.lexsort((key, boundary))
     pairs = (
-        (boundary, expected.end),
+        (boundary, end),
         (key, number),
-        (value, expected.values[operator.reductions[0].name]),
+        (value, expected[operator.reductions[0].name].to_numpy()),
     )
     if len(order) != len(wanted) or not all(
         (got[order] == other[wanted]).all() for got, other in pairs

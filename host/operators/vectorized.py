@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host.columns.windows import Windows
-from host.errors import AcceleratorLimitError, UsageError, unknown_column
+from host.errors import AcceleratorLimitError
 from host.expressions import Expression, evaluate
 from host.operators.aggregate import HostWindows
 from host.operators.panes import (
@@ -34,7 +34,6 @@ __all__ = [
     "Names",
     "OperatorArrays",
     "Span",
-    "aggregate_arrays",
     "combine_of",
     "contributions",
     "entries",
@@ -46,7 +45,6 @@ __all__ = [
     "windows_of",
 ]
 
-Columns: TypeAlias = Mapping[str, npt.ArrayLike]
 #: What expressions read of tuples: their timestamps and fields, by name.
 Names: TypeAlias = Mapping[str, Int64s]
 #: Finds the pairs of rows of a left and a right table that a query joins, as their numbers.
@@ -118,29 +116,23 @@ ALL = Span()
 
 
 def fields_of(
-    operator: WindowedOperator, timestamps: npt.ArrayLike, columns: Columns, side: int = 0
+    operator: WindowedOperator, times: Int64s, columns: Mapping[str, Array], side: int
 ) -> dict[str, Int64s]:
     """Return what expressions read of the tuples of an input, checked.
 
     Raises
     ------
-    UsageError, AcceleratorLimitError
-        If a field has no column, holds no integers, or a value does not fit its field.
+    AcceleratorLimitError
+        If a value does not fit its field.
     """
-    fields = {field.name: field.range for field in operator.schemas[side]}
     names: dict[str, Int64s] = {}
-    for name, limits in {"timestamp": TIME, **fields}.items():
-        if name != "timestamp" and name not in columns:
-            raise unknown_column(name, list(columns), table="the tuples")
-        column = np.asarray(timestamps if name == "timestamp" else columns[name])
-        if column.dtype.kind not in "iub" and len(column):
-            raise UsageError(
-                f"Field {name!r} of operator {operator.name!r} holds integers, not {column.dtype}."
-            )
+    limits = {"timestamp": TIME} | {field.name: field.range for field in operator.schemas[side]}
+    for name, column in {"timestamp": times, **columns}.items():
+        low, high = limits[name].low, limits[name].high
         for edge in (column.min(), column.max()) if len(column) else ():
-            if not limits.low <= int(edge) <= limits.high:
+            if not low <= int(edge) <= high:
                 raise AcceleratorLimitError.out_of_range(
-                    name, int(edge), limits.low, limits.high, remedy="give the field more bits"
+                    name, int(edge), low, high, remedy="give the field more bits"
                 )
         names[name] = column.astype(np.int64, copy=False)
     return names
@@ -189,59 +181,6 @@ def key_codes(parts: Sequence[Int64s], count: int) -> tuple[Int64s, list[Int64s]
 
 
 # Aggregates: what tuples contribute, and what a window gives.
-
-
-def aggregate_arrays(
-    operator: WindowedOperator, timestamps: npt.ArrayLike, columns: Columns
-) -> OperatorArrays:
-    """Return the results of an aggregate on tuples, after which the stream ends.
-
-    They may come in any order, unless the operator has a single window instance.
-
-    Parameters
-    ----------
-    operator : WindowedOperator
-        An aggregate.
-    timestamps : array of int
-        Times of the tuples.
-    columns : mapping of str to array of int
-        Fields of the tuples.
-
-    Raises
-    ------
-    UsageError
-        If the operator is no aggregate, tuples are out of order for a single window instance, a
-        field has no column, or a sum does not fit its state when its window ends.
-    AcceleratorLimitError
-        If a value does not fit its field.
-    """
-    if operator.kind != "aggregate":
-        raise UsageError(
-            f"Operator {operator.name!r} is a {operator.kind}; only aggregates run on arrays: run "
-            f"others on tables, with host.operate."
-        )
-    names = fields_of(operator, timestamps, columns)
-    times = names["timestamp"]
-    falls = np.flatnonzero(np.diff(times) < 0)
-    if len(falls) and operator.instances == "single":
-        at = int(falls[0])
-        raise UsageError(
-            f"Tuple {at + 1} (the first is 0) has timestamp {times[at + 1]} after {times[at]}, but "
-            f"operator {operator.name!r} has a single window instance, which takes tuples in the "
-            f"order of their times: sort them, or use instances 'multi'."
-        )
-    rows, parts = entries(operator, names)
-    code, distinct = key_codes(parts, len(rows))
-
-    def parts_of(numbers: Int64s) -> list[Int64s]:
-        return [part[numbers] for part in distinct]
-
-    kept = Windows(operator.name, operator.size, operator.advance)
-    windows = windows_of(operator, kept, parts_of)
-    values = contributions(operator, names, rows, ExactSums(), len(rows))
-    windows.add(code, times[rows] // operator.pane, values, None)
-    ranks = np.arange(int(code.max(initial=-1)) + 1)
-    return state_results(operator, windows.ended(ranks, None, None), parts_of)
 
 
 def combine_of(reduction: Reduction) -> Combine:

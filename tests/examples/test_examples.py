@@ -11,6 +11,7 @@ import sys
 from amaranth import Signal
 from hypothesis import given, settings
 from hypothesis import strategies as st
+import pyarrow as pa
 import pytest
 
 from examples import (
@@ -26,7 +27,7 @@ from examples.words import MOST, TWEETS, WORD_BITS, Vocabulary, hashtags_of, wor
 from hdl.expressions import lower
 from hdl.windowed.description import load_operator
 from host.operators.meaning import reference_results
-from host.operators.vectorized import aggregate_arrays
+from host.operators.operate import OperatorQuery, operate_tables
 from host.operators.windowed import WindowedOperator
 from host.reference.operator import Arrival
 
@@ -83,9 +84,10 @@ def both_ways(operator, arrivals):
     arrivals = list(arrivals)
     results = reference_results(operator, arrivals)
     columns = {f.name: [a.payload[f.name] for a in arrivals] for f in operator.fields}
-    got = aggregate_arrays(operator, [a.timestamp for a in arrivals], columns)
-    rows = zip(got.end, *got.keys.values(), *got.values.values(), strict=True)
-    assert [tuple(map(int, row)) for row in rows] == [
+    table = pa.table({"timestamp": [a.timestamp for a in arrivals], **columns})
+    schema = pa.schema([(name, pa.int64()) for name in table.column_names])
+    got = operate_tables([table.cast(schema)], OperatorQuery(operator))
+    assert list(zip(*map(pa.ChunkedArray.to_pylist, got.columns[1:]), strict=True)) == [
         (result.timestamp, *result.key, *result.values) for result in results
     ]
     return results

@@ -23,9 +23,9 @@ from bench.experiments.text_run import (
     measure_texts,
     text_parameters,
     texts_with_each_key,
+    windows_of_texts,
 )
 from bench.experiments.texts import SOURCES, Texts, address, english, hashtags
-from host.operators.vectorized import aggregate_arrays
 
 PIECES = 22
 """Of the address, at most 16 words each."""
@@ -79,15 +79,15 @@ def test_the_longest_tweet_of_a_hashtag_is_that_of_all_tweets_with_it():
     assert tweets.chars.max() <= 280
     operator, times = longest(most=3, bits=3), np.arange(40) // 10
     columns = fields_of(operator, tweets)
-    found = aggregate_arrays(operator, times, columns)
+    found = windows_of_texts(operator, times, columns)
     expected, counts = {}, {}
     for n, (row, length) in enumerate(zip(tweets.words.tolist(), tweets.lengths, strict=True)):
         for end in (n // 10 + 1, n // 10 + 2):
             for tag in set(row[:length]):
                 expected[end, tag] = max(expected.get((end, tag), 0), tweets.chars[n])
                 counts[end, tag] = counts.get((end, tag), 0) + 1
-    places = list(zip(found.end.tolist(), found.keys["word"].tolist(), strict=True))
-    assert dict(zip(places, found.values["longest"], strict=True)) == expected
+    places = list(zip(found.window_end, found.word, strict=True))
+    assert dict(zip(places, found.longest, strict=True)) == expected
     point = TextPoint(LONGEST, source="hashtags", most=3)
     counted = texts_with_each_key(point, times, columns)
     assert counted.tolist() == [counts[place] for place in places]
@@ -97,7 +97,7 @@ def test_the_longest_tweet_of_a_hashtag_is_that_of_all_tweets_with_it():
 def test_operators_count_the_texts_with_each_word_or_pair(kind):
     texts = english(12, vocabulary=6, most=5)
     operator = counting(kind, most=5, bits=3)
-    found = aggregate_arrays(operator, np.arange(12) // 4, fields_of(operator, texts))
+    found = windows_of_texts(operator, np.arange(12) // 4, fields_of(operator, texts))
     expected = {}
     for n, (row, length) in enumerate(zip(texts.words.tolist(), texts.lengths, strict=True)):
         numbered = list(enumerate(row[:length]))
@@ -110,15 +110,16 @@ def test_operators_count_the_texts_with_each_word_or_pair(kind):
         for end in (n // 4 + 1, n // 4 + 2):
             for key in keys:
                 expected[end, *key] = expected.get((end, *key), 0) + 1
-    places = zip(found.end, *found.keys.values(), strict=True)
-    assert dict(zip(places, found.values["texts"], strict=True)) == expected
+    ends, values = found.window_end.to_numpy(), found.texts.to_numpy()
+    keys = [found[name].to_numpy() for name in operator.key_names]
+    assert dict(zip(zip(ends, *keys, strict=True), values, strict=True)) == expected
     results = np.arange(len(found))
-    number = sum(part << (3 * n) for n, part in enumerate(found.keys.values()))
-    check_values(operator, found, found.end, number, found.values["texts"])
+    number = sum(part << (3 * n) for n, part in enumerate(keys))
+    check_values(operator, found, ends, number, values)
     with pytest.raises(AssertionError, match="a window has another value than its texts"):
-        check_values(operator, found, found.end, number, found.values["texts"] + (results == 7))
+        check_values(operator, found, ends, number, values + (results == 7))
     with pytest.raises(AssertionError, match="a window has another value"):
-        check_values(operator, found, found.end[1:], number[1:], found.values["texts"][1:])
+        check_values(operator, found, ends[1:], number[1:], values[1:])
 
 
 def test_every_point_fits_its_accelerator():
