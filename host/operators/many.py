@@ -11,7 +11,6 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ from host.columns.kinds import contiguous, integer_view
 from host.devices import Device
 from host.errors import ExpressionError, UsageError
 from host.expressions import parsed, place_in
-from host.query.conditions import Condition
+from host.query.conditions import Columns, Condition, read_column
 from host.query.queries import Query, window_in_common
 from host.query.tables import require_column, without_views
 from host.query.words import Length, Span, as_span
@@ -215,7 +214,14 @@ def _conditions_of(names: tuple[str, ...], where: str | None) -> tuple[Condition
                 text, f"{ast.unparse(part)!r} reads no input", f"write {names[0]}.x for column x"
             )
         step = max(1, *used)
-        one = Condition(ast.unparse(_OfStep(names, step).visit(part)))
+
+        def of_step(name: str, column: str, last: str = names[step]) -> ast.expr:
+            """Return a column of the rows ``l`` and ``r`` of the step."""
+            if name == last:
+                return ast.Subscript(ast.Name("r"), ast.Constant(column))
+            return ast.Subscript(ast.Name("l"), ast.Constant(f"{name}.{column}"))
+
+        one = Condition(ast.unparse(Columns(of_step).visit(part)))
         before = found[step]
         found[step] = one if before is None else before & one
     return tuple(found)
@@ -227,21 +233,11 @@ def _conjuncts(node: ast.expr) -> list[ast.expr]:
     return [node]
 
 
-def _column_in(node: ast.AST) -> tuple[ast.Name, str] | None:
-    """Return the name of the input and of the column that a node reads, if it is a column."""
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return node.value, node.attr
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
-        return None
-    name, column = node.value, node.slice.value
-    return (name, column) if isinstance(name, ast.Name) and isinstance(column, str) else None
-
-
 def _inputs_in(part: ast.expr, names: Sequence[str], text: str) -> set[str]:
     """Return the inputs that a part of a condition reads."""
     used = set()
     for node in ast.walk(part):
-        found = _column_in(node)
+        found = read_column(node)
         if found is None:
             continue
         name = found[0].id
@@ -254,22 +250,6 @@ def _inputs_in(part: ast.expr, names: Sequence[str], text: str) -> set[str]:
             )
         used.add(name)
     return used
-
-
-class _OfStep(ast.NodeTransformer):
-    """Rewrites a part of a condition to one on the rows ``l`` and ``r`` of a step."""
-
-    def __init__(self, names: Sequence[str], step: int) -> None:
-        self._names, self._step = names, step
-
-    def visit(self, node: ast.AST) -> Any:
-        found = _column_in(node)
-        if found is None:
-            return super().visit(node)
-        name, column = found[0].id, found[1]
-        if self._names.index(name) == self._step:
-            return ast.Subscript(ast.Name("r"), ast.Constant(column))
-        return ast.Subscript(ast.Name("l"), ast.Constant(f"{name}.{column}"))
 
 
 # The joins, one after another.

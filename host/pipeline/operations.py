@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from host.errors import UsageError
 from host.files.reading import format_of
 from host.files.writing import Write, table_file
 from host.operators.aggregate import Aggregate, AggregateParams, WindowAggregation
 from host.pipeline.flags import Chained, Decision, Effect, Flag, Operation, Place, Stateful, Traits
 from host.pipeline.row_operators import Filter, FusedStage, FusedStageParams, Project, Stateless
 from host.pipeline.sorting import Sort, SortParams, Uniq, UniqParams, key_columns
+from host.query.quantities import whole
 from host.query.queries import BOUNDARIES, AggregateQuery
 from host.runtime import (
     BufferState,
@@ -172,11 +172,7 @@ class Limited(Chained):
 
     def __post_init__(self) -> None:
         for name in ("rows", "skip"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise UsageError(
-                    f"limit takes whole numbers of at least 0 as {name}, not {value!r}."
-                )
+            whole(getattr(self, name), f"limit takes as {name} a whole number", 0)
 
     def effect(self, traits: Traits) -> Effect:
         known = traits.has(Flag.SIZED) and traits.rows is not None

@@ -20,12 +20,17 @@ from host.expressions import Canonical, Symbol, parsed, place_in, text_of
 from host.query.quantities import Duration, parse_duration
 
 __all__ = [
+    "Columns",
     "Condition",
     "Difference",
+    "MIRRORED",
     "Where",
+    "all_of",
     "column_of",
     "expression_error",
+    "is_made_of_comparisons",
     "number_of",
+    "read_column",
 ]
 
 #: What the rows may be called, and the side of each.
@@ -48,18 +53,38 @@ _REMEDIES: dict[type[ast.AST], str] = {
 }
 
 
-def column_of(node: ast.expr) -> tuple[int, str] | None:
-    """Return the side and the name of the column that a node of a condition reads, if it is one."""
-    name: object
-    if isinstance(node, ast.Attribute):
-        row, name = node.value, node.attr
-    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        row, name = node.value, node.slice.value
-    else:
+def read_column(node: ast.AST) -> tuple[ast.Name, str] | None:
+    """Return the row and the name of the column that a node reads, if it is one of whatever row."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.value, node.attr
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
         return None
-    if isinstance(row, ast.Name) and row.id in ROWS and isinstance(name, str):
-        return ROWS[row.id], name
-    return None
+    row, name = node.value, node.slice.value
+    return (row, name) if isinstance(row, ast.Name) and isinstance(name, str) else None
+
+
+def column_of(node: ast.AST) -> tuple[int, str] | None:
+    """Return the side and the name of the column that a node of a condition reads, if it is one."""
+    found = read_column(node)
+    return (ROWS[found[0].id], found[1]) if found and found[0].id in ROWS else None
+
+
+class Columns(ast.NodeTransformer):
+    """Puts other nodes in the place of columns.
+
+    Parameters
+    ----------
+    replaced : callable
+        Returns what a row and the name of its column become.
+    """
+
+    def __init__(self, replaced: Callable[[str, str], ast.expr]) -> None:
+        self._replaced = replaced
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return what a column becomes, and any other node with that in it."""
+        found = read_column(node)
+        return super().visit(node) if found is None else self._replaced(found[0].id, found[1])
 
 
 def _column(side: int, name: str) -> ast.expr:
@@ -79,10 +104,20 @@ def _depth(node: ast.AST) -> int:
     return 1 + max(map(_depth, ast.iter_child_nodes(node)), default=0)
 
 
+def is_made_of_comparisons(node: ast.expr) -> bool:
+    """Return whether a part is a comparison, or several of them."""
+    joined = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr))
+    return joined or isinstance(node, ast.Compare)
+
+
+def all_of(parts: Sequence[ast.expr]) -> ast.expr:
+    """Return what holds where all parts hold, of which there is one at least."""
+    return reduce(lambda one, other: ast.BinOp(one, ast.BitAnd(), other), parts)
+
+
 def _may_be_true(node: ast.expr) -> bool:
     """Return whether a part is made of comparisons, or is a column that may hold truth values."""
-    joined = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr))
-    return joined or isinstance(node, ast.Compare) or column_of(node) is not None
+    return is_made_of_comparisons(node) or column_of(node) is not None
 
 
 class _Row:
@@ -328,8 +363,7 @@ class Condition:
     def columns(self, node: ast.expr | None = None) -> Iterator[tuple[int, str]]:
         """Yield side and name of each column that the condition, or a part of it, reads."""
         for part in ast.walk(self.tree if node is None else node):
-            found = column_of(part) if isinstance(part, ast.expr) else None
-            if found is not None:
+            if (found := column_of(part)) is not None:
                 yield found
 
     @cached_property
@@ -368,7 +402,7 @@ class Condition:
             return None
         if len(parts) == len(self.parts):
             return self
-        tree = reduce(lambda one, other: ast.BinOp(one, ast.BitAnd(), other), parts)
+        tree = all_of(parts)
         made = Condition(ast.unparse(tree))
         # Messages show places in what the user wrote.
         object.__setattr__(made, "given", self.given)
@@ -386,10 +420,10 @@ class Condition:
                 return None
             names = dict((columns[0], columns[1]))
             return Difference(names[0], names[1], 0, 0, is_equal=True)
-        if type(operator) not in _MIRRORED:
+        if type(operator) not in MIRRORED:
             return None
         if not isinstance(left, (ast.BinOp, ast.Call)):
-            left, right, operator = right, left, _MIRRORED[type(operator)]()
+            left, right, operator = right, left, MIRRORED[type(operator)]()
         is_distance = isinstance(left, ast.Call) and left.func.id == "abs"  # type: ignore[attr-defined]
         difference = left.args[0] if isinstance(left, ast.Call) else left
         if not isinstance(difference, ast.BinOp) or not isinstance(difference.op, ast.Sub):
@@ -432,7 +466,8 @@ class Condition:
 #: What a condition may be given as: its text, or a function of a left and a right row.
 Where: TypeAlias = str | Condition | Callable[[Any, Any], Any]
 
-_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+#: The comparison that says the same with its sides swapped.
+MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.Eq, ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE,
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ import math
 from typing import Any, ClassVar, Protocol
 
 from host.errors import UsageError
-from host.query.quantities import positive, share
+from host.query.quantities import positive, share, whole
 
 __all__ = [
     "Control",
@@ -252,12 +252,7 @@ class Controller(ABC):
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        cycles = self.interval
-        if isinstance(cycles, bool) or not isinstance(cycles, int) or cycles < 1:
-            raise UsageError(
-                f"The interval of an elastic join is a whole number of cycles from 1 on, not "
-                f"{cycles!r}."
-            )
+        whole(self.interval, "The interval of an elastic join is a whole number of cycles")
 
     @abstractmethod
     def wanted(self, seen: Observation) -> int:
@@ -485,12 +480,8 @@ class EnergyController(Controller):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        latency = self.latency
-        if isinstance(latency, bool) or not isinstance(latency, int) or latency < 1:
-            raise UsageError(
-                f"An energy controller keeps a latency of a whole number of cycles from 1 on, not "
-                f"{latency!r}."
-            )
+        what = "An energy controller keeps a latency of a whole number of cycles"
+        whole(self.latency, what)
         for field in ("target", "most"):
             object.__setattr__(self, field, share(getattr(self, field), f"{field} load"))
         if self.rate is not None:

@@ -5,9 +5,8 @@ import ast
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import reduce
 
-from host.query.conditions import Condition, column_of
+from host.query.conditions import ROWS, Columns, Condition, all_of, column_of
 
 __all__ = ["GeneratedPredicate", "predicate_for"]
 
@@ -47,8 +46,12 @@ def predicate_for(condition: Condition) -> GeneratedPredicate | None:
     fields = _fields(parts)
     if not fields:
         return None
-    joined = reduce(lambda one, other: ast.BinOp(one, ast.BitAnd(), other), parts)
-    named = ast.fix_missing_locations(_Fields(fields).visit(deepcopy(joined)))
+
+    def field_of(row: str, name: str) -> ast.expr:
+        side = ROWS[row]
+        return ast.Attribute(ast.Name("lr"[side]), fields[side, name])
+
+    named = ast.fix_missing_locations(Columns(field_of).visit(deepcopy(all_of(parts))))
     return GeneratedPredicate(ast.unparse(named), tuple(dict.fromkeys(fields.values())))
 
 
@@ -104,23 +107,3 @@ def _fields(parts: list[ast.expr]) -> dict[tuple[int, str], str]:
         numbers = sorted(column for column in tested if column[0] == side and column not in coded)
         fields |= {column: f"f{at}" for at, column in enumerate(numbers, len(shared))}
     return fields
-
-
-class _Fields(ast.NodeTransformer):
-    """Puts key fields in the place of columns.
-
-    Parameters
-    ----------
-    fields : dict of (int, str) to str
-    """
-
-    def __init__(self, fields: dict[tuple[int, str], str]) -> None:
-        self._fields = fields
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        """Return the field of a column, and any other node with fields in it."""
-        column = column_of(node) if isinstance(node, ast.expr) else None
-        if column is not None:
-            return ast.Attribute(ast.Name("lr"[column[0]]), self._fields[column])
-        changed: ast.AST = super().visit(node)
-        return changed

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from host.errors import UsageError
 from host.query.cores import Control, Observation
-from host.query.quantities import positive
+from host.query.quantities import positive, whole
 
 __all__ = [
     "Demand",
@@ -133,10 +133,7 @@ class Queue(Goal):
     tuples_per_cycle: Fraction | float
 
     def __post_init__(self) -> None:
-        if isinstance(self.tuples, bool) or not isinstance(self.tuples, int) or self.tuples < 2:
-            raise UsageError(
-                f"A queue holds a whole number of tuples from 2 on, not {self.tuples!r}."
-            )
+        whole(self.tuples, "A queue holds a whole number of tuples", 2)
         object.__setattr__(
             self, "tuples_per_cycle", positive(self.tuples_per_cycle, "tuples per cycle")
         )
@@ -181,10 +178,7 @@ class Latency(Goal):
     cycles: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.cycles, bool) or not isinstance(self.cycles, int) or self.cycles < 1:
-            raise UsageError(
-                f"A latency is a whole number of cycles from 1 on, not {self.cycles!r}."
-            )
+        whole(self.cycles, "A latency is a whole number of cycles")
 
     def __str__(self) -> str:
         return f"a latency of at most {self.cycles:,} cycles"
@@ -379,12 +373,7 @@ class Ordering:
 
 def _interval(cycles: int) -> int:
     """Return the cycles of a measurement, which are at least one."""
-    if isinstance(cycles, bool) or not isinstance(cycles, int) or cycles < 1:
-        raise UsageError(
-            f"The interval of an adaptive ordering is a whole number of cycles from 1 on, not "
-            f"{cycles!r}."
-        )
-    return cycles
+    return whole(cycles, "The interval of an adaptive ordering is a whole number of cycles")
 
 
 # Orderings as text, for command lines.

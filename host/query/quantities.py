@@ -16,6 +16,7 @@ __all__ = [
     "positive",
     "share",
     "size_text",
+    "whole",
 ]
 
 # Durations, exact to the nanosecond, and their text form.
@@ -125,6 +126,28 @@ def parse_duration(text: str, what: str = "") -> Duration:
 
 
 # Numbers that a caller gives, taken exactly as they are written.
+
+
+def whole(value: object, what: str, least: int = 1) -> int:
+    """Return a whole number that is large enough; raise for any other value.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+    what : str
+        Beginning of the message, such as ``"A latency is a whole number of cycles"``.
+    least : int
+        The least one that will do.
+
+    Raises
+    ------
+    UsageError
+        If the value is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UsageError(f"{what} from {least} on, not {value!r}.")
+    return value
 
 
 def positive(value: object, what: str) -> Fraction:

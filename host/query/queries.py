@@ -33,7 +33,7 @@ from host.query.words import (
     require_words,
     takes_words,
 )
-from host.reference.types import Direction, JoinType
+from host.reference.types import Direction, JoinType, named
 from host.reference.window import CountWindow, TimeWindow
 
 if TYPE_CHECKING:
@@ -80,11 +80,7 @@ class OnFailure(Enum):
         UsageError
             If there is no such policy.
         """
-        try:
-            return cls(value)
-        except ValueError:
-            names = ", ".join(repr(policy.value) for policy in cls)
-            raise UsageError(f"Policy on_failure must be one of {names}, not {value!r}.") from None
+        return named(cls, "Policy on_failure", value)
 
 
 # The description of a join of two tables.
@@ -302,10 +298,7 @@ class Query:
             on_failure=OnFailure.of(words.get("on_failure", OnFailure.RAISE)),
             elastic=controller_of(words.get("elastic")),
         )
-        self._check_windows()
-        self._check_pairs()
-        self._check_failures()
-        self._check_elastic()
+        self._check()
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -398,57 +391,43 @@ class Query:
         """Whether each partition of an input is declared sorted by itself."""
         return self.sorted == PARTITIONS
 
-    def _check_windows(self) -> None:
-        """Raise unless pairs can come once per window, if they are to."""
-        if not self.per_window:
-            return
-        if self.advance is None:
-            raise UsageError(
-                "per_window=True is for windows that are in common; give how far they are apart, "
-                "as in within='10s', advance='5s'."
-            )
-        if self.how is not JoinType.INNER:
-            raise UsageError(
-                f"per_window=True is for pairs, and a {self.how.value} join has rows alone, which "
-                f"are in no window with another; leave it out, or choose how='inner'."
-            )
-
     @property
     def once(self) -> bool:
         """Whether a pair comes once, with the row that arrives first on the left."""
         return self.pairs == "once"
 
-    def _check_pairs(self) -> None:
-        """Raise unless pairs can come once, if they are to."""
+    def _check(self) -> None:
+        """Raise unless the words go with one another."""
+        how, is_sided = self.how.value, self.how is not JoinType.INNER
+        if self.per_window and self.advance is None:
+            raise UsageError(
+                "per_window=True is for windows that are in common; give how far they are apart, "
+                "as in within='10s', advance='5s'."
+            )
+        if self.per_window and is_sided:
+            raise UsageError(
+                f"per_window=True is for pairs, and a {how} join has rows alone, which are in no "
+                f"window with another; leave it out, or choose how='inner'."
+            )
         if self.pairs not in ("all", "once"):
             raise UsageError(f"pairs is 'all' or 'once', not {self.pairs!r}.")
-        if self.once and self.how is not JoinType.INNER:
+        if self.once and is_sided:
             raise UsageError(
-                f"pairs='once' leaves out every other pair, so a {self.how.value} join could not "
-                f"tell which rows have none; leave it out, or choose how='inner'."
+                f"pairs='once' leaves out every other pair, so a {how} join could not tell which "
+                f"rows have none; leave it out, or choose how='inner'."
             )
-
-    def _check_failures(self) -> None:
-        """Raise unless the query can go on after a failure, if it is to."""
-        if self.on_failure is OnFailure.RAISE:
-            return
-        if self.ordering.hold is not None:
+        if self.on_failure is not OnFailure.RAISE and self.ordering.hold is not None:
             raise UsageError(
                 f"An adaptive ordering does not go with on_failure={self.on_failure.value!r}: a "
                 f"join that survives a failure hands pairs on group by group; choose another "
                 f"ordering or on_failure='raise'."
             )
-        if self.on_failure is OnFailure.REPORT and self.how is not JoinType.INNER:
+        if self.on_failure is OnFailure.REPORT and is_sided:
             raise UsageError(
-                f"A {self.how.value} join does not go with on_failure='report': a row whose pairs "
-                f"are missing would count as unmatched; choose on_failure='replay' or 'raise'."
+                f"A {how} join does not go with on_failure='report': a row whose pairs are missing "
+                f"would count as unmatched; choose on_failure='replay' or 'raise'."
             )
-
-    def _check_elastic(self) -> None:
-        """Raise unless the cores that store may change under the query."""
-        if self.elastic is None:
-            return
-        if self.ordering.in_hardware:
+        if self.elastic is not None and self.ordering.in_hardware:
             raise UsageError(
                 f"An elastic join does not go with the ordering {self.ordering}: a change of the "
                 f"cores ends the rounds; let the host sort, with Ordering.inner() without "

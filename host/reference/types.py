@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The types of joins, and the meaning and the order of outer, semi and anti joins."""
 
+from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +18,46 @@ __all__ = [
     "Direction",
     "JoinType",
     "NO_ROW",
+    "named",
     "reference_rows",
     "strict_order",
 ]
+
+# A choice among few, by its name.
+
+E = TypeVar("E", bound=Enum)
+
+
+def named(
+    kind: type[E], what: str, value: object, others: Mapping[str, E] = MappingProxyType({})
+) -> E:
+    """Return a member itself, or that of a name, in which case and underscores do not matter.
+
+    Parameters
+    ----------
+    kind : type of Enum
+        Whose values are the names.
+    what : str
+        The word that the member is given by, for the message.
+    value : object
+        A member, or a name.
+    others : mapping, optional
+        Members by further names, in lower case and without underscores.
+
+    Raises
+    ------
+    UsageError
+        If there is no such member.
+    """
+    if isinstance(value, kind):
+        return value
+    known = {member.value.replace("_", ""): member for member in kind} | dict(others)
+    found = known.get(value.lower().replace("_", "")) if isinstance(value, str) else None
+    if found is None:
+        names = ", ".join(repr(member.value) for member in kind)
+        raise UsageError(f"{what} must be one of {names}, not {value!r}.")
+    return found
+
 
 # Types of joins: whether the result has pairs, rows without a partner, or both.
 
@@ -53,14 +93,7 @@ class JoinType(Enum):
         UsageError
             If there is no such type.
         """
-        if isinstance(how, cls):
-            return how
-        found = _SPELLINGS.get(how.lower().replace("_", "")) if isinstance(how, str) else None
-        if found is None:
-            raise UsageError(
-                f"how must be one of {', '.join(repr(kind.value) for kind in cls)}, not {how!r}."
-            )
-        return found
+        return named(cls, "how", how, _SPELLINGS)
 
     def tracks(self, side: Side) -> bool:
         """Return whether rows of ``side`` come alone, be it the unmatched or the matched ones."""
@@ -102,18 +135,12 @@ _ANSWERS = {
 }
 
 _SPELLINGS = {
-    "inner": JoinType.INNER,
-    "left": JoinType.LEFT,
     "leftouter": JoinType.LEFT,
-    "right": JoinType.RIGHT,
     "rightouter": JoinType.RIGHT,
-    "full": JoinType.FULL,
     "outer": JoinType.FULL,
     "fullouter": JoinType.FULL,
     "semi": JoinType.LEFT_SEMI,
-    "leftsemi": JoinType.LEFT_SEMI,
     "anti": JoinType.LEFT_ANTI,
-    "leftanti": JoinType.LEFT_ANTI,
 }
 
 
@@ -141,15 +168,7 @@ class Direction(Enum):
         UsageError
             If there is no such direction.
         """
-        if isinstance(direction, cls):
-            return direction
-        for member in cls:
-            if isinstance(direction, str) and direction.lower() == member.value:
-                return member
-        raise UsageError(
-            f"direction must be one of {', '.join(repr(member.value) for member in cls)}, not "
-            f"{direction!r}."
-        )
+        return named(cls, "direction", direction)
 
     @property
     def looks_back(self) -> bool:

@@ -488,7 +488,7 @@ def test_mistakes_are_named():
         numbers(1).sorted()
     with pytest.raises(UsageError, match="at least one thread"):
         numbers(1).parallel(0)
-    with pytest.raises(UsageError, match="at least 0 as rows"):
+    with pytest.raises(UsageError, match="as rows a whole number from 0 on"):
         numbers(1).limit(-1)
     with pytest.raises(UsageError, match="selected twice"):
         numbers(1).select("x", x="k")
