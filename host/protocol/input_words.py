@@ -16,10 +16,7 @@ __all__ = [
     "Blocks",
     "InputCodec",
     "SHARED",
-    "TupleWriter",
 ]
-
-# Write tuples into the words that a device is offered, column by column.
 
 Int64s = npt.NDArray[np.int64]
 
@@ -35,150 +32,6 @@ class Blocks(Protocol):
 
     def block(self, rows: slice) -> UInt64s:
         """Return some rows, modulo 2**64, in a new array."""
-
-
-class TupleWriter:
-    """Writes tuples into words, one or two per word.
-
-    Parameters
-    ----------
-    manifest : Manifest
-        Manifest with the layout of the words.
-    """
-
-    def __init__(self, manifest: Manifest) -> None:
-        self._layout = manifest.input_word
-        self._kinds = manifest.input_kinds
-        self._two = manifest.tuples_per_word == 2
-        self._headers = {side: self._first_columns(side) for side in Side}
-        # Number of first columns that contain bits of R's tuple in a shared word.
-        starts = [at.offset for name, at in self._layout.fields.items() if name.startswith(SHARED)]
-        self._columns_of_r = -(-min(starts, default=0) // 64)
-
-    def write(
-        self,
-        words: UInt64s,
-        places: WordPlaces,
-        fields: Mapping[Side, Mapping[str, Blocks]],
-        begins: Mapping[Side, int],
-    ) -> None:
-        """See :meth:`InputCodec.scatter`."""
-        if self._two:
-            words[...] = 0
-        for side, at in sorted(places.sides.items()):
-            begin = begins[side]
-            for start in range(0, len(at.words), BLOCK):
-                some = at.part(start, start + BLOCK)
-                rows = slice(begin + start, begin + start + len(some.words))
-                blocks = self._blocks(fields[side], rows)
-                if self._two:
-                    self._write_shared(words, some, side, blocks)
-                else:
-                    self._write_alone(words, some, side, blocks)
-
-    def _first_columns(self, side: Side) -> UInt64s:
-        """Return the bits of a word's first column besides its tuples, by a tuple's ``shares``.
-
-        They hold the side of a tuple that is alone in its word, or the order of tuples that share
-        it.
-        """
-        kind, first = self._layout["kind"].offset, self._layout.fields.get("first")
-        headers = [self._kinds[side.name] << kind]
-        if first is not None:
-            both = self._kinds["BOTH"] << kind
-            headers += [both, both | Side.S << first.offset]
-        return np.array(headers, np.uint64)
-
-    def _write_alone(
-        self, words: UInt64s, at: SidePlaces, side: Side, blocks: dict[str, UInt64s]
-    ) -> None:
-        """Write tuples that are alone in their words; every column of a word is written once."""
-        target = _target(at.words)
-        columns = self._columns(blocks)
-        _add_header(columns, self._headers[side][:1])
-        for index in range(self._layout.columns):
-            words[:, index][target] = columns.get(index, np.uint64(0))
-
-    def _write_shared(
-        self, words: UInt64s, at: SidePlaces, side: Side, blocks: dict[str, UInt64s]
-    ) -> None:
-        """Write tuples into words that are zero, or hold the tuples of R with which they share.
-
-        A tuple of R has the same position in its word whether or not it shares the word. In either
-        case, it sets the kind of the word.
-        """
-        shares = at.shares
-        if side is Side.R or shares is None or not shares.any():
-            columns = self._columns(blocks)
-            headers = self._headers[side]
-            _add_header(columns, headers[:1] if shares is None else headers[shares])
-            _put(words, at.words, columns)
-            return
-        if not shares.all():
-            alone, shared = np.flatnonzero(shares == 0), np.flatnonzero(shares)
-            own = SidePlaces(at.words[alone])
-            self._write_shared(words, own, side, _taken(blocks, alone))
-            at, blocks = SidePlaces(at.words[shared]), _taken(blocks, shared)
-        _put(words, at.words, self._columns(blocks, SHARED), kept=self._columns_of_r)
-
-    def _blocks(self, fields: Mapping[str, Blocks], rows: slice) -> dict[str, UInt64s]:
-        """Return the fields of some rows, cut to their widths; fields of zero bits are left out."""
-        blocks = {}
-        for name, values in fields.items():
-            bits = self._layout[name].bits
-            if bits:
-                blocks[name] = values.block(rows)
-                if bits < 64:
-                    blocks[name] &= mask(bits)
-        return blocks
-
-    def _columns(self, blocks: Mapping[str, UInt64s], prefix: str = "") -> dict[int, UInt64s]:
-        """Return those columns of words that contain any of the given fields."""
-        columns: dict[int, UInt64s] = {}
-        for name, block in blocks.items():
-            place = self._layout[prefix + name]
-            index, shift = divmod(place.offset, 64)
-            parts = [(index, block << np.uint64(shift) if shift else block)]
-            if shift + place.bits > 64:
-                parts.append((index + 1, block >> np.uint64(64 - shift)))
-            for at, part in parts:
-                if at in columns:
-                    columns[at] |= part
-                else:
-                    columns[at] = part
-        return columns
-
-
-def _add_header(columns: dict[int, UInt64s], header: UInt64s) -> None:
-    """Add the header, one per word or one for all, to the first column."""
-    if 0 in columns:
-        columns[0] |= header
-    else:
-        columns[0] = header
-
-
-def _taken(blocks: Mapping[str, UInt64s], rows: Int64s) -> dict[str, UInt64s]:
-    return {name: block.take(rows) for name, block in blocks.items()}
-
-
-def _put(words: UInt64s, at: Int64s, columns: Mapping[int, UInt64s], kept: int = 0) -> None:
-    """Write columns of words; the first ``kept`` columns of a word keep their bits."""
-    target = _target(at)
-    for index, column in columns.items():
-        of_words = words[:, index]  # NumPy is faster with a single index
-        if index < kept:
-            of_words[target] |= column
-        else:
-            of_words[target] = column
-
-
-def _target(at: Int64s) -> Int64s | slice:
-    """Return an index for ascending places: a slice, which is faster, if they are adjacent."""
-    begin, end = int(at[0]), int(at[-1]) + 1
-    return slice(begin, end) if end - begin == len(at) else at
-
-
-# Input words: words with one or two tuples, and control words.
 
 
 class _Array:
@@ -210,7 +63,10 @@ class InputCodec:
         self.input: Word = manifest.input_word
         self._kinds = manifest.input_kinds
         self._two = manifest.tuples_per_word == 2
-        self._writer = TupleWriter(manifest)
+        self._headers = {side: self._first_columns(side) for side in Side}
+        # Number of first columns that contain bits of R's tuple in a shared word.
+        starts = [at.offset for name, at in self.input.fields.items() if name.startswith(SHARED)]
+        self._columns_of_r = -(-min(starts, default=0) // 64)
 
     def places(self, places: Mapping[Side, Int64s], count: int) -> WordPlaces:
         """Decide which words ``count`` tuples are written to.
@@ -288,7 +144,90 @@ class InputCodec:
         begins : mapping of Side to int, optional
             For each side, the row of its fields that belongs to its first tuple; by default 0.
         """
-        self._writer.write(words, places, fields, begins or dict.fromkeys(Side, 0))
+        if self._two:
+            words[...] = 0
+        for side, at in sorted(places.sides.items()):
+            begin = 0 if begins is None else begins[side]
+            for start in range(0, len(at.words), BLOCK):
+                some = at.part(start, start + BLOCK)
+                rows = slice(begin + start, begin + start + len(some.words))
+                blocks = self._blocks(fields[side], rows)
+                if self._two:
+                    self._write_shared(words, some, side, blocks)
+                else:
+                    self._write_alone(words, some, side, blocks)
+
+    def _first_columns(self, side: Side) -> UInt64s:
+        """Return the bits of a word's first column besides its tuples, by a tuple's ``shares``.
+
+        They hold the side of a tuple that is alone in its word, or the order of tuples that share
+        it.
+        """
+        kind, first = self.input["kind"].offset, self.input.fields.get("first")
+        headers = [self._kinds[side.name] << kind]
+        if first is not None:
+            both = self._kinds["BOTH"] << kind
+            headers += [both, both | Side.S << first.offset]
+        return np.array(headers, np.uint64)
+
+    def _write_alone(
+        self, words: UInt64s, at: SidePlaces, side: Side, blocks: dict[str, UInt64s]
+    ) -> None:
+        """Write tuples that are alone in their words; every column of a word is written once."""
+        target = _target(at.words)
+        columns = self._columns(blocks)
+        _add_header(columns, self._headers[side][:1])
+        for index in range(self.input.columns):
+            words[:, index][target] = columns.get(index, np.uint64(0))
+
+    def _write_shared(
+        self, words: UInt64s, at: SidePlaces, side: Side, blocks: dict[str, UInt64s]
+    ) -> None:
+        """Write tuples into words that are zero, or hold the tuples of R with which they share.
+
+        A tuple of R has the same position in its word whether or not it shares the word. In either
+        case, it sets the kind of the word.
+        """
+        shares = at.shares
+        if side is Side.R or shares is None or not shares.any():
+            columns = self._columns(blocks)
+            headers = self._headers[side]
+            _add_header(columns, headers[:1] if shares is None else headers[shares])
+            _put(words, at.words, columns)
+            return
+        if not shares.all():
+            alone, shared = np.flatnonzero(shares == 0), np.flatnonzero(shares)
+            own = SidePlaces(at.words[alone])
+            self._write_shared(words, own, side, _taken(blocks, alone))
+            at, blocks = SidePlaces(at.words[shared]), _taken(blocks, shared)
+        _put(words, at.words, self._columns(blocks, SHARED), kept=self._columns_of_r)
+
+    def _blocks(self, fields: Mapping[str, Blocks], rows: slice) -> dict[str, UInt64s]:
+        """Return the fields of some rows, cut to their widths; fields of zero bits are left out."""
+        blocks = {}
+        for name, values in fields.items():
+            bits = self.input[name].bits
+            if bits:
+                blocks[name] = values.block(rows)
+                if bits < 64:
+                    blocks[name] &= mask(bits)
+        return blocks
+
+    def _columns(self, blocks: Mapping[str, UInt64s], prefix: str = "") -> dict[int, UInt64s]:
+        """Return those columns of words that contain any of the given fields."""
+        columns: dict[int, UInt64s] = {}
+        for name, block in blocks.items():
+            place = self.input[prefix + name]
+            index, shift = divmod(place.offset, 64)
+            parts = [(index, block << np.uint64(shift) if shift else block)]
+            if shift + place.bits > 64:
+                parts.append((index + 1, block >> np.uint64(64 - shift)))
+            for at, part in parts:
+                if at in columns:
+                    columns[at] |= part
+                else:
+                    columns[at] = part
+        return columns
 
     def tuple_counts(self, words: UInt64s) -> Int64s:
         """Return the number of tuples in each word, which is none in a control word."""
@@ -338,6 +277,35 @@ class InputCodec:
             require_fits(self.input[name], int(operand), f"{operation}: {name}")
         number = self.input.number({name: int(operand) for name, operand in operands.items()})
         return _row(number, self.input.columns)
+
+
+def _add_header(columns: dict[int, UInt64s], header: UInt64s) -> None:
+    """Add the header, one per word or one for all, to the first column."""
+    if 0 in columns:
+        columns[0] |= header
+    else:
+        columns[0] = header
+
+
+def _taken(blocks: Mapping[str, UInt64s], rows: Int64s) -> dict[str, UInt64s]:
+    return {name: block.take(rows) for name, block in blocks.items()}
+
+
+def _put(words: UInt64s, at: Int64s, columns: Mapping[int, UInt64s], kept: int = 0) -> None:
+    """Write columns of words; the first ``kept`` columns of a word keep their bits."""
+    target = _target(at)
+    for index, column in columns.items():
+        of_words = words[:, index]  # NumPy is faster with a single index
+        if index < kept:
+            of_words[target] |= column
+        else:
+            of_words[target] = column
+
+
+def _target(at: Int64s) -> Int64s | slice:
+    """Return an index for ascending places: a slice, which is faster, if they are adjacent."""
+    begin, end = int(at[0]), int(at[-1]) + 1
+    return slice(begin, end) if end - begin == len(at) else at
 
 
 def _row(number: int, columns: int) -> UInt64s:
