@@ -8,8 +8,7 @@ import tomllib
 
 import pytest
 
-from host.cli.doctor import satisfies
-from host.cli.tools import TOOLS
+from host.cli.doctor import TOOLS, satisfies
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = (

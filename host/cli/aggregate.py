@@ -2,7 +2,6 @@
 """`python -m host aggregate`: aggregate the rows of a file over windows of time."""
 
 import argparse
-import sys
 import time
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ from host.cli.arguments import (
     read_input,
     require_output,
 )
-from host.cli.command import Status, add_memory, memory_of, memory_taken, tell_verdict
+from host.cli.command import Status, add_memory, memory_of, tell_verdict, tell_written
 from host.errors import UsageError
 from host.files.writing import write_table
 from host.installation import CommandParser
@@ -113,12 +112,8 @@ def main(options: argparse.Namespace) -> int:
                     batches = iter(result.to_batches())
                 count = write_table(batches, execution.schema, options.output)
         done = started[-1].work
-        cycles = f"{done.device_work.cycles} cycles of {options.device}, " * bool(options.device)
-        print(
-            f"{done.rows} rows, {count} results, {cycles}{time.monotonic() - began:.2f} s, "
-            f"written to {options.output}{memory_taken()}",
-            file=sys.stderr,
-        )
+        cycles = f", {done.device_work.cycles} cycles of {options.device}" * bool(options.device)
+        tell_written(options, f"{done.rows} rows, {count} results{cycles}", began)
     return 0
 
 

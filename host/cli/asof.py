@@ -4,7 +4,6 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack
-import sys
 import time
 
 import pyarrow as pa
@@ -26,9 +25,9 @@ from host.cli.command import (
     Status,
     add_wait,
     memory_of,
-    memory_taken,
     open_for_command,
     tell_verdict,
+    tell_written,
     wait_of,
 )
 from host.files.writing import write_table
@@ -118,12 +117,8 @@ def main(options: argparse.Namespace) -> int:
             print("\n".join([_explanation(join), *(f"input    {each}" for each in (left, right))]))
         with status.stage("joining"):
             rows = write_table(batches, join.schema, options.output)
-        print(
-            f"{left.rows} + {right.rows} rows, {rows} results, "
-            f"{time.monotonic() - began:.2f} s{_worked(join)}, written to "
-            f"{options.output}{memory_taken()}",
-            file=sys.stderr,
-        )
+        done = f"{left.rows} + {right.rows} rows, {rows} results"
+        tell_written(options, done, began, _worked(join))
     return 0
 
 

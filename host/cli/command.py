@@ -31,6 +31,7 @@ __all__ = [
     "memory_taken",
     "open_for_command",
     "tell_verdict",
+    "tell_written",
     "wait_of",
     "was_interrupted",
 ]
@@ -225,6 +226,24 @@ def tell_verdict(agrees: bool, text: str) -> None:
     print(f"verify: {text}", file=sys.stderr)
     if not agrees:
         raise FailureError(f"Verification failed: {text}.")
+
+
+def tell_written(options: argparse.Namespace, done: str, began: float, more: str = "") -> None:
+    """Say what a command has done, since when, and where its result is.
+
+    Parameters
+    ----------
+    options : Namespace
+        Options of the command.
+    done : str
+        What it has done.
+    began : float
+        The time at which it began, as :func:`time.monotonic` tells it.
+    more : str
+        What follows the time.
+    """
+    seconds = f"{time.monotonic() - began:.2f} s{more}"
+    print(f"{done}, {seconds}, written to {options.output}{memory_taken()}", file=sys.stderr)
 
 
 # The option for the memory of a command, and what it took.

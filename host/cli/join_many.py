@@ -3,7 +3,6 @@
 
 import argparse
 from pathlib import Path
-import sys
 import time
 
 from host.api import join_many
@@ -15,7 +14,7 @@ from host.cli.arguments import (
     parse_span,
     require_output,
 )
-from host.cli.command import Status
+from host.cli.command import Status, tell_written
 from host.errors import UsageError
 from host.files.writing import write_table
 from host.installation import CommandParser
@@ -96,11 +95,7 @@ def main(options: argparse.Namespace) -> int:
             device=options.device,
         )
         rows = write_table(iter(found.to_batches()), found.schema, options.output)
-    print(
-        f"{len(inputs)} inputs, {rows} results, {time.monotonic() - began:.2f} s, written to "
-        f"{options.output}",
-        file=sys.stderr,
-    )
+    tell_written(options, f"{len(inputs)} inputs, {rows} results", began)
     return 0
 
 

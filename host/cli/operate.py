@@ -5,7 +5,6 @@ import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
-import sys
 import time
 
 import pyarrow as pa
@@ -22,7 +21,7 @@ from host.cli.arguments import (
     read_input,
     require_output,
 )
-from host.cli.command import Status, tell_verdict
+from host.cli.command import Status, tell_verdict, tell_written
 from host.devices.waiting import Work
 from host.errors import UsageError
 from host.files.writing import write_table
@@ -150,10 +149,6 @@ def main(options: argparse.Namespace) -> int:
                 f"reference operator",
             )
         rows = write_table(iter(result.to_batches()), result.schema, options.output)
-    cycles = f"{taken.cycles} cycles of {options.device}, " if taken.cycles else ""
-    print(
-        f"{count} rows, {rows} results, {cycles}"
-        f"{time.monotonic() - began:.2f} s, written to {options.output}",
-        file=sys.stderr,
-    )
+    cycles = f", {taken.cycles} cycles of {options.device}" if taken.cycles else ""
+    tell_written(options, f"{count} rows, {rows} results{cycles}", began)
     return 0

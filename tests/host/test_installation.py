@@ -18,7 +18,7 @@ OF_A_CHECKOUT = re.compile(r"python -m (host|hdl|sim|spark_offload)\b|\bmake set
 AT_HOME = {
     "host/__main__.py",
     "host/devices/bundles.py",
-    "host/cli/tools.py",
+    "host/cli/doctor.py",
     "spark_offload/__main__.py",
 }
 

@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from host.cli import doctor
-from host.cli.doctor import examine, satisfies
-from host.cli.tools import TOOLS, Tool, tools_of_installed_kit
+from host.cli.doctor import TOOLS, Tool, examine, satisfies, tools_of_installed_kit
 from host.installation import CommandParser
 
 
