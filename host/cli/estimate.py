@@ -20,7 +20,7 @@ from host.cli.arguments import (
 )
 from host.cli.command import Status, aligned
 from host.cli.explanation import windows_of_join
-from host.columns import encode
+from host.columns.encoding import encode
 from host.devices import open_device
 from host.devices.bundles import SOFTWARE
 from host.devices.software import SOFTWARE_MANIFEST

@@ -4,7 +4,7 @@
 import numpy as np
 import pyarrow as pa
 
-from host.columns import EncodingPlan, arrange, plan_tables
+from host.columns.encoding import EncodingPlan, arrange, plan_tables
 from host.devices import Device
 from host.devices.bundles import SOFTWARE, known_accelerator
 from host.devices.software import SOFTWARE_MANIFEST

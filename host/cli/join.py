@@ -28,7 +28,7 @@ from host.cli.command import (
     tell_verdict,
     wait_of,
 )
-from host.columns import Ranges
+from host.columns.kinds import Ranges
 from host.devices import Device
 from host.devices.bundles import SOFTWARE, ChosenDevice, choose_device
 from host.devices.software import on_device_or_software

@@ -5,7 +5,7 @@ import argparse
 
 import pyarrow as pa
 
-from host.columns import plan_streams
+from host.columns.encoding import plan_streams
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import UsageError
 from host.installation import CommandParser

@@ -9,33 +9,3 @@ equality become codes that both sides share, and others are placed near the firs
 tables, all values are looked at for their ranges; given ranges are checked as batches come. How
 tuples become words is not known here: see :mod:`host.protocol`.
 """
-
-from host.columns.encoding import (
-    Arrangement,
-    BatchEncoder,
-    EncodedBatch,
-    EncodedJoin,
-    EncodedSide,
-    EncodingPlan,
-    arrange,
-    encode,
-    plan_streams,
-    plan_tables,
-)
-from host.columns.kinds import SUPPORTED, ColumnRange, Ranges
-
-__all__ = [
-    "Arrangement",
-    "BatchEncoder",
-    "ColumnRange",
-    "EncodedBatch",
-    "EncodedJoin",
-    "EncodedSide",
-    "EncodingPlan",
-    "Ranges",
-    "SUPPORTED",
-    "arrange",
-    "encode",
-    "plan_streams",
-    "plan_tables",
-]

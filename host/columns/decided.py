@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from host.columns.codes import FieldValues
-from host.columns.fields import FieldEncoder, FieldPlan, TermTypes, wider
+from host.columns.fields import FieldPlan, TermTypes, wider
 from host.columns.key_fields import plan_coded_field
 from host.columns.kinds import ColumnType, Kind, column_type, integer_view, outside, validity
 from host.errors import AcceleratorLimitError
 from host.installation import command
 from host.protocol.manifest import KeyField, Manifest
-from host.query.conditions import Condition, column_of
+from host.query.conditions import MIRRORED, Condition, column_of, is_made_of_comparisons
 from host.query.queries import Query, Term
 from host.reference.predicate import OPEN
 
@@ -30,8 +30,6 @@ __all__ = [
     "decided_by",
     "plan_decided_fields",
 ]
-
-_MIRRORED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 #: Which column stands for which field, by side and name.
 Binding = dict[tuple[int, str], str]
@@ -146,7 +144,7 @@ def _alike(own: ast.expr, asked: ast.expr, binding: Binding) -> Binding | None:
         found = None
         if signs[0] is signs[1]:
             found = _all_alike(sides, [asked.left, asked.comparators[0]], binding)
-        if found is None and _MIRRORED.get(signs[0], signs[0]) is signs[1]:
+        if found is None and MIRRORED.get(signs[0], signs[0]) is signs[1]:
             found = _all_alike(sides[::-1], [asked.left, asked.comparators[0]], binding)
         return found
     kinds = [
@@ -184,20 +182,11 @@ def _required(node: ast.expr) -> tuple[set[tuple[int, str]], set[tuple[int, str]
         if isinstance(node.op, ast.BitAnd):
             return true | other_true, false & other_false
         return true & other_true, false | other_false
-    if isinstance(node, ast.Compare) and _joins(node.left):
+    if isinstance(node, ast.Compare) and is_made_of_comparisons(node.left):
         true, false = _required(node.left)  # not
         return false, true
-    read = {column for part in ast.walk(node) if (column := _column_in(part)) is not None}
+    read = {column for part in ast.walk(node) if (column := column_of(part)) is not None}
     return read, read
-
-
-def _joins(node: ast.expr) -> bool:
-    joined = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr))
-    return joined or isinstance(node, ast.Compare)
-
-
-def _column_in(node: ast.AST) -> tuple[int, str] | None:
-    return column_of(node) if isinstance(node, ast.expr) else None
 
 
 # The key fields of such an accelerator: values as they are, or codes where only equality matters.
@@ -265,7 +254,7 @@ def _compared_only(condition: Condition) -> set[str]:
             sides = column_of(node.left), column_of(node.comparators[0])
             if None not in sides and sides[0][1] == sides[1][1]:  # type: ignore[index]
                 return
-        column = _column_in(node)
+        column = column_of(node)
         if column is not None:
             computed.add(column[1])
             return
@@ -277,7 +266,7 @@ def _compared_only(condition: Condition) -> set[str]:
 
 
 @dataclass(frozen=True)
-class ValueField(FieldPlan, FieldEncoder):
+class ValueField(FieldPlan):
     """A field that holds whole numbers as they are; a side without a column has zeros.
 
     Parameters
@@ -299,9 +288,6 @@ class ValueField(FieldPlan, FieldEncoder):
     def meaning(self) -> str:
         named = [column.name for column in self.columns if column is not None]
         return f"{', '.join(named) or 'nothing'}: {self.note}"
-
-    def start(self) -> FieldEncoder:
-        return self
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
         column, field = self.columns[side], self.field

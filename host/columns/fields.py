@@ -3,7 +3,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import pyarrow as pa
 
@@ -17,7 +18,6 @@ from host.query.queries import Term
 from host.reference.predicate import Bounds
 
 __all__ = [
-    "FieldEncoder",
     "FieldPlan",
     "TermTypes",
     "assigned",
@@ -82,27 +82,9 @@ def _common_decimal(left: ColumnType, right: ColumnType) -> pa.DataType:
     return pa.decimal128(digits, scale) if digits <= 38 else pa.decimal256(digits, scale)
 
 
-class FieldEncoder(ABC):
-    """Encoder of one key field in one execution; what it learns belongs to that execution."""
-
-    def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
-        """Learn from the first batches, given with their sides, before any of them is encoded."""
-        del batches  # by default, there is nothing to learn
-
-    @abstractmethod
-    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
-        """Return the field for all rows of ``batch``, which begins at row ``first`` of its side.
-
-        Raises
-        ------
-        AcceleratorLimitError
-            If a value does not fit the field.
-        """
-
-
 @dataclass(frozen=True)
 class FieldPlan(ABC):
-    """Plan of one key field.
+    """Plan of one key field; what :meth:`start` returns encodes it in one execution.
 
     Parameters
     ----------
@@ -140,9 +122,23 @@ class FieldPlan(ABC):
         """Facts about the field's values that are known in advance; None if there are none."""
         return None
 
+    def start(self) -> Self:
+        """Return the field for one execution, to which belongs what it learns."""
+        return replace(self)
+
+    def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
+        """Learn from the first batches, given with their sides, before any of them is encoded."""
+        del batches  # by default, there is nothing to learn
+
     @abstractmethod
-    def start(self) -> FieldEncoder:
-        """Return an encoder of the field for one execution."""
+    def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
+        """Return the field for all rows of ``batch``, which begins at row ``first`` of its side.
+
+        Raises
+        ------
+        AcceleratorLimitError
+            If a value does not fit the field.
+        """
 
 
 def rough_terms(fields: Sequence[FieldPlan]) -> tuple[TermTypes, ...]:

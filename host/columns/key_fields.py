@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Key fields: distances of integers and times, near an origin or far from it, codes, floats."""
 
+from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field as state
 import math
 import sys
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +16,6 @@ import pyarrow as pa
 
 from host.columns.codes import FieldValues, GrowingCodes
 from host.columns.fields import (
-    FieldEncoder,
     FieldPlan,
     TermTypes,
     bounds_of,
@@ -53,7 +55,9 @@ __all__ = [
 ]
 
 Array = npt.NDArray[Any]
+Batches = Sequence[tuple[int, pa.RecordBatch]]
 Bools = npt.NDArray[np.bool_]
+N = TypeVar("N", int, float)
 
 _MASK = (1 << 64) - 1
 _CHECKED = "; pairs are checked exactly afterwards"
@@ -128,7 +132,7 @@ def plan_field(
 
 
 @dataclass(frozen=True)
-class ExactField(FieldPlan, FieldEncoder):
+class ExactField(FieldPlan):
     """A field of distances from the least value, in units that divide all of them.
 
     Parameters
@@ -157,9 +161,6 @@ class ExactField(FieldPlan, FieldEncoder):
     @property
     def spread(self) -> Spread:
         return self.known
-
-    def start(self) -> FieldEncoder:
-        return self
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
         array = self.terms[0].columns[side].read(batch)
@@ -229,104 +230,97 @@ def _valid(array: pa.Array, chosen: Bools) -> Bools:
 # Key fields whose origin the first values determine.
 
 
-class _FloatingEncoder(FieldEncoder):
-    """Encoder of integers as distances from an origin, with the first values in the middle.
+@dataclass
+class _Learned(Generic[N]):
+    """The origin of a field in one execution, once the first values have told it."""
+
+    origin: N | None = None
+
+
+@dataclass(frozen=True)
+class _FloatingField(FieldPlan):
+    """A field of integers as distances from an origin, with the first values in the middle.
 
     Parameters
     ----------
-    term : TermTypes
-        The term that the field stands for.
+    field : KeyField
+        The key field.
     factors : tuple of int
         Number of ticks in a unit of the left and of the right column.
-    room : int
-        Largest distance that the field holds, in ticks.
-    offsets : tuple of int
-        Ticks that are added to the values of the left and of the right column.
     """
 
-    def __init__(
-        self,
-        term: TermTypes,
-        factors: tuple[int, int],
-        room: int,
-        *,
-        offsets: tuple[int, int] = (0, 0),
-    ) -> None:
-        self._term = term
-        self._factors = factors
-        self._room = room
-        self._minimum: int | None = None
-        self._offsets = offsets
+    field: KeyField
+    factors: tuple[int, int]
+    learned: _Learned[int] = state(init=False, repr=False, default_factory=_Learned)
 
-    def settle(self, batches: Sequence[tuple[int, pa.RecordBatch]]) -> None:
-        if self._minimum is not None:
+    @property
+    @abstractmethod
+    def room(self) -> int:
+        """Largest distance that the field holds, in ticks."""
+
+    def offset(self, side: int) -> int:
+        """Return the number of ticks that is added to the values of a side."""
+        del side
+        return 0
+
+    def settle(self, batches: Batches) -> None:
+        if self.learned.origin is not None:
             return
         first: int | None = None
         extremes: list[int] = []
         for side, batch in batches:
-            values = _present(self._term.columns[side].read(batch))
+            values = _present(self.terms[0].columns[side].read(batch))
             if len(values):
-                factor, offset = self._factors[side], self._offsets[side]
+                factor, offset = self.factors[side], self.offset(side)
                 extremes += [int(end) * factor + offset for end in (values.min(), values.max())]
                 first = int(values[0]) * factor + offset if first is None else first
         if first is not None:
             low, high = min(extremes), max(extremes)
-            fits = high - low <= self._room
-            self._minimum = (low + high if fits else 2 * first) // 2 - self._room // 2
+            fits = high - low <= self.room
+            self.learned.origin = (low + high if fits else 2 * first) // 2 - self.room // 2
 
-    def _read(self, side: int, batch: pa.RecordBatch) -> tuple[pa.Array, Array]:
-        """Return a column and its values; if the origin is not known, they determine it."""
-        array = self._term.columns[side].read(batch)
+    def near(
+        self, side: int, batch: pa.RecordBatch, step: int
+    ) -> tuple[pa.Array, Array, FieldValues, tuple[int, int]]:
+        """Return a column, its values, these in steps from the origin, and the field's limits.
+
+        If the origin is not known, the values determine it. The limits are the least and the
+        greatest value of the side within the field's range.
+        """
+        array, factor = self.terms[0].columns[side].read(batch), self.factors[side]
         self.settle([(side, batch)])
-        return array, integer_view(array)
-
-    def _origin(self, side: int) -> int:
-        """Return the number of ticks that is subtracted from the values of a side."""
-        return (self._minimum or 0) - self._offsets[side]
-
-    def _limits(self, side: int) -> tuple[int, int]:
-        """Return the least and the greatest value of a side within the field's range."""
-        return _limits(self._origin(side), self._room, self._factors[side])
+        origin, view = (self.learned.origin or 0) - self.offset(side), integer_view(array)
+        near = FieldValues(view, factor, origin, step, place_of(self.field))
+        return array, view, near, _limits(origin, self.room, factor)
 
 
 @dataclass(frozen=True)
-class MixedField(FieldPlan):
+class MixedField(_FloatingField):
     """An equality whose field holds values near the first ones in one half, codes in the other.
 
     A field of few bits runs out of codes, as :class:`CodedField` does.
     """
 
-    field: KeyField
-    factors: tuple[int, int]
+    codes: GrowingCodes = state(init=False, repr=False, default_factory=GrowingCodes)
 
     @property
     def is_exact(self) -> bool:
         return self.field.bits > UNBOUNDED
 
-    def start(self) -> FieldEncoder:
-        return _MixedEncoder(self)
-
-
-class _MixedEncoder(_FloatingEncoder):
-    def __init__(self, plan: MixedField) -> None:
-        self._half = 1 << (plan.field.bits - 1)
-        super().__init__(plan.terms[0], plan.factors, self._half - 1)
-        self._plan = plan
-        self._place = place_of(plan.field)
-        self._codes = GrowingCodes()
+    @property
+    def room(self) -> int:
+        return (1 << (self.field.bits - 1)) - 1
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
         del first  # every value can be encoded
-        array, view = self._read(side, batch)
-        factor = self._plan.factors[side]
-        near = FieldValues(view, factor, self._origin(side), 1, self._place)
-        beyond = _beyond(array, view, self._limits(side))
+        array, view, near, limits = self.near(side, batch, 1)
+        beyond = _beyond(array, view, limits)
         if beyond is None:
             return near
         values, at = near.block(slice(None)), np.flatnonzero(beyond)
-        codes = self._codes.of_integers(pa.array(view[at]), factor)
-        codes &= np.uint64(self._half - 1)
-        values[at] = codes + np.uint64((self._half - self._place) & _MASK)
+        codes = self.codes.of_integers(pa.array(view[at]), self.factors[side])
+        codes &= np.uint64(self.room)
+        values[at] = codes + np.uint64((self.room + 1 - place_of(self.field)) & _MASK)
         return FieldValues(values)
 
 
@@ -352,23 +346,17 @@ _FARTHEST = 1 << 64
 
 
 @dataclass(frozen=True)
-class PlacedField(FieldPlan):
+class PlacedField(_FloatingField):
     """A field of integers in steps from an origin that the first values determine.
 
     Parameters
     ----------
-    field : KeyField
-        The key field.
-    factors : tuple of int
-        Number of ticks in a unit of the left and of the right column.
     step : int
         Size of a step, in ticks.
     middle : int
         Middle of the band, in ticks.
     """
 
-    field: KeyField
-    factors: tuple[int, int]
     step: int
     middle: int
 
@@ -381,29 +369,23 @@ class PlacedField(FieldPlan):
         """Largest distance from the origin, in steps; 64 bits hold it in ticks."""
         return min(1 << self.field.bits, (1 << 64) // self.step) - 1
 
-    def start(self) -> FieldEncoder:
-        return _PlacedEncoder(self)
+    @property
+    def room(self) -> int:
+        return (self.top + 1) * self.step - 1
 
-
-class _PlacedEncoder(_FloatingEncoder):
-    def __init__(self, plan: PlacedField) -> None:
-        room = (plan.top + 1) * plan.step - 1
-        super().__init__(plan.terms[0], plan.factors, room, offsets=(0, plan.middle))
-        self._plan = plan
-        self._place = place_of(plan.field)
+    def offset(self, side: int) -> int:
+        return self.middle if side else 0
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
         del first  # every value can be encoded
-        plan = self._plan
-        array, view = self._read(side, batch)
-        near = FieldValues(view, plan.factors[side], self._origin(side), plan.step, self._place)
-        least, most = self._limits(side)
+        array, view, near, (least, most) = self.near(side, batch, self.step)
         if _beyond(array, view, (least, most)) is None:
             return near
-        values = near.block(slice(None)) + np.uint64(self._place)
+        place = place_of(self.field)
+        values = near.block(slice(None)) + np.uint64(place)
         values[outside(view, least, _FARTHEST)] = 0
-        values[outside(view, -_FARTHEST, most)] = plan.top
-        return FieldValues(values, place=self._place)
+        values[outside(view, -_FARTHEST, most)] = self.top
+        return FieldValues(values, place=place)
 
 
 def _plan_placed_field(field: KeyField, term: TermTypes) -> PlacedField:
@@ -435,9 +417,15 @@ UNBOUNDED = 31
 """Bits of codes that no dictionary in memory runs out of."""
 
 
+def _codes() -> defaultdict[int, GrowingCodes]:
+    return defaultdict(GrowingCodes)
+
+
 @dataclass(frozen=True)
 class CodedField(FieldPlan):
     """A field of codes for one or more equalities; every new value gets the next code.
+
+    It has a dictionary per term, and one per further term to combine it with earlier ones.
 
     Parameters
     ----------
@@ -449,35 +437,22 @@ class CodedField(FieldPlan):
 
     field: KeyField
     strict: bool = False
+    values: defaultdict[int, GrowingCodes] = state(init=False, repr=False, default_factory=_codes)
+    pairs: defaultdict[int, GrowingCodes] = state(init=False, repr=False, default_factory=_codes)
 
     @property
     def is_exact(self) -> bool:
         return self.strict or self.field.bits >= UNBOUNDED
 
-    def start(self) -> FieldEncoder:
-        return _CodedEncoder(self)
-
-
-class _CodedEncoder(FieldEncoder):
-    """Has a dictionary per term, and one per further term to combine it with earlier ones."""
-
-    def __init__(self, plan: CodedField) -> None:
-        self._plan = plan
-        self._factors = [common_tick(*term.columns)[1] for term in plan.terms]
-        self._values = [GrowingCodes() for _ in plan.terms]
-        self._pairs = [GrowingCodes() for _ in plan.terms[1:]]
-        self._top = (1 << plan.field.bits) - 1
-        self._place = place_of(plan.field)
-
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
-        codes, keep = None, None
-        for index, term in enumerate(self._plan.terms):
+        del first  # no row is told from another
+        codes, keep, top = None, None, (1 << self.field.bits) - 1
+        for index, term in enumerate(self.terms):
             array = term.columns[side].read(batch)
-            known = self._values[index]
             if term.left.kind.is_coded:
-                own = known.of_values(array)
+                own = self.values[index].of_values(array)
             else:
-                own = known.of_integers(array, self._factors[index][side])
+                own = self.values[index].of_integers(array, common_tick(*term.columns)[1][side])
             valid = validity(array)
             if valid is not None:
                 keep = valid if keep is None else keep & valid
@@ -486,18 +461,17 @@ class _CodedEncoder(FieldEncoder):
             else:
                 # Codes are counted from zero, so each of the two fits in 32 bits.
                 both = (codes << np.uint64(32)) | own
-                codes = self._pairs[index - 1].of_integers(pa.array(both), keep=keep)
+                codes = self.pairs[index].of_integers(pa.array(both), keep=keep)
         assert codes is not None
-        if self._plan.strict and len(codes) and int(codes.max()) > self._top:
-            term = self._plan.terms[0]
+        if self.strict and len(codes) and int(codes.max()) > top:
             raise AcceleratorLimitError.out_of_range(
-                term.columns[side].name,
-                f"more than {self._top + 1} distinct values",
+                self.terms[0].columns[side].name,
+                f"more than {top + 1} distinct values",
                 0,
-                self._top,
-                remedy=wider(self._plan.field, 2 * self._top + 1),
+                top,
+                remedy=wider(self.field, 2 * top + 1),
             )
-        return FieldValues(codes & np.uint64(self._top), place=self._place)
+        return FieldValues(codes & np.uint64(top), place=place_of(self.field))
 
 
 def plan_coded_field(
@@ -514,8 +488,6 @@ def plan_coded_field(
 #
 # A key field holds integers, so the accelerator finds all matching pairs and a few more;
 # the check of their rows removes the others.
-
-Batches = Sequence[tuple[int, pa.RecordBatch]]
 
 QUANTA = 7
 """The width of a band is between 2 ** (QUANTA - 1) and 2 ** QUANTA quanta."""
@@ -578,22 +550,16 @@ class FloatBandField(FieldPlan):
     field: KeyField
     exponent: int
     shift: int
+    learned: _Learned[float] = state(init=False, repr=False, default_factory=_Learned)
 
     @property
     def is_exact(self) -> bool:
         return False
 
-    def start(self) -> FieldEncoder:
-        return _BandEncoder(self)
-
-
-class _BandEncoder(FieldEncoder):
-    def __init__(self, plan: FloatBandField) -> None:
-        self._plan = plan
-        self._columns = plan.terms[0].columns
-        self._top = float((1 << min(plan.field.bits, 52)) - 1)
-        self._place = place_of(plan.field)
-        self._origin: float | None = None
+    @property
+    def top(self) -> float:
+        """Largest distance from the origin, in quanta, which a float holds."""
+        return float((1 << min(self.field.bits, 52)) - 1)
 
     def settle(self, batches: Batches) -> None:
         for side, batch in batches:
@@ -603,29 +569,30 @@ class _BandEncoder(FieldEncoder):
         del first  # every value can be encoded
         quanta = self._quanta(side, batch)
         self._learn(quanta)
-        distance = quanta - (0.0 if self._origin is None else self._origin)
+        distance = quanta - (self.learned.origin or 0.0)
         if side == 1:
-            distance += self._plan.shift
-        distance = np.nan_to_num(distance, nan=0.0, posinf=self._top, neginf=0.0)
-        return FieldValues(np.clip(distance, 0.0, self._top).astype(np.int64), place=self._place)
+            distance += self.shift
+        distance = np.nan_to_num(distance, nan=0.0, posinf=self.top, neginf=0.0)
+        values = np.clip(distance, 0.0, self.top).astype(np.int64)
+        return FieldValues(values, place=place_of(self.field))
 
     def _quanta(self, side: int, batch: pa.RecordBatch) -> Float64s:
         with np.errstate(over="ignore"):
-            scaled = np.ldexp(_values(self._columns[side], batch), -self._plan.exponent)
+            scaled = np.ldexp(_values(self.terms[0].columns[side], batch), -self.exponent)
         quanta: Float64s = np.floor(scaled)
         return quanta
 
     def _learn(self, quanta: Float64s) -> None:
         """Use the first finite number as the middle of the field."""
-        if self._origin is not None:
+        if self.learned.origin is not None:
             return
         finite = np.isfinite(quanta)
         if finite.any():
-            self._origin = float(quanta[np.argmax(finite)]) - math.floor(self._top / 2)
+            self.learned.origin = float(quanta[np.argmax(finite)]) - math.floor(self.top / 2)
 
 
 @dataclass(frozen=True)
-class FloatLimitField(FieldPlan, FieldEncoder):
+class FloatLimitField(FieldPlan):
     """A field of the first bits of ordered numbers; the bound is added to those of the right side.
 
     NaN is above all numbers, and its difference from any number is above every bound, as in Spark.
@@ -645,9 +612,6 @@ class FloatLimitField(FieldPlan, FieldEncoder):
     @property
     def is_exact(self) -> bool:
         return False
-
-    def start(self) -> FieldEncoder:
-        return self
 
     def encode(self, side: int, batch: pa.RecordBatch, first: int) -> FieldValues:
         del first  # every value can be encoded

@@ -12,7 +12,6 @@ import os
 from pathlib import Path
 import stat
 import time
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -357,12 +356,7 @@ class DeviceClaim:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.release_after(error)
 
 

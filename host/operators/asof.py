@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.columns import encode
 from host.columns.codes import numbered
+from host.columns.encoding import encode
 from host.columns.kinds import (
     ColumnType,
     bound_in_ticks,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.columns import EncodedJoin, encode
 from host.columns.codes import numbered
+from host.columns.encoding import EncodedJoin, encode
 from host.columns.kinds import contiguous
 from host.devices import Device
 from host.devices.waiting import Conversation, Deadline, Work

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.columns import EncodedSide, encode
 from host.columns.conditions import BoundCondition, Part
+from host.columns.encoding import EncodedSide, encode
 from host.columns.kinds import ColumnType, Kind, column_type, contiguous, integer_view
 from host.columns.windows import TimeColumn
 from host.devices.software import SOFTWARE_MANIFEST

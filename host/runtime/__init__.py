@@ -7,7 +7,6 @@ What a stream does with rows is not here: see :mod:`host.pipeline` and :mod:`hos
 """
 
 from host.runtime.buffer import (
-    Batch,
     Buffer,
     BufferState,
     ColumnLog,
@@ -15,7 +14,6 @@ from host.runtime.buffer import (
     GraphError,
     Passing,
     Transfer,
-    Writable,
     plan_transfers,
 )
 from host.runtime.graph import ExecStreamGraph, Governor, Stream
@@ -39,7 +37,6 @@ from host.runtime.stream import (
 __all__ = [
     "Ahead",
     "BUFFER_BYTES",
-    "Batch",
     "Broadcast",
     "StreamParams",
     "Buffer",
@@ -63,6 +60,5 @@ __all__ = [
     "StreamResult",
     "StreamState",
     "Transfer",
-    "Writable",
     "plan_transfers",
 ]

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from host.columns import EncodingPlan
+from host.columns.encoding import EncodingPlan
 from host.devices import Device
 from host.errors import DeviceError, EpochError, UsageError
 from host.protocol.codecs import WordCodec

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.columns import BatchEncoder, EncodedBatch, EncodingPlan
+from host.columns.encoding import BatchEncoder, EncodedBatch, EncodingPlan
 from host.columns.kinds import integer_view, shown
 from host.errors import CapacityError, OrderError, UsageError
 from host.protocol.manifest import Manifest

@@ -11,8 +11,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from host.columns import Arrangement, EncodingPlan, Ranges, arrange, plan_streams, plan_tables
-from host.columns.encoding import joined_schema
+from host.columns.encoding import (
+    Arrangement,
+    EncodingPlan,
+    arrange,
+    joined_schema,
+    plan_streams,
+    plan_tables,
+)
+from host.columns.kinds import Ranges
 from host.devices import Device
 from host.devices.waiting import Deadline
 from host.errors import CapacityError, UsageError

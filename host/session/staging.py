@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from host.columns import EncodingPlan
+from host.columns.encoding import EncodingPlan
 from host.devices import Device
 from host.protocol.cells import fitted_plan
 from host.protocol.configuration import coordinate_words

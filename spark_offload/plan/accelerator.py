@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from host import CountWindow, Manifest, UsageError
-from host.columns import plan_streams
+from host.columns.encoding import plan_streams
 from host.devices import device_kind
 from host.devices.bundles import SIMULATED, SOFTWARE
 from host.devices.bundles import choose_device as choose_of_host

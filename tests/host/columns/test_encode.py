@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from host import CountWindow, Manifest, TimeWindow, UsageError
-from host.columns import encode
+from host.columns.encoding import encode
 from host.devices.software import SOFTWARE_MANIFEST
 from host.errors import AcceleratorLimitError, OrderError, UnsupportedTypeError
 from host.query.quantities import Duration, parse_duration

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from host import CountWindow, Ordering, Side
-from host.columns import EncodedBatch
+from host.columns.encoding import EncodedBatch
 from host.devices.software import SoftwareDevice
 from host.errors import UsageError
 from host.protocol.configuration import all_cores, segment_words
