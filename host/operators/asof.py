@@ -267,36 +267,18 @@ class AsofStream:
         OrderError
             If a time is null, or earlier than one before it.
         """
-        columns = [
-            column_type(schema, name, side)
-            for schema, name, side in zip(
-                (self.waiting.schema, self.kept.schema), self.query.time, ("left", "right"),
-                strict=True,
-            )
-        ]  # fmt: skip
-        heads = [
-            _Head(rows, schema, column)
-            for rows, schema, column in zip(
-                (left, right), (self.waiting.schema, self.kept.schema), columns, strict=True
-            )
-        ]
+        schemas, names = (self.waiting.schema, self.kept.schema), self.query.time
+        columns = list(map(column_type, schemas, names, ("left", "right")))
         factors = common_tick(columns[0], columns[1])[1]
+        heads = list(map(_Head, (left, right), schemas, columns, factors))
         while True:
             for head in heads:
                 head.fill()
-            limits = [
-                head.last * factor
-                for head, factor in zip(heads, factors, strict=True)
-                if not head.at_end
-            ]
+            limits = [head.last for head in heads if not head.at_end]
             if not limits:
                 break
             # No row to come has an earlier time than the least of the last ones.
-            pieces = [
-                head.until(min(limits) // factor)
-                for head, factor in zip(heads, factors, strict=True)
-            ]
-            found = self.rows_in_order(*pieces)
+            found = self.rows_in_order(*(head.until(min(limits)) for head in heads))
             if found.num_rows:
                 yield found
         yield self.last_rows(*(head.rows for head in heads))
@@ -356,12 +338,12 @@ class AsofStream:
 
 
 class _Head:
-    """The next rows of an input in the order of time."""
+    """The next rows of an input in the order of time, of which a unit has so many ticks."""
 
     def __init__(
-        self, rows: Iterable[pa.RecordBatch], schema: pa.Schema, column: ColumnType
+        self, rows: Iterable[pa.RecordBatch], schema: pa.Schema, column: ColumnType, ticks: int
     ) -> None:
-        self._batches, self._column = iter(rows), column
+        self._batches, self._column, self._ticks = iter(rows), column, ticks
         self._check = OrderCheck(column)
         self.rows, self.at_end = schema.empty_table(), False
 
@@ -380,12 +362,12 @@ class _Head:
 
     @property
     def last(self) -> int:
-        """The last time."""
-        return int(self._times()[-1])
+        """The last time, in ticks."""
+        return int(self._times()[-1]) * self._ticks
 
     def until(self, time: int) -> pa.Table:
-        """Remove and return the rows up to a time."""
-        times = self._times()
+        """Remove and return the rows up to a time in ticks."""
+        times, time = self._times(), time // self._ticks
         info = np.iinfo(times.dtype)
         bound = times.dtype.type(min(time, int(info.max)))
         count = 0 if time < info.min else int(np.searchsorted(times, bound, side="right"))
