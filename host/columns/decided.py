@@ -216,13 +216,11 @@ def plan_decided_fields(
     plans: list[FieldPlan] = []
     coded = _compared_only(decided.condition)
     for field in manifest.keys:
-        kinds = [
-            column_type(schema, name, side)
-            if (name := decided.columns.get((at, field.name))) is not None
-            else None
-            for at, (schema, side) in enumerate(zip(schemas, ("left", "right"), strict=True))
+        names = [decided.columns.get((at, field.name)) for at in (0, 1)]
+        left, right = kinds = [
+            None if name is None else column_type(schema, name, side)
+            for name, schema, side in zip(names, schemas, ("left", "right"), strict=True)
         ]
-        left, right = kinds
         if field.name in coded and left is not None and right is not None:
             term = TermTypes.of(Term(left.column, right.column), left, right)
             plans.append(replace(plan_coded_field(field, (term,), strict=True), bounds=OPEN))
@@ -234,14 +232,10 @@ def plan_decided_fields(
                     f"column {kind.name!r} has type {kind.dtype}",
                     "use device 'software:', or cast the column to whole numbers",
                 )
-        nullable = tuple(
-            name is not None and name not in decided.required[at]
-            for at in (0, 1)
-            for name in [decided.columns.get((at, field.name))]
-        )
-        exact = "the values as they are"
-        open_ended = (nullable[0], nullable[1])
-        plans.append(ValueField(field.name, (), OPEN, exact, field, (left, right), open_ended))
+        sides = zip(names, decided.required, strict=True)
+        left_nulls, right_nulls = (name is not None and name not in of for name, of in sides)
+        exact, nullable = "the values as they are", (left_nulls, right_nulls)
+        plans.append(ValueField(field.name, (), OPEN, exact, field, (left, right), nullable))
     return plans
 
 

@@ -499,12 +499,8 @@ FINEST = 40
 def plan_float_field(field: KeyField, term: TermTypes) -> FieldPlan:
     """Plan the field of a term on floating-point columns that is not an equality."""
     what = f"In '{term.term}', bound"
-    low, high = (
-        None if bound is None else float(bound)
-        for bound in (
-            bound_in_ticks(bound, term.left, 1, what) for bound in (term.term.low, term.term.high)
-        )
-    )
+    ends = (bound_in_ticks(end, term.left, 1, what) for end in (term.term.low, term.term.high))
+    low, high = (None if end is None else float(end) for end in ends)
     if low is None or high is None:
         sign = 0 if low is None and high is None else (1 if high is None else -1)
         bounds = {0: Bounds(), 1: Bounds(0, None), -1: Bounds(None, 0)}[sign]

@@ -266,13 +266,9 @@ class OperatorEngine:
             return [entries(self._operator, names) for names in inputs]
         counts = [len(names[_TIME]) for names in inputs]
         place = np.arange(sum(counts), dtype=np.int64)
+        absent = [np.zeros(count, np.int64) for count in counts]
         fields = [
-            np.concatenate(
-                [
-                    names.get(one.name, np.zeros(count, np.int64))
-                    for names, count in zip(inputs, counts, strict=True)
-                ]
-            )
+            np.concatenate([at.get(one.name, no) for at, no in zip(inputs, absent, strict=True)])
             for one in self._core.fields
         ]
         with closing(self._kept(self._aggregate, self._core)) as kept:

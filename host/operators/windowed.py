@@ -523,18 +523,10 @@ class WindowedOperator:
         ExpressionError
             If an expression reads a name that the tuples of an input do not have.
         """
-        if not self.keys:
-            return ()
+        parts = zip(*(key.parts for key in self.keys), strict=True)
         return tuple(
-            reduce(
-                Interval.__or__,
-                (
-                    interval(key.parts[place], ranges)
-                    for key in self.keys
-                    for ranges in self.tuple_ranges
-                ),
-            )
-            for place in range(len(self.keys[0].parts))
+            _widest(interval(one, ranges) for one in each for ranges in self.tuple_ranges)
+            for each in parts
         )
 
     @property
@@ -632,14 +624,16 @@ class WindowedOperator:
     @property
     def _common_fields(self) -> tuple[Field, ...]:
         """The fields of the left input, each as wide as both inputs need it."""
-        ranges = self.tuple_ranges
-        widest = {
-            field.name: reduce(
-                Interval.__or__, [at[field.name] for at in ranges if field.name in at]
-            )
-            for field in self.fields
-        }
-        return tuple(Field(name, at.bits, at.signed) for name, at in widest.items())
+        fields = []
+        for field in self.fields:
+            at = _widest(ranges[field.name] for ranges in self.tuple_ranges if field.name in ranges)
+            fields.append(Field(field.name, at.bits, at.signed))
+        return tuple(fields)
+
+
+def _widest(ranges: Iterable[Interval]) -> Interval:
+    """Return the range of values that are in any of several ranges."""
+    return reduce(Interval.__or__, ranges)
 
 
 def _unused(name: str, taken: Iterable[str]) -> str:

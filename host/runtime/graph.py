@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 import threading
 from typing import Any
 
@@ -97,20 +97,12 @@ class Governor:
                 f"The streams need {minimum} at least, and {available} of {self.budget} are "
                 f"available ({needs}); raise the governor's budget, or run fewer graphs at once."
             )
-        spare = available - minimum
-        columns = {
-            field.name: shares(
-                getattr(spare, field.name),
-                [
-                    getattr(each.optimum, field.name) - getattr(each.minimum, field.name)
-                    for each in wanted
-                ],
-            )
-            for field in fields(Quantity)
-        }
+        spare, wishes = available - minimum, [each.optimum - each.minimum for each in wanted]
+        threads = shares(spare.threads, [wish.threads for wish in wishes])
+        buffers = shares(spare.buffers, [wish.buffers for wish in wishes])
         return [
-            each.minimum + Quantity(**{name: column[index] for name, column in columns.items()})
-            for index, each in enumerate(wanted)
+            each.minimum + Quantity(*more)
+            for each, *more in zip(wanted, threads, buffers, strict=True)
         ]
 
 
