@@ -187,23 +187,19 @@ class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordB
         return [source.excluded for source in self._sources]
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            result = self.precheck_output_buffer()
-            if result is not StreamResult.YIELD:
-                return result
-            if all(buffer.at_end for buffer in self.inputs):
-                return self.finish()
+        return self.hand_on(quantum, self._next)
+
+    def _next(self) -> pa.RecordBatch | StreamResult:
+        while not all(buffer.at_end for buffer in self.inputs):
             for source in self._sources:
                 source.look(self.params.by, self._floor)
             self._ask_watermarks()
             rows = self._ready(self.output.provide())
             if rows is not None:
-                self.output.produce(rows)
-                done += rows.num_rows
-            elif not self._exclude():
+                return rows
+            if not self._exclude():
                 return StreamResult.BUF_UNDERFLOW
-        return StreamResult.QUANTUM_EXPIRED
+        return self.finish()
 
     def _ask_watermarks(self) -> None:
         """Raise what sources without a row have shown to what they say."""

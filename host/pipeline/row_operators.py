@@ -662,9 +662,6 @@ def _followed(target: _Pull, behind: _Pull) -> _Pull:
 
 # Fused operators as a stream: filter, project, map and flat-map in one pass over each batch.
 
-_FRUITLESS = 256
-"""Number of times an operator may be pulled without a row before the stream gives way."""
-
 
 @dataclass(frozen=True)
 class FusedStageParams(StreamParams):
@@ -712,55 +709,37 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
         self._stop()
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            if self._rest is None and self._pulled is None:
-                if not self._taken:
-                    result = self.precheck_conduit_buffers()
-                    if result is not StreamResult.YIELD:
-                        return result
-                    batch = self.input.access().slice(0, self.output.provide())
-                    self.input.consume(batch.num_rows)
-                    self._taken.append(batch)
-                    self.params.counters.batches_in += 1
-                    done += batch.num_rows
-                self._batch = self._taken.pop()
-                self.steps += 1
-                self._has_result = False
-                self._pulled = self.fused.pull(Rows.of_batch(self._batch, self.params.counters))
-            room = self.output.provide()
-            if not room:
-                return StreamResult.BUF_OVERFLOW
-            leaving = self._next()
-            if leaving is not None:
-                self.output.produce(leaving.slice(0, room))
-                self._rest = leaving.slice(room) if room < leaving.num_rows else None
-                done += min(room, leaving.num_rows) if self.params.ahead else quantum.rows
-            else:  # an operator may work for a long time without producing a row
-                done += 1 + quantum.rows // _FRUITLESS
-        return StreamResult.QUANTUM_EXPIRED
+        allowed = quantum if self.params.ahead else Quantum(1)  # which is one batch
+        return self.hand_on(allowed, self._next)
 
     def close_impl(self) -> None:
         self._stop()
 
-    def _next(self) -> pa.RecordBatch | None:
-        """Return the next result of the pass; None if there is none, or none yet."""
-        if self._rest is not None:
-            return self._rest
-        assert self._pulled is not None
+    def _next(self) -> pa.RecordBatch | StreamResult:
+        """Return the next result of a pass, without a row if there is none, or none yet."""
+        if self._pulled is None:
+            if not self._taken:
+                result = self.precheck_conduit_buffers()
+                if result is not StreamResult.YIELD:
+                    return result
+                self._taken.append(self.input.access().slice(0, self.output.provide()))
+                self.input.consume(self._taken[0].num_rows)
+                self.params.counters.batches_in += 1
+            self._batch = self._taken.pop()
+            self.steps += 1
+            self._has_result = False
+            self._pulled = self.fused.pull(Rows.of_batch(self._batch, self.params.counters))
         try:
             rows = next(self._pulled)
         except BaseException as end:
-            self._pulled = None
-            if isinstance(end, StopIteration):
-                return None
+            self._pulled = rows = None
             middle = self._batch.num_rows // 2
-            if not self.params.halves or not middle or self._has_result:
-                raise
-            self._taken += [self._batch.slice(middle), self._batch.slice(0, middle)]
-            return None
+            if not isinstance(end, StopIteration):
+                if not self.params.halves or not middle or self._has_result:
+                    raise
+                self._taken += [self._batch.slice(middle), self._batch.slice(0, middle)]
         if rows is None or not rows.num_rows:
-            return None
+            return self._batch.slice(0, 0)
         self._has_result = True
         self.params.counters.batches_out += 1
         return rows.batch()

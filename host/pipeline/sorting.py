@@ -193,24 +193,21 @@ class SortedMerge(ConfluenceExecStream[SortedMergeParams, pa.RecordBatch, pa.Rec
     """Stream that merges any number of equally sorted inputs of one schema; stable."""
 
     def execute(self, quantum: Quantum) -> StreamResult:
-        done = 0
-        while done < quantum.rows:
-            result = self.precheck_confluence_buffers()
-            if result is not StreamResult.YIELD:
-                return result
-            buffers = [buffer for buffer in self.inputs if not buffer.at_end]
-            heads = [buffer.access() for buffer in buffers]
-            by = key_columns(heads[0].schema, tuple(self.params.by))
-            more = [
-                not buffer.last or buffer.rows > head.num_rows
-                for buffer, head in zip(buffers, heads, strict=True)
-            ]
-            merged, taken = merge_heads(heads, more, by, self.output.provide())
-            self.output.produce(merged)
-            for buffer, count in zip(buffers, taken, strict=True):
-                buffer.consume(count)
-            done += merged.num_rows
-        return StreamResult.QUANTUM_EXPIRED
+        return self.hand_on(quantum, self._next)
+
+    def _next(self) -> pa.RecordBatch | StreamResult:
+        result = self.precheck_confluence_buffers()
+        if result is not StreamResult.YIELD:
+            return result
+        buffers = [buffer for buffer in self.inputs if not buffer.at_end]
+        heads = [buffer.access() for buffer in buffers]
+        by = key_columns(heads[0].schema, tuple(self.params.by))
+        ends = zip(buffers, heads, strict=True)
+        more = [not buffer.last or buffer.rows > head.num_rows for buffer, head in ends]
+        merged, taken = merge_heads(heads, more, by, self.output.provide())
+        for buffer, count in zip(buffers, taken, strict=True):
+            buffer.consume(count)
+        return merged
 
 
 # Runs of rows in temporary files.

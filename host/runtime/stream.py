@@ -292,6 +292,9 @@ class ExecStream(ABC, Generic[P]):
 # Base classes of streams by their ports: leaf, conduit, confluence and diffluence.
 
 
+#: Number of batches without a row that a stream may make before it gives way.
+_FRUITLESS = 256
+
 In = TypeVar("In", bound=Batch)
 Out = TypeVar("Out", bound=Batch)
 
@@ -336,7 +339,7 @@ class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
         Parameters
         ----------
         quantum : Quantum
-            Largest number of rows; every batch counts as one at least.
+            Largest number of rows; a batch without a row counts as some, for it may take long.
         make : callable
             Returns the next batch, which may be empty, or else why there is none.
         done : int
@@ -353,7 +356,7 @@ class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
                 return batch
             self.output.produce(batch.slice(0, room))
             self._rest = batch.slice(room) if room < batch.num_rows else None
-            done += max(1, min(room, batch.num_rows))
+            done += min(room, batch.num_rows) or 1 + quantum.rows // _FRUITLESS
         return StreamResult.QUANTUM_EXPIRED
 
 
