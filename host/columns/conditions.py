@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from math import gcd
-import operator
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from host.columns.kinds import (
     validity,
 )
 from host.errors import ExpressionError, UsageError
-from host.expressions import INT64, Interval, range_of_call
+from host.expressions import INT64, OPERATIONS, Interval, range_of_call
 from host.query.conditions import Condition, column_of, expression_error, number_of
 from host.query.quantities import parse_duration
 
@@ -52,11 +51,6 @@ _TEXTS = (Kind.TEXT, Kind.BINARY)
 _IN_ARROW = (*_TEXTS, Kind.WIDE_DECIMAL)
 _NONE = Interval(0, 0)
 _UNLIMITED = Interval(-(1 << 512), 1 << 512)
-
-#: What each comparison is called, and the one with its sides exchanged.
-_COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -131,7 +125,7 @@ class _Typing:
             right = node.comparators[0]
             if isinstance(node.ops[0], ast.Eq) and number_of(right) == 0 and self._is_truth(node):
                 return Part("not", (self.truth(node.left),))
-            return self._compared(node, _COMPARISONS[type(node.ops[0])], node.left, right)
+            return self._compared(node, OPERATIONS[type(node.ops[0])].sign, node.left, right)
         part = self.value(node)
         if part.kind is not Kind.BOOLEAN:
             raise self._refuse(
@@ -445,16 +439,11 @@ def _shown(part: Part) -> str:
 
 # Evaluate a condition on many pairs: arrays in, which pairs fulfil it out.
 
-_EXACT: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "%": operator.mod, "min": np.minimum,
-    "max": np.maximum,
-}  # fmt: skip
+_EXACT: dict[str, Callable[..., Any]] = {
+    one.sign: one.compute for kind, one in OPERATIONS.items() if not issubclass(kind, ast.unaryop)
+} | {"min": np.minimum, "max": np.maximum}
 _OF_ENDS: dict[str, Callable[[Any, Any], Any]] = {"min": min, "max": max}  # of Python's integers
 _FLOAT = _EXACT | {"min": np.fmin}  # NaN is above all numbers
-_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-    ">=": operator.ge,
-}  # fmt: skip
 _OF_TEXTS: dict[str, Callable[[Any, Any], Any]] = {
     "==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater,
     ">=": pc.greater_equal,
@@ -598,7 +587,7 @@ class _Evaluation:
             found: Bools = np.asarray(pc.fill_null(held, False))
             return found
         if kind is not Kind.FLOAT:
-            return np.asarray(_COMPARED[part.operation](left, right), np.bool_)
+            return np.asarray(_EXACT[part.operation](left, right), np.bool_)
         sign = part.operation
         if sign in (">", ">="):
             left, right, sign = right, left, sign.replace(">", "<")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 import glob
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -397,17 +397,6 @@ def covering(groups: Sequence[Mapping[str, tuple[Any, Any]]]) -> dict[str, tuple
 # Files of any format, one by one.
 
 
-class _Part(Protocol):
-    """A file of an input. ``rows`` is None if the file must be read to count them."""
-
-    schema: pa.Schema
-    rows: int | None
-
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows, or some of their columns."""
-        ...
-
-
 class ParquetFile:
     """A Parquet file.
 
@@ -472,6 +461,10 @@ class _ArrowFile:
             reader = pa.ipc.open_file(file, options=options)
             for at in range(reader.num_record_batches):
                 yield reader.get_batch(at)
+
+
+#: A file of an input. Its ``rows`` are None if the file must be read to count them.
+_Part: TypeAlias = ParquetFile | CsvFile | JsonFile | _ArrowFile
 
 
 class Dataset:

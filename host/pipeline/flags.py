@@ -195,9 +195,9 @@ class Operation(ABC):
         """Return the traits of the operation's output."""
         return traits.after(self.effect(traits))
 
-    @abstractmethod
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of the operation's output."""
+        """Return the schema of the operation's output; by default, that of the input."""
+        return schema
 
 
 class Stateful(Operation):
@@ -260,6 +260,3 @@ class Chained(Stateful):
             graph.connect(producer, stream)
             producer = stream
         return producer
-
-    def schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema

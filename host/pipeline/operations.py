@@ -145,9 +145,6 @@ class Unordered(Operation):
     def effect(self, traits: Traits) -> Effect:
         return Effect(clear=Flag.ORDERED | Flag.SORTED)
 
-    def schema(self, schema: pa.Schema) -> pa.Schema:
-        return schema
-
     def __str__(self) -> str:
         return "unordered()"
 

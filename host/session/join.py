@@ -264,7 +264,7 @@ class Join:
     window and the buffers, not on the size of the inputs. Values that neither the column types nor
     ``ranges`` vouch for are checked batch by batch.
 
-    The graph is: two sources -> join -> materialize. One scheduler drives it, so feeding and
+    The graph is: two sources -> join. One scheduler drives it, so feeding and
     draining the device cannot deadlock, and buffers stay bounded.
 
     Parameters

@@ -363,9 +363,7 @@ def plan_join(
     UsageError
         If the query does not suit the streams or the device.
     """
-    require_pairs(device.manifest)
-    _require_abilities(query, device)
-    _require_one(query, is_one)
+    _require(query, device, is_one)
     plan = plan_streams(left, right, query, device.manifest, ranges=ranges)
     require_capacity(plan.window, device.manifest)
     schema = joined_schema(left, right, query)
@@ -397,9 +395,7 @@ def plan_join_of_tables(
         If a time-based window holds more rows than the device's capacity.
     """
     manifest = device.manifest
-    require_pairs(manifest)
-    _require_abilities(query, device)
-    _require_one(query, left is right)
+    _require(query, device, left is right)
     whole = left.combine_chunks()
     left, right = whole, whole if left is right else right.combine_chunks()
     schema = joined_schema(left.schema, right.schema, query)
@@ -422,14 +418,10 @@ def plan_join_of_tables(
     return params, supplies
 
 
-def _require_abilities(query: Query, device: Device) -> None:
-    """Raise if the query asks for what the device cannot do."""
-    uri = None if device.is_software_engine else device.uri
-    require_abilities(query, device.manifest, uri)
-
-
-def _require_one(query: Query, is_one: bool) -> None:
-    """Raise unless both inputs are one, if every two rows of it are wanted once."""
+def _require(query: Query, device: Device, is_one: bool) -> None:
+    """Raise unless the device, and the inputs, which may be one, are of the kind that is needed."""
+    require_pairs(device.manifest)
+    require_abilities(query, device.manifest, None if device.is_software_engine else device.uri)
     if query.once and not (is_one and query.time[0] == query.time[1]):
         raise UsageError(
             "pairs='once' is for rows that are joined with themselves by one column of time: give "
