@@ -142,31 +142,29 @@ class TimeEncoder:
         return times
 
     def _require_fit(self, side: int, values: Array, first: int) -> None:
-        plan, origin = self._plan, self._origin or 0
-        factor, column = plan.factors[side], plan.columns[side]
-        top = origin + ((1 << plan.bits) - 1) * plan.divisor
-        if int(values[0]) * factor < origin:
-            raise OrderError.disorder(column.name, first, -(-origin // factor), int(values[0]))
-        if int(values[-1]) * factor > top:
-            at = int(np.argmax(outside(values, -(-origin // factor), top // factor)))
-            needed = ((int(values[at]) * factor - origin) // plan.divisor).bit_length()
+        plan, name = self._plan, self._plan.columns[side].name
+        least, most = self._limits(side)
+        if int(values[0]) < least:
+            raise OrderError.disorder(name, first, least, int(values[0]))
+        if int(values[-1]) > most:
+            at = int(np.argmax(outside(values, least, most)))
+            ticks = int(values[at]) * plan.factors[side] - (self._origin or 0)
             raise AcceleratorLimitError.out_of_range(
-                column.name,
-                int(values[at]),
-                -(-origin // factor),
-                top // factor,
-                remedy=_remedy(needed),
-                row=first + at,
-            )
+                name, int(values[at]), least, most,
+                remedy=_remedy((ticks // plan.divisor).bit_length()), row=first + at,
+            )  # fmt: skip
+
+    def _limits(self, side: int) -> tuple[int, int]:
+        """Return the least and the greatest time of a side that has a timestamp."""
+        plan, origin = self._plan, self._origin or 0
+        top = origin + ((1 << plan.bits) - 1) * plan.divisor
+        return -(-origin // plan.factors[side]), top // plan.factors[side]
 
     def _refuse(self, side: int, value: int, row: int) -> None:
-        plan, origin = self._plan, self._origin or 0
-        factor = plan.factors[side]
         raise AcceleratorLimitError.out_of_range(
-            plan.columns[side].name,
+            self._plan.columns[side].name,
             f"{value}, no whole number of steps from the first time",
-            origin // factor,
-            (origin + ((1 << plan.bits) - 1) * plan.divisor) // factor,
+            *self._limits(side),
             remedy="give the range of the column its true step",
             row=row,
         )

@@ -19,7 +19,7 @@ import weakref
 
 import numpy as np
 
-from host.devices.contract import uri_options
+from host.devices.contract import require_bundle, uri_options
 from host.devices.linked import (
     CONTROL,
     COUNTERS,
@@ -218,12 +218,7 @@ class BusDevice(RemoteDevice[Bus]):
             )
         parts = (bus.read(MANIFEST_HASH + 4 * n) for n in range(8))
         board = b"".join(part.to_bytes(4, "little") for part in parts).hex()
-        if board != self.manifest.hash:
-            raise DeviceError(
-                f"Device {self.uri!r} has the manifest hash {board}, but the bundle has "
-                f"{self.manifest.hash}; load the bundle's bitstream, or name the bundle of the "
-                f"bitstream that is there."
-            )
+        require_bundle(self.uri, board, self.manifest.hash)
 
     def _reset(self, bus: Bus) -> None:
         """Reset the accelerator, and drop what was on its way to it and from it.

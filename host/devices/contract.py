@@ -27,6 +27,7 @@ __all__ = [
     "is_shared",
     "open_aggregate",
     "open_device",
+    "require_bundle",
     "uri_options",
 ]
 
@@ -206,6 +207,18 @@ def check_words(manifest: BundleManifest, words: UInt64s, results: UInt64s) -> N
             )
     if not results.flags.writeable:
         raise DeviceError("Array 'results' must be writable.")
+
+
+_LOAD = "load the bundle's bitstream, or name the bundle of the bitstream that is there"
+
+
+def require_bundle(
+    uri: str, board: str, bundle: str, what: str = "manifest hash", remedy: str = _LOAD
+) -> None:
+    """Raise :exc:`~host.errors.DeviceError` unless hardware says what its bundle says."""
+    if board != bundle:
+        told = f"Device {uri!r} has the {what} {board}, but the bundle has {bundle}; {remedy}."
+        raise DeviceError(told, "other")
 
 
 # Devices, and functions to open them.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from host.devices.contract import Device, Exchange, Stamps, check_words, uri_options
+from host.devices.contract import Device, Exchange, Stamps, check_words, require_bundle, uri_options
 from host.errors import DeviceError, unusable_uri
 from host.protocol.manifest import Manifest, load_join_manifest
 from host.reference.arrivals import UInt64s
@@ -67,11 +67,8 @@ class KernelDevice(Device):
         self._run(0, 0, 1, restart=True)
         parts = self._got[FIRST_HASH : FIRST_HASH + 4, 0]
         board = b"".join(int(part).to_bytes(8, "little") for part in parts).hex()
-        if board != self.manifest.hash:
-            raise DeviceError(
-                f"Device {uri!r} has the manifest hash {board}, but the bundle has "
-                f"{self.manifest.hash}; name the bundle that the kernel was made from."
-            )
+        remedy = "name the bundle that the kernel was made from"
+        require_bundle(uri, board, self.manifest.hash, remedy=remedy)
 
     def _buffer(
         self, device: Any, argument: int, columns: int, more: int = 0

@@ -17,6 +17,7 @@ from host.devices.contract import (
     Exchange,
     Stamps,
     check_words,
+    require_bundle,
     uri_options,
 )
 from host.devices.link import Greeting, HostEndpoint, LinkCounters, Timing
@@ -383,13 +384,7 @@ class LinkSession:
             ("input word bytes", str(greeting.input_bytes), str(-(-sizes[0] // 8))),
             ("result word bytes", str(greeting.result_bytes), str(-(-sizes[1] // 8))),
         ]:
-            if board != bundle:
-                raise DeviceError(
-                    f"Device {self.address.uri!r} has the {what} {board}, but the bundle has "
-                    f"{bundle}; load the bundle's bitstream into the board, or name the bundle of "
-                    f"the bitstream that is there.",
-                    "other",
-                )
+            require_bundle(self.address.uri, board, bundle, what)
 
     def _find_again(self, reason: str) -> None:
         """Open the byte stream again and resume the session, for as long as the URI allows."""
