@@ -2,18 +2,22 @@
 """``python -m bench.spark streams``: rows a second of streaming joins, windows sliding."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 import json
 import os
 from pathlib import Path
 import tempfile
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle, StreamingQuery
 
 from host import FailureError, UsageError
 from host.installation import CommandParser
@@ -26,6 +30,7 @@ from spark_offload.stream.task import SHUFFLE_PARTITIONS
 
 __all__ = [
     "CASES",
+    "Nothing",
     "StreamBenchmark",
     "WARM_UP",
     "add_parser",
@@ -117,18 +122,23 @@ class StreamBenchmark:
                 # Spark takes files by their age.
                 os.utime(path, (1_600_000_000 + number,) * 2)
 
-    def join(self, spark: SparkSession, folder: Path, *, device: str, groups: int) -> DataFrame:
-        """Return the join of both streams, a file of each side in a micro-batch."""
-        frames = [
+    def frames(self, spark: SparkSession, folder: Path) -> tuple[DataFrame, DataFrame]:
+        """Return both streams, a file of each side in a micro-batch."""
+        left, right = (
             spark.readStream.schema("t timestamp, key int, x int, y double")
             .option("maxFilesPerTrigger", 1)
             .parquet(str(folder / side))
             .withWatermark("t", self.delay)
             for side in ("left", "right")
-        ]
+        )
+        return left, right
+
+    def join(self, spark: SparkSession, folder: Path, *, device: str, groups: int) -> DataFrame:
+        """Return the join of both streams."""
+        left, right = self.frames(spark, folder)
         return stream_join(
-            frames[0],
-            frames[1],
+            left,
+            right,
             on="key",
             band={"x": (-REACH, REACH)},
             time="t",
@@ -136,6 +146,15 @@ class StreamBenchmark:
             device=device,
             partitions=groups,
         )
+
+    def nothing(self, spark: SparkSession, folder: Path) -> DataFrame:
+        """Return what Spark does for any stateful query in Python: two groups, nothing kept."""
+        left, right = (
+            frame.mapInArrow(_counted, "group int, count bigint")
+            for frame in self.frames(spark, folder)
+        )
+        groups = left.unionAll(right).groupBy("group")
+        return groups.transformWithStateInPandas(Nothing(), "count bigint", "Append", "None")
 
     def run(self, spark: SparkSession, *, device: str, groups: int) -> tuple[MicroBatch, ...]:
         """Run all micro-batches; the pairs are computed and thrown away.
@@ -145,22 +164,72 @@ class StreamBenchmark:
         JoinError
             If the query fails.
         """
-        with tempfile.TemporaryDirectory(prefix="splitjoin-bench-") as name:
-            folder = Path(name)
-            self.write(folder)
+        with self.streamed() as folder:
             joined = self.join(spark, folder, device=device, groups=groups)
             print(plan_of(joined).explanation)
-            query = (
-                joined.writeStream.format("noop")
-                .option("checkpointLocation", str(folder / "checkpoint"))
-                .trigger(availableNow=True)
-                .start()
-            )
             try:
-                query.awaitTermination()
+                return stream_metrics(_ended(joined, folder))
             except StreamingQueryException as error:
                 raise task_error(error) from error
-            return stream_metrics(query)
+
+    def floors(self, spark: SparkSession, *, skip: int) -> dict[str, float]:
+        """Return rows a second of what Spark does without the join, by what that is."""
+        rates = {}
+        for name, frame in (
+            ("reading", lambda folder: DataFrame.unionAll(*self.frames(spark, folder))),
+            ("nothing", lambda folder: self.nothing(spark, folder)),
+        ):
+            with self.streamed() as folder:
+                progress = _ended(frame(folder), folder).recentProgress
+            seconds = [
+                batch["durationMs"]["triggerExecution"] / 1000
+                for batch in progress
+                if batch["numInputRows"]
+            ][skip:]
+            rates[name] = self.rows * len(seconds) / sum(seconds)
+        return rates
+
+    @contextmanager
+    def streamed(self) -> Iterator[Path]:
+        """A folder with both streams, for as long as the body runs."""
+        with tempfile.TemporaryDirectory(prefix="splitjoin-bench-") as name:
+            self.write(Path(name))
+            yield Path(name)
+
+
+def _ended(frame: DataFrame, folder: Path) -> StreamingQuery:
+    """Return a query that has taken all that there was, and thrown its answer away."""
+    query = (
+        frame.writeStream.format("noop")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    return query
+
+
+class Nothing(StatefulProcessor):
+    """A processor that looks at a group's rows and keeps nothing."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare a state, as there has to be one."""
+        self._state = handle.getValueState("nothing", "nothing int")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Return the number of rows."""
+        yield pd.DataFrame({"count": [sum(map(len, rows))]})
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield two rows of a partition."""
+    count = sum(batch.num_rows for batch in batches)
+    yield pa.record_batch(
+        {"group": pa.array([0, 1], pa.int32()), "count": pa.array([count, count], pa.int64())}
+    )
 
 
 CASES = {
@@ -234,6 +303,12 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         metavar="N",
         help="groups of rows, and partitions of the state; default: one for each core of Spark",
     )
+    group.add_argument(
+        "--floors",
+        action="store_true",
+        help="also measure what Spark does without a join: reads the same files, and runs a "
+        "stateful processor that does nothing",
+    )
     group.add_argument("--master", default="local[*]", help="Spark master; default: %(default)s")
     group.add_argument(
         "--output", type=Path, default=OUTPUT, metavar="FILE", help="default: %(default)s"
@@ -275,6 +350,16 @@ def main(options: argparse.Namespace) -> int:
                 "state_rows": kept,
             }
         )
+        for what, floor in case.floors(spark, skip=skips[name]).items() if options.floors else ():
+            figures.append(
+                {
+                    "name": f"spark.stream.rows_per_s_{name}_{what}",
+                    "value": floor,
+                    "unit": "rows/s",
+                    "micro_batch_rows": case.rows,
+                    "state_rows": 0,
+                }
+            )
         print(
             f"\n{rate:,.0f} rows/s, the first {skips[name]} micro-batches left out, with micro-"
             f"batches of {case.rows:,} rows and up to {kept:,} rows in the state\n"

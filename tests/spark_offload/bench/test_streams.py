@@ -68,12 +68,17 @@ def test_the_command_prints_every_micro_batch_and_the_rate(spark, tmp_path, caps
     pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
     arguments = ["--rows", "2000", "--batches", "3", "--window", "1000", "--groups", "2"]
     path = tmp_path / "bench" / "stream.json"
-    assert main(["streams", *arguments, "--warm-up", "1", "--output", str(path)]) == 0
+    command = ["streams", *arguments, "--warm-up", "1", "--floors", "--output", str(path)]
+    assert main(command) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("groups") for line in lines)
     assert sum(line.split()[1:2] == ["2,000"] for line in lines) == 3
-    assert lines[-1].startswith("spark.stream.rows_per_s_chosen_state")
-    (figure,) = json.loads(path.read_text())
-    assert f"{figure['value']:,.0f}  rows/s" in lines[-1]
+    figures = json.loads(path.read_text())
+    for figure, line, name in zip(
+        figures, lines[-3:], ("state", "reading", "nothing"), strict=True
+    ):
+        assert line.startswith(f"spark.stream.rows_per_s_chosen_{name}")
+        assert f"{figure['value']:,.0f}  rows/s" in line
+    figure = figures[0]
     assert figure["micro_batch_rows"] == 2000
     assert 2000 <= figure["state_rows"] <= 6000
