@@ -156,8 +156,15 @@ class StreamBenchmark:
         groups = left.unionAll(right).groupBy("group")
         return groups.transformWithStateInPandas(Nothing(), "count bigint", "Append", "None")
 
-    def run(self, spark: SparkSession, *, device: str, groups: int) -> tuple[MicroBatch, ...]:
-        """Run all micro-batches; the pairs are computed and thrown away.
+    def run(
+        self, spark: SparkSession, *, device: str, groups: int, queries: int = 1
+    ) -> tuple[MicroBatch, ...]:
+        """Run all micro-batches, in so many queries at once; the pairs are thrown away.
+
+        Returns
+        -------
+        tuple of MicroBatch
+            Those of the first query.
 
         Raises
         ------
@@ -167,10 +174,13 @@ class StreamBenchmark:
         with self.streamed() as folder:
             joined = self.join(spark, folder, device=device, groups=groups)
             print(plan_of(joined).explanation)
+            running = [_started(joined, folder / f"checkpoint-{n}") for n in range(queries)]
             try:
-                return stream_metrics(_ended(joined, folder))
+                for query in running:
+                    query.awaitTermination()
             except StreamingQueryException as error:
                 raise task_error(error) from error
+            return stream_metrics(running[0])
 
     def floors(self, spark: SparkSession, *, skip: int) -> dict[str, float]:
         """Return rows a second of what Spark does without the join, by what that is."""
@@ -180,10 +190,11 @@ class StreamBenchmark:
             ("nothing", lambda folder: self.nothing(spark, folder)),
         ):
             with self.streamed() as folder:
-                progress = _ended(frame(folder), folder).recentProgress
+                query = _started(frame(folder), folder / "checkpoint")
+                query.awaitTermination()
             seconds = [
                 batch["durationMs"]["triggerExecution"] / 1000
-                for batch in progress
+                for batch in query.recentProgress
                 if batch["numInputRows"]
             ][skip:]
             rates[name] = self.rows * len(seconds) / sum(seconds)
@@ -197,16 +208,14 @@ class StreamBenchmark:
             yield Path(name)
 
 
-def _ended(frame: DataFrame, folder: Path) -> StreamingQuery:
-    """Return a query that has taken all that there was, and thrown its answer away."""
-    query = (
+def _started(frame: DataFrame, checkpoint: Path) -> StreamingQuery:
+    """Return a query that takes all that there is, and throws its answer away."""
+    return (
         frame.writeStream.format("noop")
-        .option("checkpointLocation", str(folder / "checkpoint"))
+        .option("checkpointLocation", str(checkpoint))
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
-    return query
 
 
 class Nothing(StatefulProcessor):
@@ -304,6 +313,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         help="groups of rows, and partitions of the state; default: one for each core of Spark",
     )
     group.add_argument(
+        "--queries",
+        type=int,
+        default=1,
+        metavar="N",
+        help="queries at once in the session, of which the first one is measured; default: 1",
+    )
+    group.add_argument(
         "--floors",
         action="store_true",
         help="also measure what Spark does without a join: reads the same files, and runs a "
@@ -318,7 +334,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Run the benchmark; return the exit code."""
-    for name in ("rows", "batches", "keys", "window", "groups"):
+    for name in ("rows", "batches", "keys", "window", "groups", "queries"):
         value = getattr(options, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name} must be at least 1, not {value}.")
@@ -338,7 +354,7 @@ def main(options: argparse.Namespace) -> int:
     spark.conf.set(SHUFFLE_PARTITIONS, str(groups))
     figures = []
     for name, case in cases.items():
-        batches = case.run(spark, device=options.device, groups=groups)
+        batches = case.run(spark, device=options.device, groups=groups, queries=options.queries)
         kept = _show(batches)
         rate = sustained_rate(batches, skip=skips[name])
         figures.append(

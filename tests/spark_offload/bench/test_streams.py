@@ -64,6 +64,14 @@ def test_a_number_that_cannot_be_is_named(capsys):
 
 
 @pytest.mark.long
+def test_eight_queries_of_one_session_run_at_once(spark, tmp_path):
+    pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
+    case = StreamBenchmark(rows=2000, batches=2, window=1000)
+    batches = case.run(spark, device="software:", groups=2, queries=8)
+    assert sum(batch.rows for batch in batches) == 4000
+
+
+@pytest.mark.long
 def test_the_command_prints_every_micro_batch_and_the_rate(spark, tmp_path, capsys):
     pytest.importorskip("google.protobuf", reason="Spark's state store is spoken to by protobuf")
     arguments = ["--rows", "2000", "--batches", "3", "--window", "1000", "--groups", "2"]
