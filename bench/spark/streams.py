@@ -172,9 +172,14 @@ class StreamBenchmark:
             If the query fails.
         """
         with self.streamed() as folder:
-            joined = self.join(spark, folder, device=device, groups=groups)
-            print(plan_of(joined).explanation)
-            running = [_started(joined, folder / f"checkpoint-{n}") for n in range(queries)]
+            # Queries of one frame would share what Spark changes and sends at the same time.
+            frames = [
+                self.join(spark, folder, device=device, groups=groups) for _ in range(queries)
+            ]
+            print(plan_of(frames[0]).explanation)
+            running = [
+                _started(frame, folder / f"checkpoint-{n}") for n, frame in enumerate(frames)
+            ]
             try:
                 for query in running:
                     query.awaitTermination()

@@ -4,9 +4,11 @@
 import atexit
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 import logging
 import os
 from pathlib import Path
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,6 +21,7 @@ from typing import Any, cast
 import warnings
 
 from py4j.protocol import Py4JError, Py4JJavaError
+import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
@@ -38,6 +41,7 @@ __all__ = [
     "no_orphan",
     "open_session",
     "quick_interrupts",
+    "quick_python",
     "running_stages",
     "show_progress",
     "start_java",
@@ -375,7 +379,37 @@ def use_this_python(context: SparkContext) -> None:
     PATH, which lacks PyArrow whenever this process runs from an environment that is not activated.
     """
     if (context.master or "").startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable
+        context.pythonExec = quick_python()
+
+
+#: Starts Python without the archives that Spark puts first in its path.
+_LAUNCHER = """#!/bin/sh
+PYTHONPATH=${{PYTHONPATH#*/pyspark.zip:*/py4j-*-src.zip:}}
+export PYTHONPATH
+exec {python} "$@"
+"""
+
+
+@cache
+def quick_python() -> str:
+    """Return a program that runs the interpreter of this process, for workers.
+
+    Spark lets its workers find PySpark in an archive of sources first, which each process compiles
+    anew: half a second of processor time, where the installed package takes a tenth. That counts
+    for the first process of every streaming query, which Spark waits ten seconds for, whatever is
+    set. If the session's PySpark is another one, the program is the interpreter itself.
+    """
+    package = Path(pyspark.__file__).parent
+    home = Path(os.environ.get("SPARK_HOME", package))
+    if not (home.is_dir() and home.samefile(package)):
+        return sys.executable
+    folder = tempfile.mkdtemp(prefix="splitjoin-python-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    program = Path(folder, "python")
+    program.write_text(_LAUNCHER.format(python=shlex.quote(sys.executable)), encoding="utf-8")
+    program.chmod(0o755)
+    # Files of some folders for temporary files cannot be run.
+    return str(program) if os.access(program, os.X_OK) else sys.executable
 
 
 # How far a local Spark has come: tasks of its stages, and rows told through small files.
