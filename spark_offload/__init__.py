@@ -5,28 +5,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from host import JoinError  # before PySpark, so that host.cli is in place meanwhile
-from spark_offload.api.aggregates import (
+from spark_offload.api import (
+    asof_join,
     join_aggregate,
+    join_many,
     operate,
+    overlap_join,
     plan_aggregate,
+    plan_asof_join,
+    plan_join,
     plan_join_aggregate,
     plan_operate,
     stream_aggregate,
-)
-from spark_offload.api.joins import (
-    asof_join,
-    join_many,
-    overlap_join,
-    plan_asof_join,
-    plan_join,
     stream_join,
 )
 from spark_offload.cluster.session import open_session
 from spark_offload.errors import task_error
-from spark_offload.explanation.explanations import Explanation, TermExplanation
+from spark_offload.explanation import Explanation, TermExplanation
 from spark_offload.measures import JoinMetrics, TaskMetrics
-from spark_offload.plan.options import Options
-from spark_offload.plan.plan import Plan, explain, metrics, verify
+from spark_offload.plan.plan import Options, Plan, explain, metrics, verify
 from spark_offload.verification.comparison import Verification
 
 if TYPE_CHECKING:

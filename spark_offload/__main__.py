@@ -3,14 +3,17 @@
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 import sys
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from host.cli.command import INTERRUPTED, OutputFile, ending
+from host.files.writing import atomic_output
 from host.installation import CommandParser
-from spark_offload.cli import demo, join, zip
+from spark_offload.cli import demo, join
+from spark_offload.cluster.machines import write_packages
 from spark_offload.cluster.session import kept_java_log, quick_interrupts, stop_session
 from spark_offload.errors import kit_errors
 
@@ -18,6 +21,9 @@ __all__ = ["main", "parser", "run"]
 
 #: How this command is called, unless another one leads here.
 COMMAND = "python -m spark_offload"
+
+#: Where the archive for spark-submit goes by default.
+ARCHIVE = Path("build") / "spark" / "splitjoin.zip"
 
 #: Commands that were here once, and what measures the same in a checkout.
 MOVED = {"bench": "bands", "bench-matches": "matches", "bench-stream": "streams"}
@@ -37,8 +43,32 @@ def parser(*, of_files: bool = False, prog: str = COMMAND) -> CommandParser:
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     join.add_parser(commands)
     demo.add_parser(commands, of_files=of_files)
-    zip.add_parser(commands)
+    _add_zip(commands)
     return result
+
+
+def _add_zip(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
+    """Add the subcommand ``zip``."""
+    parser = subparsers.add_parser(
+        "zip",
+        help="write the packages as an archive for spark-submit",
+        description="Write host, spark_offload and splitjoin as an archive, which `spark-submit "
+        "--py-files` takes. NumPy, PyArrow and pandas must be on the cluster's machines.",
+        example="",
+    )
+    parser.add_argument(
+        "--output", type=Path, default=ARCHIVE, metavar="FILE", help="default: %(default)s"
+    )
+    parser.set_defaults(run=_zip)
+
+
+def _zip(options: argparse.Namespace) -> int:
+    """Write the archive; return the exit code."""
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_output(options.output) as place:
+        count = write_packages(place)
+    print(f"{options.output}: {count} files; spark-submit --py-files {options.output} PROGRAM")
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = COMMAND) -> int:

@@ -21,15 +21,12 @@ from pyspark.sql import functions as F
 from host import FailureError, JoinError
 
 __all__ = [
-    "JvmCause",
     "cause_of",
     "in_partition",
-    "jvm_causes",
     "kit_errors",
     "raised",
     "task_error",
     "task_partition",
-    "unread_file",
 ]
 
 # What the Java side of Spark says of a failure: the chain of causes, and the file they name.
@@ -47,7 +44,7 @@ _HEADING = re.compile(r"^(?:Caused by: |: )?(?P<name>(?:[\w$]+\.)+[\w$]+): ?(?P<
 
 
 @dataclass(frozen=True)
-class JvmCause:
+class _JvmCause:
     """One Java exception in a chain of causes.
 
     Parameters
@@ -68,7 +65,7 @@ class JvmCause:
         return f"{kind}: {self.message}" if self.message else kind
 
 
-def jvm_causes(error: BaseException, text: str) -> list[JvmCause]:
+def _jvm_causes(error: BaseException, text: str) -> list[_JvmCause]:
     """Return the exceptions of the Java side behind ``error``, the outermost first.
 
     Parameters
@@ -80,21 +77,21 @@ def jvm_causes(error: BaseException, text: str) -> list[JvmCause]:
         Connect, or when Java has ended.
     """
     thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    causes: list[JvmCause] = []
+    causes: list[_JvmCause] = []
     try:
         while thrown is not None and len(causes) < _MOST:
-            causes.append(JvmCause(thrown.getClass().getName(), thrown.getMessage() or ""))
+            causes.append(_JvmCause(thrown.getClass().getName(), thrown.getMessage() or ""))
             thrown = thrown.getCause()
     except (Py4JError, OSError, AttributeError, TypeError):
         causes.clear()
     return causes or [
-        JvmCause(match["name"], match["message"])
+        _JvmCause(match["name"], match["message"])
         for match in map(_HEADING.match, text.splitlines())
         if match is not None
     ]
 
 
-def cause_of(causes: list[JvmCause]) -> JvmCause | None:
+def cause_of(causes: list[_JvmCause]) -> _JvmCause | None:
     """Return the deepest cause, or the one above it that quotes it and says more."""
     said = [cause for cause in causes if cause.message.strip()] or causes
     if not said:
@@ -107,7 +104,7 @@ def cause_of(causes: list[JvmCause]) -> JvmCause | None:
     return chosen
 
 
-def unread_file(causes: list[JvmCause]) -> str | None:
+def _unread_file(causes: list[_JvmCause]) -> str | None:
     """Return the path of the file that Spark could not read, if a cause names one."""
     for cause in causes:
         match = _UNREAD.search(cause.message)
@@ -208,7 +205,7 @@ def task_error(error: BaseException) -> JoinError:
     if not isinstance(error, (PySparkException, Py4JError)):
         said = _sentence(text)
         return FailureError(f"{type(error).__name__}{f': {said}' if said else ''}.")
-    causes = jvm_causes(error, text)
+    causes = _jvm_causes(error, text)
     for found in (_in_worker(text), _of_file(causes)):
         if found is not None:
             return FailureError(found)
@@ -240,9 +237,9 @@ def _in_worker(text: str) -> str | None:
     return f"A Spark task failed: {lines[-1]['name']}: {_sentence(lines[-1]['text'])}."
 
 
-def _of_file(causes: list[JvmCause]) -> str | None:
+def _of_file(causes: list[_JvmCause]) -> str | None:
     """Return the sentence on a file that Spark could not read, if that is what happened."""
-    file = unread_file(causes)
+    file = _unread_file(causes)
     cause = cause_of(causes)
     if file is None or cause is None:
         return None

@@ -2,11 +2,10 @@
 """What tasks measure, its way to the driver, and how a notebook shows it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from html import escape
 from itertools import count
 import logging
-from operator import attrgetter
 from threading import Lock
 import time
 from typing import Any, TypeVar
@@ -24,6 +23,7 @@ from host.session.records import ElasticRecord, FailureRecord, PrecisionRecord
 
 __all__ = [
     "JoinMetrics",
+    "MicroBatch",
     "Stopwatch",
     "TaskMetrics",
     "TaskReport",
@@ -31,22 +31,16 @@ __all__ = [
     "gather_tasks",
     "histogram",
     "html_rows",
-    "html_table",
+    "observed_numbers",
 ]
 
 # Tables as notebooks show them.
 
 
-def html_table(rows: Sequence[Sequence[str]]) -> str:
+def _html_table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows of numbers, the first of them headings, as a table."""
     head, *body = rows
-    return _table(
-        [
-            _row(head, "th"),
-            *(_row(row, "td") for row in body),
-        ],
-        "right",
-    )
+    return _table([_row(head, "th"), *(_row(row, "td") for row in body)], "right")
 
 
 def html_rows(rows: Iterable[tuple[str, str]]) -> str:
@@ -200,9 +194,9 @@ class JoinMetrics:
 
     def table(self) -> list[tuple[str, ...]]:
         """Return the headings, a row for each task, and their sum if there are several."""
-        rows = [_cells(str(task.partition), [task]) for task in self.tasks]
+        rows = [_cells(str(task.partition), JoinMetrics((task,))) for task in self.tasks]
         if len(self.tasks) > 1:
-            rows.append(_cells("all", self.tasks))
+            rows.append(_cells("all", self))
         return [_HEADINGS, *rows]
 
     def remarks(self) -> tuple[str, ...]:
@@ -217,10 +211,10 @@ class JoinMetrics:
             for note in (
                 task.handed_over,
                 task.hash_note,
-                _precision_note(task),
-                _elastic_note(task),
-                _failures_note(task),
-                _spill_note(task),
+                "" if task.precision is None else f"precision: {task.precision}",
+                "" if task.elastic is None else f"elastic: {task.elastic}",
+                str(task.failures) if task.failures and task.failures.failures else "",
+                _SPILLED.format(task.spilled_bytes) if task.spilled_bytes else "",
             )
             if note
         )
@@ -237,25 +231,10 @@ class JoinMetrics:
 
     def _repr_html_(self) -> str:
         remarks = "".join(f"<p>{escape(remark)}</p>" for remark in self.remarks())
-        return html_table(self.table()) + remarks
+        return _html_table(self.table()) + remarks
 
 
-def _precision_note(task: TaskMetrics) -> str:
-    return "" if task.precision is None else f"precision: {task.precision}"
-
-
-def _elastic_note(task: TaskMetrics) -> str:
-    return "" if task.elastic is None else f"elastic: {task.elastic}"
-
-
-def _failures_note(task: TaskMetrics) -> str:
-    return str(task.failures) if task.failures is not None and task.failures.failures else ""
-
-
-def _spill_note(task: TaskMetrics) -> str:
-    spilled = task.spilled_bytes
-    return f"Spark spilled {spilled:,} bytes to disk while it sorted the rows" if spilled else ""
-
+_SPILLED = "Spark spilled {:,} bytes to disk while it sorted the rows"
 
 _HEADINGS = (
     "partition",
@@ -273,25 +252,19 @@ _HEADINGS = (
 )
 
 
-def _cells(name: str, tasks: Sequence[TaskMetrics]) -> tuple[str, ...]:
+def _cells(name: str, metrics: JoinMetrics) -> tuple[str, ...]:
     """Return the cells of a row: the sums over some tasks."""
-
-    def total(read: Callable[[TaskMetrics], float]) -> float:
-        return sum(map(read, tasks))
-
-    cycles = int(total(lambda task: task.cycles))
-    counters = _summed(task.counters for task in tasks)
+    cycles, counters = int(metrics.total("cycles")), metrics.counters()
     stalled = (counters.get(f"{stage}_stalled", 0) for stage in ("ingress", "output"))
     counts = ("left_rows", "right_rows", "halo_rows", "results")
+    seconds = ("seconds", "waited_seconds", "device_seconds")
     return (
         name,
-        *(f"{int(total(attrgetter(count))):,}" for count in counts),
+        *(f"{int(metrics.total(count)):,}" for count in counts),
         f"{cycles:,}",
         *(f"{share / cycles:.1%}" if cycles else "" for share in stalled),
-        f"{int(total(attrgetter('copied_bytes'))):,}",
-        f"{total(attrgetter('seconds')):.2f}",
-        f"{total(attrgetter('waited_seconds')):.2f}",
-        f"{total(attrgetter('device_seconds')):.2f}",
+        f"{int(metrics.total('copied_bytes')):,}",
+        *(f"{metrics.total(each):.2f}" for each in seconds),
     )
 
 
@@ -302,6 +275,89 @@ def _summed(mappings: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
         for key, value in mapping.items():
             total[key] = total.get(key, 0) + value
     return total
+
+
+# What a streaming join measures in a micro-batch, as the progress of its query tells it.
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """Metrics of one streaming join in one micro-batch.
+
+    Parameters
+    ----------
+    batch : int
+        Number of the micro-batch.
+    join : str
+        Name of the join, as its explanation tells it.
+    watermark : str
+        Rows older than this were late; as Spark writes it.
+    trigger_seconds : float
+        Time that the whole micro-batch took.
+    left_rows, right_rows : int
+        Rows that were joined.
+    left_late, right_late : int
+        Rows that were older than the watermark and were dropped.
+    results : int
+        Pairs.
+    stored, expired : int
+        Rows that were added to the state, and removed from it.
+    cycles : int
+        Clock cycles that devices ran.
+    seconds, device_seconds : float
+        Time that groups of rows took in all, and their time in devices.
+    software_rows : int
+        Rows that were joined in software, because a window outgrew the device; a kept row counts in
+        each micro-batch in which it is joined.
+    read_rows : int
+        Kept rows that were read from the state store; workers hold the others already.
+    waited_seconds : float
+        Time that tasks have waited for a device that another one held.
+    """
+
+    batch: int
+    join: str
+    watermark: str
+    trigger_seconds: float
+    left_rows: int
+    right_rows: int
+    left_late: int
+    right_late: int
+    results: int
+    stored: int
+    expired: int
+    cycles: int
+    seconds: float
+    device_seconds: float
+    software_rows: int = 0
+    read_rows: int = 0
+    waited_seconds: float = 0.0
+
+    @property
+    def rows(self) -> int:
+        """Rows of both sides that were joined."""
+        return self.left_rows + self.right_rows
+
+    @property
+    def late_rows(self) -> int:
+        """Rows of both sides that were dropped."""
+        return self.left_late + self.right_late
+
+
+def observed_numbers(kind: type, *others: str) -> dict[str, str]:
+    """Return the numbers of a micro-batch that are sums over tasks, with their types in Spark.
+
+    Parameters
+    ----------
+    kind : type
+        :class:`MicroBatch`, or the class of another query.
+    others : str
+        Numbers that are no such sums, besides those of the whole micro-batch.
+    """
+    types: dict[Any, str] = {int: "bigint", float: "double"}
+    numbers = {field.name: types.get(field.type) for field in fields(kind)}
+    whole = {"batch", "trigger_seconds", *others}
+    return {name: type_ for name, type_ in numbers.items() if type_ and name not in whole}
 
 
 # The way of a task's measurements back to the driver.

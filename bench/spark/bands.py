@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from bench.spark.race import (
     Answer,
     BenchRow,
+    ClusteredBenchmark,
     Times,
     answer,
     by_expert,
@@ -31,10 +32,8 @@ from host.installation import CommandParser
 from host.query.quantities import Duration
 from host.query.queries import Bands, Query
 from host.query.tables import output_schema
-from spark_offload.api.aggregates import plan_aggregate
-from spark_offload.api.joins import plan_join
-from spark_offload.cli.benchmark import Benchmark
-from spark_offload.cluster.devices import DeviceAddress, DeviceSource
+from spark_offload.api import plan_aggregate, plan_join
+from spark_offload.cluster.devices import DeviceSource
 from spark_offload.cluster.session import open_session
 from spark_offload.plan.plan import Plan, metrics
 from spark_offload.task.join import JoinTask
@@ -178,7 +177,9 @@ def main(options: argparse.Namespace) -> int:
             raise UsageError(f"--{name} must be at least 1, not {getattr(options, name)}.")
     if options.deviation is not None and not 0 <= options.deviation <= 10_000:
         raise UsageError(f"--deviation must be from 0 to 10000, not {options.deviation}.")
-    benchmark = Benchmark(rows=options.tuples, window=options.window, deviation=options.deviation)
+    benchmark = ClusteredBenchmark(
+        rows=options.tuples, window=options.window, deviation=options.deviation
+    )
     print(benchmark, file=sys.stderr)
     spark = open_session("splitjoin bench", master=options.master)
     left, right = stored_frames(spark, benchmark.tables(), options.output.parent)
@@ -229,7 +230,7 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def task_seconds(benchmark: Benchmark, turns: int) -> Times:
+def task_seconds(benchmark: ClusteredBenchmark, turns: int) -> Times:
     """Return the processor time of a task of the software engine, run in this process.
 
     It gets all rows, tagged and in batches as Spark sends them, so what is measured is what a task
@@ -243,7 +244,7 @@ def task_seconds(benchmark: Benchmark, turns: int) -> Times:
     )
     task = JoinTask(
         query=query,
-        devices=DeviceSource((DeviceAddress("software:", "software:"),), None, False, Duration(0)),
+        devices=DeviceSource({"software:": "software:"}, None, False, Duration(0)),
         left=left.schema,
         right=right.schema,
         output=output_schema(left.schema, right.schema),

@@ -32,8 +32,7 @@ from bench.spark.race import (
 )
 from host import UsageError
 from host.installation import CommandParser
-from spark_offload.api.aggregates import stream_aggregate
-from spark_offload.api.joins import asof_join, overlap_join, stream_join
+from spark_offload.api import asof_join, overlap_join, stream_aggregate, stream_join
 from spark_offload.cluster.session import open_session
 
 __all__ = [

@@ -21,7 +21,7 @@ from bench.spark.race import BenchRow, Times, processor_seconds, show
 from host import FailureError, UsageError
 from host.installation import CommandParser
 from spark_offload.__main__ import main as run_command
-from spark_offload.api.joins import stream_join
+from spark_offload.api import stream_join
 from spark_offload.cluster.session import open_session
 
 __all__ = [

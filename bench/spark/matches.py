@@ -29,7 +29,7 @@ from bench.spark.race import (
 from host import UsageError
 from host.devices.bundles import default_bundle
 from host.installation import CommandParser
-from spark_offload.api.aggregates import plan_join_aggregate
+from spark_offload.api import plan_join_aggregate
 from spark_offload.cluster.session import open_session
 from spark_offload.measures import JoinMetrics
 from spark_offload.plan.plan import Plan

@@ -11,18 +11,21 @@ import sys
 import time
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from host import FailureError
-from spark_offload.cli.benchmark import Benchmark, near, renamed
+from spark_offload.cli.demo import Benchmark, near, renamed
 
 __all__ = [
     "Answer",
     "BenchRow",
     "Cells",
+    "ClusteredBenchmark",
     "Times",
     "answer",
     "by_expert",
@@ -271,7 +274,35 @@ def grid_join(
     )
 
 
-def by_expert(benchmark: Benchmark, left: DataFrame, right: DataFrame) -> DataFrame:
+@dataclass(frozen=True)
+class ClusteredBenchmark(Benchmark):
+    """The paper's benchmark, or one whose fields lie in one cluster.
+
+    Parameters
+    ----------
+    deviation : float or None
+        Standard deviation of normal fields around 5,000, kept within 1 to 10,000; None: the fields
+        are uniform.
+    """
+
+    deviation: float | None = None
+
+    def field(self, rng: np.random.Generator) -> npt.NDArray[np.int32]:
+        """Draw the values of one field."""
+        if self.deviation is None:
+            return super().field(rng)
+        values = rng.normal(5_000, self.deviation, self.rows)
+        return np.clip(np.rint(values), 1, 10_000).astype(np.int32)
+
+    @property
+    def values(self) -> str:
+        """How the values of a field are drawn, in words."""
+        if self.deviation is None:
+            return super().values
+        return f"normal around 5,000 with a standard deviation of {self.deviation:g}"
+
+
+def by_expert(benchmark: ClusteredBenchmark, left: DataFrame, right: DataFrame) -> DataFrame:
     """Return the same rows by the query that an expert of Spark writes by hand, in no order.
 
     The plane of ``x`` and ``y`` is cut into cells twice as wide as the band, so that each right

@@ -21,7 +21,7 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle, St
 
 from host import FailureError, UsageError
 from host.installation import CommandParser
-from spark_offload.api.joins import stream_join
+from spark_offload.api import stream_join
 from spark_offload.cluster.session import open_session
 from spark_offload.errors import task_error
 from spark_offload.plan.plan import plan_of

@@ -12,6 +12,7 @@ import bz2
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 import glob
 import gzip
 import json
@@ -33,7 +34,7 @@ from host import FailureError, UsageError
 from host.files.atomic import workplace
 from host.files.writing import require_outputs
 from host.installation import command
-from spark_offload.errors import task_error
+from spark_offload.errors import raised, task_error
 from spark_offload.partitioning.columns import quoted
 
 __all__ = [
@@ -93,6 +94,9 @@ _WRITE = {
     },
     "json": {"ignoreNullFields": "false", **_WRITE_TIMES},
 }
+
+_refusal = partial(raised, UsageError)
+"""Returns an expression that ends the query with a mistake of the user's."""
 
 _GLOB = re.compile(r"[*?\[]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -281,19 +285,16 @@ class Source:
         if not {"sep", "delimiter"} & set(given):
             options["sep"] = self._separator()
         frame = self._load(spark, options | given, schema)
-        checked = not {"encoding", "charset"} & set(given)
-        if schema is not None or {"nanvalue", "positiveinf", "negativeinf"} & set(given):
-            return self._readable(frame, checked)
-        numbers = {field.name for field in frame.schema if field.dataType == DoubleType()}
-        if not numbers:
-            return self._readable(frame, checked)
-        texts = StructType(
-            [
+        numbers = set()
+        if schema is None and not {"nanvalue", "positiveinf", "negativeinf"} & set(given):
+            numbers = {field.name for field in frame.schema if field.dataType == DoubleType()}
+        if numbers:
+            texts = [
                 StructField(field.name, StringType()) if field.name in numbers else field
                 for field in frame.schema
             ]
-        )
-        return self._readable(self._load(spark, options | given, texts), checked, numbers)
+            frame = self._load(spark, options | given, StructType(texts))
+        return self._readable(frame, not {"encoding", "charset"} & set(given), numbers)
 
     def _json(self, spark: SparkSession, csv_options: dict[str, str]) -> DataFrame:
         heads = [_head(file) for file in self.files]
@@ -634,14 +635,6 @@ def _escaped(place: Path) -> str:
 
 def _column(name: str) -> Column:
     return F.col(quoted(name))
-
-
-def _refusal(text: str) -> Column:
-    """Return an expression that ends the query with a mistake of the user's.
-
-    :func:`~spark_offload.task_error` finds it by its name, at the beginning of a line.
-    """
-    return F.call_function("raise_error", F.lit(f"\nUsageError: {text}\n"))
 
 
 def _head(file: Path) -> str:

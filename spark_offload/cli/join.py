@@ -26,14 +26,13 @@ from host.installation import CommandParser, command
 from host.query.queries import Query
 from host.query.words import PARTITIONS
 from host.reference.types import JoinType
-from spark_offload.api.joins import plan_query
+from spark_offload.api import plan_query
 from spark_offload.cli.files import Source, Target, add_file_arguments, csv_options_from
 from spark_offload.cluster.session import open_session, running_stages, show_progress
 from spark_offload.errors import kit_errors
 from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import common_type
-from spark_offload.plan.options import Options
-from spark_offload.plan.plan import Plan
+from spark_offload.plan.plan import Options, Plan
 from spark_offload.verification.comparison import Verification
 
 __all__ = [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the tasks of a join get their devices from, what these are, and the device of one task."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 import json
 import os
@@ -32,11 +32,9 @@ from spark_offload.errors import task_error
 
 __all__ = [
     "DEVICE",
-    "DeviceAddress",
     "DeviceSource",
     "Devices",
     "OURS",
-    "RESOURCE",
     "TaskDevice",
     "WAIT",
     "device_source",
@@ -50,7 +48,7 @@ __all__ = [
 Devices: TypeAlias = "str | Sequence[str] | None"
 """The address of a device, ``"resource:NAME"``, or several addresses, which are a pool."""
 
-RESOURCE = "resource"
+_RESOURCE = "resource"
 """Scheme of devices that Spark assigns to tasks."""
 
 OURS = "splitjoin"
@@ -64,30 +62,14 @@ WAIT = "spark.splitjoin.device.wait"
 
 
 @dataclass(frozen=True)
-class DeviceAddress:
-    """A device.
-
-    Parameters
-    ----------
-    name : str
-        Its address as given, by which machines know its lock and messages call it.
-    uri : str
-        Its address on executors, as :func:`~spark_offload.cluster.machines.ship_bundle` returned
-        it.
-    """
-
-    name: str
-    uri: str
-
-
-@dataclass(frozen=True)
 class DeviceSource:
     """Where each task gets a device; shipped with the tasks.
 
     Parameters
     ----------
-    devices : tuple of DeviceAddress
-        Any of which will do; none if Spark assigns them.
+    devices : mapping of str to str
+        Addresses, any of which will do, as given, by which machines know their locks and messages
+        call them; and as executors open them. None if Spark assigns them.
     resource : str or None
         Name of the resource that Spark assigns.
     is_locked : bool
@@ -98,7 +80,7 @@ class DeviceSource:
         The accelerator that the join was planned for.
     """
 
-    devices: tuple[DeviceAddress, ...]
+    devices: Mapping[str, str]
     resource: str | None
     is_locked: bool
     wait: Duration
@@ -108,8 +90,8 @@ class DeviceSource:
     def text(self) -> str:
         """The devices as the user knows them."""
         if self.resource is not None:
-            return f"{RESOURCE}:{self.resource}"
-        return ", ".join(device.name for device in self.devices)
+            return f"{_RESOURCE}:{self.resource}"
+        return ", ".join(self.devices)
 
     @property
     def supply(self) -> str:
@@ -123,17 +105,12 @@ class DeviceSource:
             return f"every machine has one; {turns}"
         return f"every machine has {len(self.devices)}; {turns} for any of them"
 
-    @property
-    def made_by_tasks(self) -> tuple[DeviceAddress, ...]:
-        """Those devices that any process can make, the driver too."""
-        return tuple(device for device in self.devices if not is_shared(device.name))
-
     def shipped(self, cluster: Cluster) -> "DeviceSource":
         """Send the bundles of the devices to the executors; return the source as it is there."""
-        devices = [replace(device, uri=ship_bundle(cluster, device.uri)) for device in self.devices]
-        return replace(self, devices=tuple(devices))
+        devices = {name: ship_bundle(cluster, uri) for name, uri in self.devices.items()}
+        return replace(self, devices=devices)
 
-    def of_task(self, context: TaskContext | None) -> tuple[DeviceAddress, ...]:
+    def of_task(self, context: TaskContext | None) -> Mapping[str, str]:
         """Return the devices that a task may use, on its executor.
 
         Raises
@@ -149,8 +126,7 @@ class DeviceSource:
                 f"Spark has assigned no resource {self.resource!r} to this task, only "
                 f"{', '.join(map(repr, resources)) or 'none'}; {_resource_remedy(self.resource)}."
             )
-        addresses = resources[self.resource].addresses
-        return tuple(DeviceAddress(address, address) for address in addresses)
+        return {address: address for address in resources[self.resource].addresses}
 
 
 def named_devices(session: SparkSession) -> tuple[str | list[str] | None, str]:
@@ -166,7 +142,7 @@ def named_devices(session: SparkSession) -> tuple[str | list[str] | None, str]:
         names = [name.strip() for name in option.split(",")]
         return names[0] if len(names) == 1 else names, f"named by {DEVICE}"
     if not os.environ.get(DEVICE_VARIABLE) and session.conf.get(_amount(OURS), None) is not None:
-        return f"{RESOURCE}:{OURS}", f"Spark assigns the resource {OURS!r} to tasks"
+        return f"{_RESOURCE}:{OURS}", f"Spark assigns the resource {OURS!r} to tasks"
     return None, ""
 
 
@@ -188,11 +164,10 @@ def device_source(devices: str | Sequence[str], session: SparkSession) -> Device
     wait = parse_wait(session.conf.get(WAIT, None) or WAIT_DEFAULT, WAIT)
     if isinstance(devices, str):
         scheme, _, name = devices.partition(":")
-        if scheme == RESOURCE:
+        if scheme == _RESOURCE:
             _check_resource(name, session)
-            return DeviceSource((), name, True, wait)
-        addresses = (DeviceAddress(devices, devices),)
-        return DeviceSource(addresses, None, is_shared(devices), wait)
+            return DeviceSource({}, name, True, wait)
+        return DeviceSource({devices: devices}, None, is_shared(devices), wait)
     pool = tuple(devices) if isinstance(devices, Sequence) else ()
     if not pool or not all(isinstance(device, str) for device in pool):
         raise UsageError(
@@ -204,21 +179,21 @@ def device_source(devices: str | Sequence[str], session: SparkSession) -> Device
                 f"The pool of devices names {device!r} twice; name every device once, for a task "
                 f"has it to itself."
             )
-        if device.partition(":")[0] == RESOURCE:
+        if device.partition(":")[0] == _RESOURCE:
             raise UsageError(
                 f"{device!r} cannot be one of several devices; give it alone: Spark chooses among "
                 f"all addresses of the resource."
             )
         device_kind(device)
-    return DeviceSource(tuple(DeviceAddress(device, device) for device in pool), None, True, wait)
+    return DeviceSource({device: device for device in pool}, None, True, wait)
 
 
 def _check_resource(name: str, session: SparkSession) -> None:
     if not name:
-        raise unusable_uri(f"{RESOURCE}:", "lacks the name of Spark's resource")
+        raise unusable_uri(f"{_RESOURCE}:", "lacks the name of Spark's resource")
     if session.conf.get(_amount(name), None) is None:
         raise UsageError(
-            f"Device '{RESOURCE}:{name}' asks for a resource that Spark does not assign to tasks; "
+            f"Device '{_RESOURCE}:{name}' asks for a resource that Spark does not assign to tasks; "
             f"{_resource_remedy(name)}."
         )
 
@@ -242,6 +217,7 @@ _REMEDY = (
 )
 
 
+@dataclass(eq=False)
 class TaskDevice:
     """An open device that belongs to a task; made by :func:`take_device`.
 
@@ -262,20 +238,11 @@ class TaskDevice:
         Seconds that the task has waited for it.
     """
 
-    def __init__(
-        self,
-        device: Device,
-        name: str,
-        attempt: int,
-        claim: DeviceClaim | None,
-        *,
-        waited: float = 0.0,
-    ) -> None:
-        self.device = device
-        self.name = name
-        self.attempt = attempt
-        self.waited = waited
-        self._claim = claim
+    device: Device
+    name: str
+    attempt: int
+    claim: DeviceClaim | None = None
+    waited: float = 0.0
 
     def close(self, error: BaseException | None = None) -> None:
         """Let go of the device; doing it again does nothing.
@@ -291,7 +258,7 @@ class TaskDevice:
             If nothing else has failed before, and the device is still at work or its lock file was
             removed meanwhile.
         """
-        claim, self._claim = self._claim, None
+        claim, self.claim = self.claim, None
         try:
             if isinstance(error, DeviceError):
                 self._complete(error)
@@ -349,35 +316,35 @@ def take_device(source: DeviceSource) -> TaskDevice:
         (0, 0) if context is None else (context.partitionId(), context.attemptNumber())
     )
     devices = source.of_task(context)
-    first = (partition + attempt) % len(devices)
-    named = {device.name: device for device in devices[first:] + devices[:first]}
+    names = list(devices)
+    first = (partition + attempt) % len(names)
     if not source.is_locked:
-        return TaskDevice(_opened(devices[first], source), devices[first].name, attempt, None)
+        return TaskDevice(_opened(names[first], devices, source), names[first], attempt)
     began = time.monotonic()
     claim = claim_device(
-        list(named),
+        names[first:] + names[:first],
         holder=f"partition {partition} of a Spark job, attempt {attempt}",
         seconds=source.wait.nanoseconds / 1e9,
         remedy=_REMEDY,
     )
     waited = time.monotonic() - began
     try:
-        device = _opened(named[claim.name], source)
+        device = _opened(claim.name, devices, source)
     except BaseException as error:
         claim.release(failed=isinstance(error, Exception))
         raise
-    return TaskDevice(device, claim.name, attempt, claim, waited=waited)
+    return TaskDevice(device, claim.name, attempt, claim, waited)
 
 
-def _opened(address: DeviceAddress, source: DeviceSource) -> Device:
+def _opened(name: str, devices: Mapping[str, str], source: DeviceSource) -> Device:
     try:
-        device = open_device(local_device_uri(address.uri))
+        device = open_device(local_device_uri(devices[name]))
     except OSError as error:
-        raise DeviceError(f"Device {address.name!r} did not open: {error}.") from error
+        raise DeviceError(f"Device {name!r} did not open: {error}.") from error
     if source.manifest_hash not in (None, device.manifest.hash):
         device.close()
         raise UsageError(
-            f"Device {address.name!r} is the accelerator {device.manifest.hash[:12]}, and the join "
+            f"Device {name!r} is the accelerator {device.manifest.hash[:12]}, and the join "
             f"was planned for {str(source.manifest_hash)[:12]}; configure all devices alike."
         )
     return device
@@ -397,16 +364,16 @@ def survey(source: DeviceSource, session: SparkSession) -> Manifest:
     JoinError
         If a device does not open, or those that were looked at are different accelerators.
     """
-    here = source.made_by_tasks
+    here = [name for name in source.devices if not is_shared(name)]
     if not here:
         return _asked_of_a_task(source, session)
     found: list[Manifest] = []
-    for address in here:
-        with open_device(address.uri) as device:
+    for name in here:
+        with open_device(source.devices[name]) as device:
             found.append(device.manifest)
         if found[-1].hash != found[0].hash:
             raise UsageError(
-                f"Devices {here[0].name!r} and {address.name!r} are different accelerators; any "
+                f"Devices {here[0]!r} and {name!r} are different accelerators; any "
                 f"task may get any device of a pool, so name such as have one bundle."
             )
     return found[0]
@@ -415,25 +382,18 @@ def survey(source: DeviceSource, session: SparkSession) -> Manifest:
 def _asked_of_a_task(source: DeviceSource, session: SparkSession) -> Manifest:
     cluster = cluster_of(session)
     ship_packages(cluster)
-    describe = _describing(source.shipped(cluster))
-    try:
-        row = session.range(0, 1, 1, 1).mapInArrow(describe, "manifest string").first()
-    except PySparkException as error:
-        raise task_error(error) from error
-    assert row is not None  # every task gives one
-    return join_manifest(json.loads(row.manifest), name=source.text)
-
-
-def _describing(
-    source: DeviceSource,
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function for ``mapInArrow``."""
+    shipped = source.shipped(cluster)
 
     def splitjoin_device(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             pass
-        with take_device(source) as taken:
+        with take_device(shipped) as taken:
             manifest = json.dumps(taken.device.manifest.values)
         yield pa.record_batch({"manifest": pa.array([manifest])})
 
-    return splitjoin_device
+    try:
+        row = session.range(0, 1, 1, 1).mapInArrow(splitjoin_device, "manifest string").first()
+    except PySparkException as error:
+        raise task_error(error) from error
+    assert row is not None  # every task gives one
+    return join_manifest(json.loads(row.manifest), name=source.text)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machines behind a session, however it is connected to them, and what is sent to them."""
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -26,9 +25,6 @@ from spark_offload.measures import JoinMetrics, TaskMetrics, TaskReport, gather_
 
 __all__ = [
     "Cluster",
-    "ConnectCluster",
-    "ConnectStreams",
-    "ContextCluster",
     "Shipments",
     "cluster_of",
     "is_connect",
@@ -112,8 +108,13 @@ def shipments_of(owner: object) -> Shipments:
 # What a session can do with the machines behind it, whichever way it is connected to them.
 
 
-class Cluster(ABC):
-    """The machines of a session.
+class Cluster:
+    """The machines of a session with a Java process of its own, which has a Spark context.
+
+    Parameters
+    ----------
+    session : SparkSession
+        The session.
 
     Attributes
     ----------
@@ -125,36 +126,6 @@ class Cluster(ABC):
 
     shipments: Shipments
     luggage: Luggage | None = None
-
-    @property
-    @abstractmethod
-    def cores(self) -> int:
-        """Tasks that run at the same time."""
-
-    @abstractmethod
-    def send_package(self, path: Path) -> None:
-        """Let executors import what is in an archive."""
-
-    @abstractmethod
-    def send_folder(self, path: Path, name: str) -> None:
-        """Let executors find what is in an archive, unpacked, as ``SparkFiles.get(name)``."""
-
-    @abstractmethod
-    def gather_tasks(self) -> tuple[TaskReport, Callable[[], JoinMetrics]]:
-        """Return the function that tasks report with, and the one that reads the reports."""
-
-
-# A session with a Java process of its own, which is the usual one.
-
-
-class ContextCluster(Cluster):
-    """The machines of a session with a Java process of its own, which has a Spark context.
-
-    Parameters
-    ----------
-    session : SparkSession
-        The session.
-    """
 
     def __init__(self, session: SparkSession) -> None:
         self._context = session.sparkContext
@@ -262,14 +233,11 @@ def _no_metrics() -> JoinMetrics:
     )
 
 
-# The machines behind a session, one file for each way of being connected to them.
-
-
 def cluster_of(session: SparkSession, *, streaming: bool = False) -> Cluster:
     """Return the machines of a session, as its streaming queries see them or as all others do."""
     if is_connect(session):
         return ConnectStreams(session) if streaming else ConnectCluster(session)
-    return ContextCluster(session)
+    return Cluster(session)
 
 
 # What executors need, sent to them once a session: packages, and the bundles of devices.

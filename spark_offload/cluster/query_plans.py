@@ -30,9 +30,7 @@ __all__ = [
     "delaying_operator",
     "estimated_bytes",
     "estimated_rows",
-    "has_python_function",
     "is_plain_read",
-    "kind_of",
     "parquet_read",
     "partition_settings",
 ]
@@ -57,12 +55,12 @@ def children(node: Any) -> Iterator[Any]:
         yield found.apply(place)
 
 
-def kind_of(node: Any) -> str:
+def _kind_of(node: Any) -> str:
     """Return the name of the class of a node, such as ``EqualTo``."""
     return str(node.getClass().getSimpleName())
 
 
-def has_python_function(node: Any) -> bool:
+def _has_python_function(node: Any) -> bool:
     """Return whether an expression of a plan calls a function of Python."""
     pattern = JavaClass(_PATTERNS, node._gateway_client).PYTHON_UDF()
     return bool(node.containsPattern(pattern))
@@ -120,7 +118,7 @@ def is_plain_read(frame: DataFrame, passing: Collection[str] = PASSING) -> bool:
     if is_connect(frame):
         return False
     plan = analysed(frame)
-    if has_python_function(plan) or not _is_plain(plan, passing):
+    if _has_python_function(plan) or not _is_plain(plan, passing):
         return False
     if frame._jdf.sparkSession().sharedState().cacheManager().isEmpty():
         return True
@@ -169,22 +167,22 @@ def parquet_read(frame: DataFrame) -> ParquetRead | str:
     node = analysed(frame)
     wanted = [_attribute(column) for column in _items(node.output())]
     shown, conditions = len(wanted), []
-    while kind_of(node) in FILTERING:
-        if kind_of(node) == "Filter":
+    while _kind_of(node) in FILTERING:
+        if _kind_of(node) == "Filter":
             ids = [_attribute(column) for column in _items(node.condition().references().toSeq())]
             conditions.append((node.condition(), ids, len(wanted)))
             wanted += ids
-        elif kind_of(node) == "Project":
+        elif _kind_of(node) == "Project":
             below = {}
             for item in _items(node.projectList()):
-                source = item.child() if kind_of(item) == "Alias" else item
-                if kind_of(source) == "AttributeReference":
+                source = item.child() if _kind_of(item) == "Alias" else item
+                if _kind_of(source) == "AttributeReference":
                     below[_attribute(item)] = _attribute(source)
             if not set(wanted) <= set(below):
                 return "has columns that are computed"
             wanted = [below[column] for column in wanted]
         node = node.child()
-    if kind_of(node) != "LogicalRelation" or kind_of(node.relation()) != "HadoopFsRelation":
+    if _kind_of(node) != "LogicalRelation" or _kind_of(node.relation()) != "HadoopFsRelation":
         return "is no read of files"
     relation = node.relation()
     attributes = {_attribute(column): column for column in _items(node.output())}
@@ -194,7 +192,7 @@ def parquet_read(frame: DataFrame) -> ParquetRead | str:
     options = {str(option) for option in _items(relation.options().keys().toSeq())}
     session = frame.sparkSession
     skipping = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
-    if kind_of(relation.fileFormat()) != "ParquetFileFormat":
+    if _kind_of(relation.fileFormat()) != "ParquetFileFormat":
         return "is no read of Parquet files"
     if not relation.bucketSpec().isEmpty():
         return "is a read of buckets"
@@ -265,7 +263,7 @@ def _condition(node: Any, names: Names) -> pc.Expression:
     _Strange
         If it is not understood.
     """
-    kind, parts = kind_of(node), list(children(node))
+    kind, parts = _kind_of(node), list(children(node))
     if kind in ("And", "Or"):
         left, right = (_condition(part, names) for part in parts)
         return left & right if kind == "And" else left | right
@@ -304,7 +302,7 @@ def _compared(kind: str, one: Any, other: Any, names: Names) -> pc.Expression:
 
 def _column(node: Any, names: Names) -> tuple[pc.Expression, pa.DataType]:
     """Return a column, or one cast to a type that holds all its values, and its type."""
-    kind = kind_of(node)
+    kind = _kind_of(node)
     if kind == "AttributeReference":
         return pc.field(names[_attribute(node)]), _type(node)
     if kind == "CommonExpressionRef":
@@ -333,18 +331,18 @@ def _is_wider(wide: pa.DataType, narrow: pa.DataType) -> bool:
 
 def _is_value(node: Any) -> bool:
     """Whether an expression has one value, now and whenever the query runs."""
-    fixed = kind_of(node) in ("Literal", "Cast", "UnaryMinus")
+    fixed = _kind_of(node) in ("Literal", "Cast", "UnaryMinus")
     return fixed and all(_is_value(part) for part in children(node))
 
 
 def _value(node: Any) -> pa.Scalar:
     """Return the value of an expression that depends on no row."""
     if not _is_value(node):
-        raise _Strange(f"a filter with {kind_of(node)}")
+        raise _Strange(f"a filter with {_kind_of(node)}")
     try:
         return _scalar(node.eval(None), _type(node))
     except Py4JJavaError as error:
-        raise _Strange(f"a filter with {kind_of(node)}") from error
+        raise _Strange(f"a filter with {_kind_of(node)}") from error
 
 
 def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
@@ -379,7 +377,7 @@ def _folder_keys(relation: Any, files: list[str]) -> dict[str, tuple[pa.Scalar, 
     """
     if not relation.partitionSchema().length():
         return {}
-    if kind_of(relation.location()) != "InMemoryFileIndex":
+    if _kind_of(relation.location()) != "InMemoryFileIndex":
         raise _Strange("folders of a table")
     spec = relation.location().partitionSpec()
     columns, folders = _items(spec.partitionColumns()), spec.partitions()
@@ -417,9 +415,9 @@ def partition_settings(session: SparkSession) -> tuple[int, int]:
 
 
 def _is_plain(node: Any, passing: Collection[str] = PASSING) -> bool:
-    while kind_of(node) in passing:
+    while _kind_of(node) in passing:
         node = node.child()
-    return kind_of(node) in SOURCES
+    return _kind_of(node) in SOURCES
 
 
 def _optimized(frame: DataFrame) -> Any:

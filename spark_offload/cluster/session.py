@@ -4,6 +4,7 @@
 import atexit
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 import logging
 import os
@@ -36,15 +37,12 @@ __all__ = [
     "PROVIDER",
     "ROCKSDB",
     "java_log",
-    "kept_handler",
     "kept_java_log",
-    "no_orphan",
     "open_session",
     "quick_interrupts",
     "quick_python",
     "running_stages",
     "show_progress",
-    "start_java",
     "stop_session",
     "tuples_writer",
     "use_this_python",
@@ -57,7 +55,7 @@ STOP_SECONDS = 10
 
 
 @contextmanager
-def no_orphan() -> Iterator[None]:
+def _no_orphan() -> Iterator[None]:
     """End the Java process that the body was about to start, if it is interrupted.
 
     A Java process that is not yet connected to Python never finds out that nobody wants it any
@@ -100,7 +98,7 @@ def quick_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def kept_handler() -> Iterator[None]:
+def _kept_handler() -> Iterator[None]:
     """Keep the program's own handler of interrupts although the body makes a Spark context.
 
     PySpark puts its own in the place of any other one. That one asks Java to cancel all jobs, over
@@ -152,34 +150,23 @@ def _stop_quietly(session: SparkSession) -> None:
 # does not start, or dies, says why nowhere else.
 
 
+@dataclass(eq=False)
 class JavaLog:
     """The file that a Java process writes its standard error to.
 
     It goes with this process, unless Java has died or somebody was told to read it.
 
-    Attributes
+    Parameters
     ----------
     path : Path
         Where it is.
     """
 
-    def __init__(self) -> None:
-        descriptor, name = tempfile.mkstemp(prefix="splitjoin-spark-", suffix=".log")
-        self.path = Path(name)
-        self._descriptor: int | None = descriptor
-        self._gateway: Any = None
-        self._kept = False
+    path: Path
 
-    def start(self, conf: SparkConf) -> Any:
-        """Start Java with this file as its standard error; return PySpark's gateway to it."""
-        descriptor, self._descriptor = self._descriptor, None
-        assert descriptor is not None
-        atexit.register(self._forget)
-        try:
-            self._gateway = cast(Any, launch_gateway)(conf, {"stderr": descriptor})
-        finally:
-            os.close(descriptor)
-        return self._gateway
+    def __post_init__(self) -> None:
+        self.gateway: Any = None
+        self._kept = False
 
     @property
     def lines(self) -> list[str]:
@@ -196,8 +183,9 @@ class JavaLog:
         self._kept = True
         return self.path
 
-    def _forget(self) -> None:
-        process = getattr(self._gateway, "proc", None)
+    def forget(self) -> None:
+        """Remove the file, unless somebody may want to read it."""
+        process = getattr(self.gateway, "proc", None)
         died = process is not None and process.poll() not in (None, 0)
         if not (self._kept or died):
             self.path.unlink(missing_ok=True)
@@ -208,7 +196,7 @@ _logs: list[JavaLog] = []
 
 
 def java_log() -> JavaLog | None:
-    """Return the log of the Java process; None if :func:`start_java` has not started it."""
+    """Return the log of the Java process; None if :func:`_start_java` has not started it."""
     return _logs[-1] if _logs else None
 
 
@@ -221,12 +209,18 @@ def kept_java_log() -> Path | None:
     return log.keep() if log is not None and log.lines else None
 
 
-def start_java(conf: SparkConf) -> Any:
+def _start_java(conf: SparkConf) -> Any:
     """Start Java for a Spark context, unless it runs; return PySpark's gateway to it."""
     if SparkContext._gateway is not None:
         return SparkContext._gateway
-    _logs.append(JavaLog())
-    return _logs[-1].start(conf)
+    descriptor, name = tempfile.mkstemp(prefix="splitjoin-spark-", suffix=".log")
+    _logs.append(log := JavaLog(Path(name)))
+    atexit.register(log.forget)
+    try:
+        log.gateway = cast(Any, launch_gateway)(conf, {"stderr": descriptor})
+    finally:
+        os.close(descriptor)
+    return log.gateway
 
 
 # The Spark session of the commands: quiet, local, with this very Python on both sides.
@@ -295,10 +289,10 @@ def open_session(
     }
     conf = SparkConf(loadDefaults=False).setAppName(name).setMaster(master)
     conf.setAll(list(settings.items()))
-    with no_orphan():
+    with _no_orphan():
         try:
-            gateway = start_java(conf)
-            with kept_handler():
+            gateway = _start_java(conf)
+            with _kept_handler():
                 SparkContext(conf=conf, gateway=gateway)
             session = SparkSession.builder.config(conf=conf).getOrCreate()
         except (PySparkException, Py4JError, OSError) as error:

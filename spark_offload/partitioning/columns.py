@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import (
     DataType,
     DecimalType,
@@ -25,7 +25,7 @@ from host import UsageError
 from host.columns.windows import PairWindows
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.aggregate import WindowAggregation
-from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery, Query
+from host.query.queries import BOUNDARIES, AggregateQuery, Query
 from host.query.tables import output_names, require_column, require_distinct
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
@@ -39,7 +39,6 @@ __all__ = [
     "common_type",
     "equal_columns",
     "find_column",
-    "in_sql",
     "is_streaming",
     "joined_schema",
     "numbered",
@@ -50,7 +49,6 @@ __all__ = [
     "read_schema",
     "require_columns",
     "require_equal_bytes",
-    "require_plain_keys",
     "rows_with_a_time",
     "task_columns",
     "told_apart",
@@ -114,10 +112,10 @@ def equal_columns(query: Query) -> list[tuple[str, str]]:
 
 def quoted(name: str) -> str:
     """Return ``name`` as Spark reads it where a column's name is asked for (``F.col``)."""
-    return name if name.isidentifier() else in_sql(name)
+    return name if name.isidentifier() else _in_sql(name)
 
 
-def in_sql(name: str) -> str:
+def _in_sql(name: str) -> str:
     """Return ``name`` as Spark reads it in SQL, whatever letters it holds and SQL means by it."""
     return "`" + name.replace("`", "``") + "`"
 
@@ -136,7 +134,7 @@ def told_apart(frame: DataFrame, letter: str = "c") -> tuple[DataFrame, dict[str
     """
     names = frame.columns
     if len({name.casefold() for name in names}) == len(names):
-        return frame, {name: in_sql(name) for name in names}
+        return frame, {name: _in_sql(name) for name in names}
     numbered = {name: f"{letter}{index}" for index, name in enumerate(names)}
     return frame.toDF(*numbered.values()), numbered
 
@@ -155,7 +153,10 @@ def output_schema(
     Spark's own join has them.
     """
     names = output_names(left.names, right.names, suffix, how, behind)
-    fields = [_nullable(field, how, Side.R) for field in left.fields]
+    fields = [
+        StructField(field.name, field.dataType, field.nullable or how.nulls(Side.R), field.metadata)
+        for field in left.fields
+    ]
     fields += [
         StructField(name, field.dataType, field.nullable or how.nulls(Side.S))
         # Without pairs there are no names left for the right columns.
@@ -175,11 +176,6 @@ def joined_schema(left: StructType, right: StructType, query: Query) -> StructTy
     kind = left[query.time[0]].dataType
     boundary = LongType() if isinstance(kind, IntegralType) else kind
     return StructType([*schema, *(StructField(name, boundary, False) for name in behind)])
-
-
-def _nullable(field: StructField, how: JoinType, side: Side) -> StructField:
-    nullable = field.nullable or how.nulls(side)
-    return StructField(field.name, field.dataType, nullable, field.metadata)
 
 
 def arrow_schema(schema: StructType, side: str) -> pa.Schema:
@@ -272,7 +268,7 @@ def require_equal_bytes(
         _require_plain(sides[0], f"left.{own}")
 
 
-def require_plain_keys(schema: StructType, names: Iterable[str]) -> None:
+def _require_plain_keys(schema: StructType, names: Iterable[str]) -> None:
     """Raise unless values of these columns are equal for Spark where their bytes are.
 
     Raises
@@ -323,7 +319,7 @@ def check_columns(frame: DataFrame, query: AggregateQuery, side: str) -> pa.Sche
     """
     for name in (query.time, *query.on, *query.columns):
         find_column(frame.schema, name, side)
-    require_plain_keys(frame.schema, query.on)
+    _require_plain_keys(frame.schema, query.on)
     given = arrow_schema(read_schema(frame.schema, query), side)
     WindowAggregation(given, query)
     return given
@@ -361,31 +357,17 @@ def numbered(schema: StructType) -> StructType:
     )
 
 
-def answer_schema(schema: StructType, query: AggregateQuery) -> StructType:
+def answer_schema(given: pa.Schema, query: AggregateQuery) -> StructType:
     """Return the columns of the answer, in Spark's types.
 
     Parameters
     ----------
-    schema : StructType
-        Columns of the input.
+    given : pa.Schema
+        Columns that are read.
     query : AggregateQuery
         The aggregation.
     """
-    time = schema[query.time].dataType
-    bound = LongType() if isinstance(time, IntegralType) else time
-    fields = [StructField(name, bound, False) for name in BOUNDARIES]
-    fields += [schema[key] for key in query.on]
-    for name, one in query.aggregates.items():
-        fields.append(_field(name, one, schema))
-    return StructType(fields)
-
-
-def _field(name: str, one: Aggregate, schema: StructType) -> StructField:
-    if one.function == "count" or one.column is None:
-        return StructField(name, LongType(), False)
-    kind = schema[one.column].dataType
-    if one.function == "mean":
-        return StructField(name, DoubleType())
-    if one.function == "sum":
-        return StructField(name, LongType() if isinstance(kind, IntegralType) else DoubleType())
-    return StructField(name, kind)
+    counts = (name for name, one in query.aggregates.items() if one.function == "count")
+    known = {*BOUNDARIES, *counts}
+    found = from_arrow_schema(WindowAggregation(given, query).schema, prefer_timestamp_ntz=True)
+    return StructType([StructField(at.name, at.dataType, at.name not in known) for at in found])

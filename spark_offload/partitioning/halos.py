@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -190,21 +189,15 @@ def _times_at(
     """Return by side and range, as ``wanted`` has them, the time of the wanted row."""
     if not wanted:
         return {}
-    asked = [(side, place, *found) for (side, place), found in wanted.items()]
-    names = ["asked_side", "place", "asked_part", "asked_rank"]
-    columns = [pa.array(column, pa.int64()) for column in zip(*asked, strict=True)]
-    asked_rows = times.sparkSession.createDataFrame(pa.Table.from_arrays(columns, names=names))
     backwards = Window.partitionBy("side", "part").orderBy(F.desc("time"))
     ranked = _in_ranges(times, starts).withColumn("rank", F.row_number().over(backwards))
     # The bound lets Spark forget all rows but the last ones before it sorts the others.
     last = ranked.where(F.col("rank") <= max(rank for _, rank in wanted.values()))
-    found = last.join(
-        F.broadcast(asked_rows),
-        (F.col("side") == F.col("asked_side"))
-        & (F.col("part") == F.col("asked_part"))
-        & (F.col("rank") == F.col("asked_rank")),
-    )
-    return {(row.side, row.place): row.time for row in found.collect()}
+    keys = {place: f"{place[0]} {part} {rank}" for place, (part, rank) in wanted.items()}
+    named = F.concat_ws(" ", "side", "part", "rank").alias("key")
+    rows = last.where(named.isin(*set(keys.values()))).select(named, "time").collect()
+    found = {row.key: row.time for row in rows}
+    return {place: found[key] for place, key in keys.items() if key in found}
 
 
 def _sent(times: DataFrame, starts: Sequence[int], reaches: Sequence[int], side: int) -> list[int]:

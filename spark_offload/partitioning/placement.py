@@ -10,16 +10,15 @@ from host import UsageError
 from host.query.queries import Query
 from spark_offload.cluster.query_plans import NO_ESTIMATE
 from spark_offload.partitioning.columns import equal_columns
-from spark_offload.partitioning.halos import Halos, time_halos
+from spark_offload.partitioning.halos import time_halos
 from spark_offload.partitioning.ranges import PAYING_ROWS, OrderProfile, RangeRule
-from spark_offload.partitioning.stored import MOST_READ, StoredInputs, StoredRanges
+from spark_offload.partitioning.stored import MOST_READ, StoredRanges
 
 __all__ = [
     "Facts",
     "PartitionBy",
     "Placement",
     "by_equal_columns",
-    "check_placement",
     "choose_placement",
     "require_partitions",
 ]
@@ -120,7 +119,7 @@ class Facts:
     filtered: Callable[[], bool] = lambda: False
     settings: Callable[[], tuple[int, int]] = lambda: (1 << 26, 200)
     fills: bool = False
-    stored: Callable[[], StoredInputs | str] = lambda: "nothing is known of the inputs"
+    stored: Callable[[], StoredRanges | str] = lambda: "nothing is known of the inputs"
 
     @cached_property
     def wanted(self) -> tuple[int, str]:
@@ -147,7 +146,7 @@ def choose_placement(
     UsageError
         If the query cannot be partitioned as asked for.
     """
-    check_placement(query, facts, partitions=partitions, partition_by=partition_by)
+    _check_placement(query, facts, partitions=partitions, partition_by=partition_by)
     placement = _placement(query, facts, partitions, partition_by)
     if placement.partitions > 1 or placement.direct or not facts.plain():
         return placement
@@ -199,10 +198,9 @@ def _stored(query: Query, facts: Facts, partitions: int | None, *, asked: bool) 
     rule = RangeRule(query, facts.width, partitions or full, partitions is not None)
     profile = found.profile(rule.ranges)
     cut = rule.cut(profile)
-    halos = time_halos(cut.starts, facts.width, query.how)
-    if not asked and not _pays(query, found, halos, full):
+    ranges = replace(found, halos=time_halos(cut.starts, facts.width, query.how))
+    if not asked and not _pays(query, ranges, full):
         return None
-    ranges = StoredRanges(found, halos)
     reason = f"by ranges of the order columns, which tasks read from Parquet files; {cut.note}"
     return Placement(ranges.partitions, reason, profile=profile, stored=ranges)
 
@@ -218,12 +216,12 @@ def _why_not_stored(query: Query, facts: Facts) -> str | None:
     return None
 
 
-def _pays(query: Query, found: StoredInputs, halos: Halos, wanted: int) -> bool:
+def _pays(query: Query, found: StoredRanges, wanted: int) -> bool:
     """Whether tasks that read files are quicker than a shuffle, by rows that they read again."""
-    if found.read_share(halos) > MOST_READ:
+    if found.read_share() > MOST_READ:
         return False
     # By equal columns, all cores work whatever the window is.
-    alone = not halos.starts and found.rows >= 2 * PAYING_ROWS and wanted > 1
+    alone = found.partitions == 1 and found.rows >= 2 * PAYING_ROWS and wanted > 1
     return not (alone and equal_columns(query))
 
 
@@ -294,7 +292,7 @@ def require_partitions(partitions: object) -> None:
         raise UsageError(f"partitions must be a whole number of at least 1, not {partitions!r}.")
 
 
-def check_placement(
+def _check_placement(
     query: Query, facts: Facts, *, partitions: int | None, partition_by: PartitionBy
 ) -> None:
     """Raise unless the query can be partitioned as asked for, by what is known without a row."""

@@ -2,7 +2,7 @@
 """Where ranges of time begin, by how the rows lie in time, and when that is found out."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from host.query.queries import Query
 from host.reference.arrivals import Side
 from host.reference.window import CountWindow
 from spark_offload.cluster.machines import cluster_of, ship_packages
 from spark_offload.partitioning.halos import Halos, time_halos
-from spark_offload.partitioning.tagged import SLOTS, literals
+from spark_offload.partitioning.tagged import SLOTS
 
 __all__ = [
     "CUTS",
@@ -30,7 +30,6 @@ __all__ = [
     "OrderSummary",
     "PAYING_ROWS",
     "RangeRule",
-    "SUMMARY",
     "lazy_cuts",
     "order_profile",
     "profile_order",
@@ -46,92 +45,93 @@ __all__ = [
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-SUMMARY = "left_rows bigint, right_rows bigint, least bigint, times binary, slots binary"
+_SUMMARY = "left_rows bigint, right_rows bigint, least bigint, times binary, slots binary"
 """Columns of a summary, for Spark; a row tells of a batch."""
 
 _TIMES = 512
 """Times that are kept of a batch, at most."""
 
 
+@dataclass(frozen=True, eq=False)
 class OrderSummary:
-    """The times of all rows, by the summaries of their batches.
+    """The times of all rows, by few of them.
 
     Parameters
     ----------
-    batches : iterable of RecordBatch
-        Rows of :func:`splitjoin_order_summary`.
-    weight : float
-        Rows that each row stands for which the batches tell of.
-
-    Attributes
-    ----------
+    times : array of int
+        These, in rising order.
+    weights : array of float
+        Rows that each of them stands for.
+    slots : array of int
+        The slot of each.
     rows : (int, int)
         Of the left and of the right input.
-    least, greatest : int
+    least : int
         Of all times; zero without rows.
     """
 
-    def __init__(self, batches: Iterable[pa.RecordBatch], weight: float = 1.0) -> None:
-        times: list[Int64s] = [np.zeros(0, np.int64)]
-        slots: list[npt.NDArray[np.int16]] = [np.zeros(0, np.int16)]
-        weights: list[Floats] = [np.zeros(0)]
-        rows = [0, 0]
-        least: list[int] = []
-        for row in (row for batch in batches for row in batch.to_pylist()):
-            kept = np.frombuffer(row["times"], np.int64)
-            counts = row["left_rows"], row["right_rows"]
-            rows = [total + count for total, count in zip(rows, counts, strict=True)]
-            least.append(row["least"])
-            times.append(kept)
-            slots.append(np.frombuffer(row["slots"], np.int16))
-            weights.append(np.full(len(kept), weight * sum(counts) / len(kept)))
-        at = np.concatenate(times)
+    times: Int64s
+    weights: Floats
+    slots: npt.NDArray[np.int16]
+    rows: tuple[int, int]
+    least: int
+
+    @classmethod
+    def of(cls, batches: Iterable[pa.RecordBatch], weight: float = 1.0) -> "OrderSummary":
+        """Return the summary of all rows by those of their batches.
+
+        Parameters
+        ----------
+        batches : iterable of RecordBatch
+            Rows of :func:`splitjoin_order_summary`.
+        weight : float
+            Rows that each row stands for which the batches tell of.
+        """
+        found = [row for batch in batches for row in batch.to_pylist()]
+        left, right = (sum(row[f"{side}_rows"] for row in found) for side in ("left", "right"))
+        times = [np.frombuffer(row["times"], np.int64) for row in found]
+        slots = [np.frombuffer(row["slots"], np.int16) for row in found]
+        weights = [
+            np.full(len(kept), weight * (row["left_rows"] + row["right_rows"]) / len(kept))
+            for row, kept in zip(found, times, strict=True)
+        ]
+        at = np.concatenate([np.zeros(0, np.int64), *times])
         order = np.argsort(at, kind="stable")
-        left, right = (round(weight * count) for count in rows)
-        self._fill(
+        return cls(
             at[order],
-            np.concatenate(weights)[order],
-            np.concatenate(slots)[order],
-            (left, right),
-            min(least, default=0),
+            np.concatenate([np.zeros(0), *weights])[order],
+            np.concatenate([np.zeros(0, np.int16), *slots])[order],
+            (round(weight * left), round(weight * right)),
+            min((row["least"] for row in found), default=0),
         )
 
-    def _fill(
-        self,
-        times: Int64s,
-        weights: Floats,
-        slots: npt.NDArray[np.int16],
-        rows: tuple[int, int],
-        least: int,
-    ) -> None:
-        self._times, self._weights, self._slots = times, weights, slots
-        self._reached = np.cumsum(weights)
-        self.rows, self.least = rows, least
-        self.greatest = int(times[-1]) if len(times) else 0
+    @property
+    def greatest(self) -> int:
+        """Of all times; zero without rows."""
+        return int(self.times[-1]) if len(self.times) else 0
 
     def quantiles(self, shares: int) -> tuple[int, ...]:
         """Return the times up to and with which 1, 2, … of so many equal shares of the rows lie."""
-        if not len(self._times):
+        if not len(self.times):
             return (0,) * (shares - 1)
+        reached = np.cumsum(self.weights)
         # A weight that is no whole number must not push the sum beyond a share that it reaches.
-        wanted = self._reached[-1] * (np.arange(1, shares) / shares) * (1 - 1e-12)
-        found = np.searchsorted(self._reached, wanted)
-        return tuple(self._times[np.minimum(found, len(self._times) - 1)].tolist())
+        wanted = reached[-1] * (np.arange(1, shares) / shares) * (1 - 1e-12)
+        found = np.searchsorted(reached, wanted)
+        return tuple(self.times[np.minimum(found, len(self.times) - 1)].tolist())
 
     def by_slot(self) -> Floats:
         """Return about how many rows each slot has."""
-        return np.bincount(self._slots, self._weights, SLOTS).astype(np.float64)
+        return np.bincount(self.slots, self.weights, SLOTS).astype(np.float64)
 
     def of_slots(self, chosen: npt.NDArray[np.bool_]) -> "OrderSummary":
         """Return the summary of the rows in chosen slots, as far as their times were kept."""
-        found = OrderSummary(())
-        mine = chosen[self._slots]
-        share = self._weights[mine].sum() / max(1.0, self._weights.sum())
+        mine = chosen[self.slots]
+        share = self.weights[mine].sum() / max(1.0, self.weights.sum())
         left, right = (round(share * count) for count in self.rows)
-        times = self._times[mine]
+        times = self.times[mine]
         least = int(times[0]) if len(times) else 0
-        found._fill(times, self._weights[mine], self._slots[mine], (left, right), least)
-        return found
+        return OrderSummary(times, self.weights[mine], self.slots[mine], (left, right), least)
 
 
 def splitjoin_order_summary(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -165,10 +165,10 @@ def splitjoin_order_summary(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
 
 _FIELDS = ("starts", "left", "right", "departures")
 
-CUTS = (
-    "cuts struct<slots: array<int>, groups: array<struct<first: int, "
-    f"{', '.join(f'{name}: array<bigint>' for name in _FIELDS)}>>>"
-)
+_STEPS = [(name, pa.list_(pa.int64())) for name in _FIELDS]
+_GROUPS = pa.list_(pa.struct([("first", pa.int32()), *_STEPS]))
+
+CUTS = pa.schema([("cuts", pa.struct([("slots", pa.list_(pa.int32())), ("groups", _GROUPS)]))])
 """The group of each slot of the keys, of which there are none if all rows are one group; and for
 each group the number of its first partition, and the first order numbers of its ranges, of their
 halos by side, and of the rows that leave a window in them, without those of the first range."""
@@ -191,37 +191,25 @@ class Cuts:
 
     def row(self) -> pa.RecordBatch:
         """Return the cuts as the only row of a task."""
-        steps = [(name, pa.list_(pa.int64())) for name in _FIELDS]
-        group = pa.struct([("first", pa.int32()), *steps])
-        kind = pa.struct([("slots", pa.list_(pa.int32())), ("groups", pa.list_(group))])
         groups = [
             {"first": first, **dict(zip(_FIELDS, map(list, _steps(halos)), strict=True))}
             for first, halos in zip(self._firsts(), self.groups, strict=True)
         ]
-        return pa.record_batch(
-            {"cuts": pa.array([{"slots": list(self.slots), "groups": groups}], kind)}
-        )
+        cuts = {"slots": list(self.slots), "groups": groups}
+        return pa.RecordBatch.from_pylist([{"cuts": cuts}], CUTS)
 
-    def literal(self) -> Column:
+    def column(self, session: SparkSession) -> Column:
         """Return cuts that are known already."""
-        groups = (
-            f"named_struct('first', {first}, {_arrays(halos)})"
-            for first, halos in zip(self._firsts(), self.groups, strict=True)
-        )
-        slots = f"cast(array({', '.join(map(str, self.slots))}) as array<int>)"
-        sql = f"named_struct('slots', {slots}, 'groups', array({', '.join(groups)}))"
-        return F.expr(sql).alias("cuts")
+        return _the_only(session.createDataFrame(pa.Table.from_batches([self.row()])))
 
     def _firsts(self) -> list[int]:
         sizes = (len(halos.starts) + 1 for halos in self.groups[:-1])
         return list(accumulate(sizes, initial=0))
 
 
-def _arrays(halos: Halos) -> str:
-    return ", ".join(
-        f"'{name}', cast(array({', '.join(literals(steps))}) as array<bigint>)"
-        for name, steps in zip(_FIELDS, _steps(halos), strict=True)
-    )
+def _the_only(cuts: DataFrame) -> Column:
+    """Return the cuts in the only row of a frame."""
+    return cuts.scalar().alias("cuts")
 
 
 def _steps(halos: Halos) -> tuple[Sequence[int], ...]:
@@ -320,13 +308,13 @@ def profile_order(times: DataFrame, ranges: int) -> OrderProfile:
     Parameters
     ----------
     times : DataFrame
-        A :func:`~spark_offload.partitioning.tagged.order_frame`, of columns ``side`` and ``time``.
+        Columns ``side`` and ``time`` of :meth:`.TaggedInputs.times`.
     ranges : int
         Most ranges that will be asked for.
     """
     ship_packages(cluster_of(times.sparkSession))
-    summaries = times.mapInArrow(splitjoin_order_summary, SUMMARY).toArrow()
-    return order_profile(OrderSummary(summaries.to_batches()), ranges)
+    summaries = times.mapInArrow(splitjoin_order_summary, _SUMMARY).toArrow()
+    return order_profile(OrderSummary.of(summaries.to_batches()), ranges)
 
 
 # Where ranges of time begin, and whether they pay, by how the rows lie in time.
@@ -526,18 +514,11 @@ def lazy_cuts(times: DataFrame, rule: RangeRule, width: int, rows: int | None) -
     weight = max(1.0, (rows or 0) / LOOKED_AT)
     if weight > 1:
         times = times.sample(fraction=1 / weight, seed=1)
-    summaries = times.mapInArrow(splitjoin_order_summary, SUMMARY).repartition(1)
-    return summaries.mapInArrow(_cutting(rule, width, weight), CUTS).scalar().alias("cuts")
-
-
-def _cutting(
-    rule: RangeRule, width: int, weight: float
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function for ``mapInArrow``."""
 
     def splitjoin_cuts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        slots, groups = rule.grouped(OrderSummary(batches, weight))
+        slots, groups = rule.grouped(OrderSummary.of(batches, weight))
         halos = tuple(time_halos(starts, width, rule.query.how) for starts in groups)
         yield Cuts(halos, slots).row()
 
-    return splitjoin_cuts
+    summaries = times.mapInArrow(splitjoin_order_summary, _SUMMARY).repartition(1)
+    return _the_only(summaries.mapInArrow(splitjoin_cuts, from_arrow_schema(CUTS)))

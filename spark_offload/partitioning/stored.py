@@ -53,7 +53,6 @@ from spark_offload.partitioning.tagged import (
 __all__ = [
     "MOST_READ",
     "StoredInput",
-    "StoredInputs",
     "StoredRanges",
     "StoredRows",
     "stored_input",
@@ -153,6 +152,13 @@ class StoredInput:
     def rows(self) -> int:
         """Rows of the row groups, those that a filter leaves out among them."""
         return sum(group.rows for group in self.groups)
+
+    @property
+    def nothing(self) -> "Chunk":
+        """No rows."""
+        none = [pa.nulls(0, kind) for kind in self.types]
+        rows = pa.RecordBatch.from_arrays(none, names=list(self.read.columns))
+        return Chunk(np.zeros(0, np.int64), np.zeros(0, np.int64), rows)
 
     def reaching(self, begin: int, end: int) -> list[Group]:
         """Return the row groups that have times from ``begin`` up to, without, ``end``."""
@@ -380,19 +386,29 @@ def _most_sorted(groups: Sequence[Group]) -> int:
 
 # Both inputs, and the ranges of time that tasks read.
 
+_BEHIND = 1 << 63
+"""Above any order number."""
+
+_ONE_RANGE = Halos((), ((), ()))
+
 
 @dataclass(frozen=True)
-class StoredInputs:
-    """Both inputs of a join, which are nothing but columns of Parquet files.
+class StoredRanges:
+    """Both inputs of a join, which are nothing but columns of Parquet files, in ranges of time.
+
+    Tasks read these by themselves.
 
     Parameters
     ----------
     left, right : StoredInput
         The inputs.
+    halos : Halos
+        Where the ranges and their halos begin; by default, there is one range.
     """
 
     left: StoredInput
     right: StoredInput
+    halos: Halos = _ONE_RANGE
 
     @property
     def rows(self) -> int:
@@ -429,57 +445,20 @@ class StoredInputs:
             tuple(int(quantile) for quantile in quantiles),
         )
 
-    def read_share(self, halos: Halos) -> float:
-        """Return how many times as many rows as there are tasks read, all together."""
-        read = sum(
-            group.rows
-            for part in range(len(halos.starts) + 1)
-            for own, side in ((self.left, Side.R), (self.right, Side.S))
-            for group in own.reaching(*_bounds(halos, side, part))
-        )
-        return read / max(1, self.rows)
-
-
-def _numbered(session: SparkSession, count: int) -> DataFrame:
-    """Return a frame of so many partitions, each of which holds its number."""
-    return session.range(0, count, 1, count)
-
-
-def _parts(numbers: Iterator[pa.RecordBatch]) -> Iterator[int]:
-    """Yield the numbers that a partition of such a frame holds."""
-    for batch in numbers:
-        yield from batch.column(0).to_pylist()
-
-
-_BEHIND = 1 << 63
-"""Above any order number."""
-
-
-def _bounds(halos: Halos, side: Side, part: int) -> tuple[int, int]:
-    """Return the first order number that a range and its halo hold, and that behind the last."""
-    begin = halos.reaches[side][part - 1] if part else LEAST
-    return begin, halos.starts[part] if part < len(halos.starts) else _BEHIND
-
-
-@dataclass(frozen=True)
-class StoredRanges:
-    """Ranges of time of inputs that lie in Parquet files, which tasks read by themselves.
-
-    Parameters
-    ----------
-    inputs : StoredInputs
-        The inputs.
-    halos : Halos
-        Where the ranges and their halos begin.
-    """
-
-    inputs: StoredInputs
-    halos: Halos
-
     @property
     def partitions(self) -> int:
         """How many ranges there are."""
         return len(self.halos.starts) + 1
+
+    def read_share(self) -> float:
+        """Return how many times as many rows as there are tasks read, all together."""
+        read = sum(
+            group.rows
+            for part in range(self.partitions)
+            for own, side in ((self.left, Side.R), (self.right, Side.S))
+            for group in own.reaching(*self._bounds(side, part))
+        )
+        return read / max(1, self.rows)
 
     def frame(self, session: SparkSession) -> DataFrame:
         """Return a frame with a partition for each range, which holds the range's number."""
@@ -498,54 +477,40 @@ class StoredRanges:
 
     def _tagged(self, part: int) -> Iterator[pa.RecordBatch]:
         sides = [
-            own.chunks(*_bounds(self.halos, side, part))
-            for own, side in ((self.inputs.left, Side.R), (self.inputs.right, Side.S))
+            own.chunks(*self._bounds(side, part))
+            for own, side in ((self.left, Side.R), (self.right, Side.S))
         ]
         for left, right in _in_turns(*sides):
-            yield self._one(part, left, right)
+            yield self._one(part, left or self.left.nothing, right or self.right.nothing)
 
-    def _one(self, part: int, left: Chunk | None, right: Chunk | None) -> pa.RecordBatch:
+    def _one(self, part: int, left: Chunk, right: Chunk) -> pa.RecordBatch:
         """Return rows of both sides as one batch, in the order of arrival."""
-        chunks = [chunk for chunk in (left, right) if chunk is not None]
-        times = np.concatenate([chunk.times for chunk in chunks])
-        sides = np.concatenate(
-            [
-                np.full(len(chunk.times), side, np.int8)
-                for side, chunk in zip(Side, (left, right), strict=True)
-                if chunk is not None
-            ]
-        )
-        numbers = np.concatenate([chunk.numbers for chunk in chunks])
+        counts = len(left.times), len(right.times)
+        times = np.concatenate([left.times, right.times])
+        numbers = np.concatenate([left.numbers, right.numbers])
+        sides = np.repeat(np.arange(2, dtype=np.int8), counts)
         # The left rows are in order, and so are the right ones; on a tie left rows come first.
-        order = np.argsort(times, kind="stable") if len(chunks) > 1 else np.arange(len(times))
+        order = np.argsort(times, kind="stable") if all(counts) else np.arange(len(times))
         indices = pa.array(order)
         times, sides = times[order], sides[order]
         columns = [
             pa.array(sides),
-            _order_column(times, self.inputs.left),
+            _order_column(times, self.left),
             pa.array(numbers[order]),
         ]
         names = list(TAG_COLUMNS)
-        if self.inputs.left.types == self.inputs.right.types:
-            for index, parts in enumerate(zip(*(c.rows.columns for c in chunks), strict=True)):
-                column = parts[0] if len(parts) == 1 else pa.concat_arrays(parts).take(indices)
-                columns.append(column)
+        if self.left.types == self.right.types:
+            for index, parts in enumerate(zip(left.rows.columns, right.rows.columns, strict=True)):
+                one = parts[Side.R if counts[Side.R] else Side.S]
+                columns.append(pa.concat_arrays(parts).take(indices) if all(counts) else one)
                 names.append(f"{SHARED}{index}")
         else:
-            behind = 0
-            for letter, side, own, chunk in zip(
-                PAYLOAD, Side, (self.inputs.left, self.inputs.right), (left, right), strict=True
+            for letter, side, behind, chunk in zip(
+                PAYLOAD, Side, (0, counts[Side.R]), (left, right), strict=True
             ):
-                count = 0 if chunk is None else len(chunk.times)
                 at = pa.array(order - behind, mask=sides != side)
-                behind += count
-                for index in range(len(own.types)):
-                    columns.append(
-                        pa.nulls(len(order), own.types[index])
-                        if chunk is None
-                        else chunk.rows.column(index).take(at)
-                    )
-                    names.append(f"{letter}{index}")
+                columns += [column.take(at) for column in chunk.rows.columns]
+                names += [f"{letter}{index}" for index in range(len(chunk.rows.columns))]
         columns += [
             pa.array(np.full(len(order), part, np.int32)),
             pa.array(times < (self.halos.starts[part - 1] if part else LEAST)),
@@ -562,6 +527,23 @@ class StoredRanges:
         begin = steps[part - 1] if part else LEAST
         found: npt.NDArray[np.bool_] = times >= begin
         return found & (times < steps[part]) if part < len(steps) else found
+
+    def _bounds(self, side: Side, part: int) -> tuple[int, int]:
+        """Return the first order number that a range and its halo hold, and that behind it."""
+        starts = self.halos.starts
+        begin = self.halos.reaches[side][part - 1] if part else LEAST
+        return begin, starts[part] if part < len(starts) else _BEHIND
+
+
+def _numbered(session: SparkSession, count: int) -> DataFrame:
+    """Return a frame of so many partitions, each of which holds its number."""
+    return session.range(0, count, 1, count)
+
+
+def _parts(numbers: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    """Yield the numbers that a partition of such a frame holds."""
+    for batch in numbers:
+        yield from batch.column(0).to_pylist()
 
 
 def _order_column(times: Int64s, own: StoredInput) -> pa.Array:
@@ -696,7 +678,7 @@ def stored_inputs(
     right: DataFrame,
     query: Query,
     intervals: tuple[tuple[str, str], tuple[str, str]] | None = None,
-) -> StoredInputs | str:
+) -> StoredRanges | str:
     """Return the inputs if tasks can read them by themselves, else why they cannot.
 
     Plans and footers are read for it, and no rows.
@@ -730,7 +712,7 @@ def stored_inputs(
             return f"column {end!r} has another kind of values than the starts"
         width = window_width(query, (left, right)[at].schema[query.time[at]].dataType)
         found[at] = replace(found[at], interval=Interval(place, width, str(query.width)))
-    return StoredInputs(*found)
+    return StoredRanges(found[0], found[1])
 
 
 def _order_kind(kind: pa.DataType) -> str | None:

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 import math
 
 import numpy as np
@@ -22,7 +23,9 @@ from pyspark.sql.types import (
 
 from host.query.quantities import Duration
 from host.query.queries import Query
-from spark_offload.partitioning.columns import partition_key, told_apart
+from host.reference.arrivals import Side
+from host.reference.types import JoinType
+from spark_offload.partitioning.columns import common_type, partition_key, told_apart
 
 __all__ = [
     "ALONE_COLUMN",
@@ -35,17 +38,14 @@ __all__ = [
     "SHARED",
     "SLOTS",
     "TAG_COLUMNS",
-    "TaggedInput",
+    "TaggedInputs",
     "can_be_cut",
     "gauge_width",
     "literals",
-    "order_frame",
     "order_integers",
     "order_number",
     "source_of",
     "steps_reached",
-    "tagged_frame",
-    "tagged_ranges",
     "window_width",
 ]
 
@@ -151,7 +151,7 @@ def order_number(order: Column, kind: DataType) -> Column:
     order : Column
         Of the common type of both order columns.
     kind : DataType
-        That type; one that :func:`can_be_cut`.
+        That type: one that :func:`can_be_cut`, or any of whole numbers, or of intervals.
     """
     if isinstance(kind, DateType):
         return F.unix_date(order).cast("long")
@@ -159,8 +159,9 @@ def order_number(order: Column, kind: DataType) -> Column:
         return F.unix_micros(order)
     if isinstance(kind, TimestampNTZType):
         # By way of the interval, as a cast to an instant would depend on the session's time zone.
-        seconds = (order - F.expr("timestamp_ntz'1970-01-01'")).cast("decimal(38,6)")
-        return (seconds * 1_000_000).cast("long")
+        order = order - F.expr("timestamp_ntz'1970-01-01'")
+    if isinstance(kind, (TimestampNTZType, DayTimeIntervalType)):
+        return F.call_function("div", order, F.expr("interval '0.000001' second"))
     return order.cast("long")
 
 
@@ -231,152 +232,139 @@ def source_of(number: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class TaggedInput:
-    """One input of the join.
+class TaggedInputs:
+    """Both inputs of a join, and how they become one frame in the order of arrival.
 
     Parameters
     ----------
-    frame : DataFrame
-        The rows.
-    order : str
-        Column of the arrival order.
-    keys : tuple of str
-        Columns that the rows are partitioned by; may be empty.
-    unmatched : bool
-        Whether rows that match nothing are wanted too.
+    left, right : DataFrame
+        The rows; frames checked to have the columns of the query.
+    query : Query
+        What is joined.
+    keys : tuple of tuple of str
+        Columns, left and right, that the rows are partitioned by; may be empty.
     """
 
-    frame: DataFrame
-    order: str
-    keys: tuple[str, ...] = ()
-    unmatched: bool = False
+    left: DataFrame
+    right: DataFrame
+    query: Query
+    keys: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
+    @cached_property
+    def order_type(self) -> DataType:
+        """Common type of the order columns."""
+        return self._common_type(*self.query.time)
 
-def tagged_frame(
-    left: TaggedInput,
-    right: TaggedInput,
-    *,
-    order_type: DataType,
-    key_types: Sequence[DataType],
-    partitions: int,
-    direct: bool = False,
-) -> DataFrame:
-    """Return the union of both sides, partitioned by the keys, each partition in arrival order.
+    def in_partitions(self, partitions: int, *, direct: bool = False) -> DataFrame:
+        """Return the union of both sides, partitioned by the keys, each partition in arrival order.
 
-    Input rows are numbered by :func:`~pyspark.sql.functions.monotonically_increasing_id`: not
-    contiguous, but increasing in the order of the input's partitions and rows, which is all that a
-    tie needs. The number depends on the input's partitions only, so a task that is run again
-    numbers its rows as before, as long as the input itself comes in the same order again.
+        Input rows are numbered by :func:`~pyspark.sql.functions.monotonically_increasing_id`: not
+        contiguous, but increasing in the order of the input's partitions and rows, which is all
+        that a tie needs. The number depends on the input's partitions only, so a task that is run
+        again numbers its rows as before, as long as the input itself comes in the same order again.
 
-    Parameters
-    ----------
-    left, right : TaggedInput
-        The inputs.
-    order_type : DataType
-        Common type of the order columns.
-    key_types : sequence of DataType
-        Common types of the key columns; equal values must be equal bytes to meet in one partition.
-    partitions : int
-        Number of partitions; without keys there is one.
-    direct : bool
-        Whether the task of a single partition reads the inputs itself, without a shuffle.
-    """
-    letters = _letters(left, right)
-    tagged = _united(
-        *(
-            _one_side(own, letters[side], side, order_type, key_types)
-            for side, own in enumerate((left, right))
+        Parameters
+        ----------
+        partitions : int
+            Number of partitions; without keys there is one.
+        direct : bool
+            Whether the task of a single partition reads the inputs itself, without a shuffle.
+        """
+        rows, keys = self._united(), self._places
+        rows = _by_arrival(rows.coalesce(1) if direct else rows.repartition(partitions, *keys))
+        return rows.drop(*keys) if keys else rows
+
+    def in_ranges(self, cuts: Column, ranges: int, partitions: int) -> DataFrame:
+        """Return the union of both sides, cut into ranges of time, in arrival order.
+
+        Without keys the partitions follow one another in time. A row goes to the partition of its
+        range, and as a halo row to the following ones whose halos reach back to it. Rows with
+        different keys may be cut at different times. A row without a time goes to the first range,
+        to be complained of.
+
+        Parameters
+        ----------
+        cuts : Column
+            Where ranges and their halos begin (:data:`~spark_offload.partitioning.ranges.CUTS`).
+        ranges : int
+            How many ranges there are at most.
+        partitions : int
+            Number of partitions; those that have no range are empty.
+        """
+        rows, keys = self._united(), self._places
+        passed = [name for name in rows.columns if name not in keys]
+        slot = f"get(cuts.slots, {_slot(keys)})" if keys else "0"
+        rows = rows.select("*", order_number(F.col("order"), self.order_type).alias("time"), cuts)
+        # Behind a projection of its own, so that Spark asks for the cuts once, not for every step.
+        rows = rows.selectExpr(
+            *passed, "time", f"element_at(cuts.groups, 1 + coalesce({slot}, 0)) AS cut"
         )
-    )
-    keys = [f"k{index}" for index in range(len(key_types))]
-    placed = tagged.coalesce(1) if direct else tagged.repartition(partitions, *keys)
-    rows = _by_arrival(placed)
-    return rows.drop(*keys) if keys else rows
+        steps = {"own": "cut.starts", "last_left": "cut.left", "last_right": "cut.right"}
+        behind = ["cut.first + place AS part", "place > own AS halo"]
+        if self.query.is_timed and self.query.how is not JoinType.INNER:
+            steps["leaves"] = "cut.departures"
+            behind.append(f"place = leaves AS {ALONE_COLUMN}")
+        rows = _with_steps_reached(rows, "time", steps, ranges - 1)
+        last = f"if(side = {LEFT}, last_left, last_right)"
+        rows = rows.selectExpr("*", f"explode(sequence(own, {last})) AS place")
+        placed = rows.selectExpr(*passed, *behind)
+        return _by_arrival(placed.repartitionById(partitions, F.col("part")))
 
+    def times(self) -> DataFrame:
+        """Return the columns ``side`` and ``time``, the order number, of the rows of both inputs.
 
-def tagged_ranges(
-    left: TaggedInput,
-    right: TaggedInput,
-    *,
-    order_type: DataType,
-    key_types: Sequence[DataType],
-    cuts: Column,
-    ranges: int,
-    partitions: int,
-    alone: bool = False,
-) -> DataFrame:
-    """Return the union of both sides, cut into ranges of time, each partition in arrival order.
-
-    Without keys the partitions follow one another in time. A row goes to the partition of its
-    range, and as a halo row to the following ones whose halos reach back to it. Rows with different
-    keys may be cut at different times. A row without a time goes to the first range, to be
-    complained of.
-
-    Parameters
-    ----------
-    left, right : TaggedInput
-        The inputs.
-    order_type : DataType
-        Common type of the order columns.
-    key_types : sequence of DataType
-        Common types of the key columns, as for :func:`tagged_frame`.
-    cuts : Column
-        Where the ranges and their halos begin (:data:`~spark_offload.partitioning.ranges.CUTS`).
-    ranges : int
-        How many ranges there are at most.
-    partitions : int
-        Number of partitions; those that have no range are empty.
-    alone : bool
-        Whether to say which rows leave the window in the partition's range.
-    """
-    letters = _letters(left, right)
-    rows = _united(
-        *(
-            _one_side(own, letters[side], side, order_type, key_types)
-            for side, own in enumerate((left, right))
+        With keys there is ``slot`` too, one of :data:`SLOTS` groups of their values.
+        """
+        slot = [F.expr(f"CAST({_slot(self._places)} AS SMALLINT) AS slot")] if self._places else []
+        time = order_number(F.col("order"), self.order_type).alias("time")
+        left, right = (
+            self._one_side(side, f"p{side}").select("side", time, *slot) for side in Side
         )
-    )
-    keys = [f"k{index}" for index in range(len(key_types))]
-    passed = [name for name in rows.columns if name not in keys]
-    slot = f"get(cuts.slots, {_slot(keys)})" if keys else "0"
-    rows = rows.select("*", order_number(F.col("order"), order_type).alias("time"), cuts)
-    # Behind a projection of its own, so that Spark asks for the cuts once and not for every step.
-    rows = rows.selectExpr(
-        *passed, "time", f"element_at(cuts.groups, 1 + coalesce({slot}, 0)) AS cut"
-    )
-    steps = {"own": "cut.starts", "last_left": "cut.left", "last_right": "cut.right"}
-    steps |= {"leaves": "cut.departures"} if alone else {}
-    rows = _with_steps_reached(rows, "time", steps, ranges - 1)
-    last = f"if(side = {LEFT}, last_left, last_right)"
-    rows = rows.selectExpr("*", f"explode(sequence(own, {last})) AS place")
-    behind = [
-        "cut.first + place AS part",
-        "place > own AS halo",
-        *([f"place = leaves AS {ALONE_COLUMN}"] if alone else []),
-    ]
-    placed = rows.selectExpr(*passed, *behind)
-    return _by_arrival(placed.repartitionById(partitions, F.col("part")))
+        return left.unionAll(right)
 
+    @property
+    def _places(self) -> list[str]:
+        """Names of the key columns beside the tagged rows."""
+        return [f"k{index}" for index in range(len(self.keys[LEFT]))]
 
-def order_frame(
-    left: TaggedInput,
-    right: TaggedInput,
-    order_type: DataType,
-    key_types: Sequence[DataType] = (),
-) -> DataFrame:
-    """Return the columns ``side`` and ``time``, the order number, of the rows of both inputs.
+    def _common_type(self, own: str, other: str) -> DataType:
+        return common_type(self.left.schema[own].dataType, self.right.schema[other].dataType)
 
-    With keys there is ``slot`` too, one of :data:`SLOTS` groups of their values.
-    """
-    keys = [f"k{index}" for index in range(len(key_types))]
-    slot = [F.expr(f"CAST({_slot(keys)} AS SMALLINT) AS slot")] if keys else []
-    sides = [
-        _one_side(own, f"p{side}", side, order_type, key_types).select(
-            "side", order_number(F.col("order"), order_type).alias("time"), *slot
+    def _united(self) -> DataFrame:
+        """Return the rows of both sides, the columns of the other side null."""
+        types = [[field.dataType for field in one.schema.fields] for one in (self.left, self.right)]
+        letters = (SHARED, SHARED) if types[LEFT] == types[RIGHT] else PAYLOAD
+        left, right = (self._one_side(side, letters[side]) for side in Side)
+        if left.columns == right.columns:
+            return left.unionAll(right)
+        return left.unionByName(right, allowMissingColumns=True)
+
+    def _one_side(self, side: Side, letter: str) -> DataFrame:
+        """Return the rows of a side as rows of the tagged frame, still carrying the keys."""
+        frame, names = told_apart((self.left, self.right)[side], letter)
+        # In SQL, and in one step, as far as possible: every step of an expression in Python is a
+        # trip to the JVM, and every step of a frame an analysis of its plan.
+        order = names[self.query.time[side]]
+        tags = (
+            f"CAST({side.value} AS TINYINT) AS side",
+            f"CAST({order} AS {self.order_type.simpleString()}) AS order",
+            "monotonically_increasing_id() AS row",
         )
-        for side, own in enumerate((left, right))
-    ]
-    return sides[LEFT].unionAll(sides[RIGHT])
+        payload = [f"{name} AS {letter}{index}" for index, name in enumerate(names.values())]
+        if not self._places:
+            return frame.selectExpr(*tags, *payload)
+        keys = [
+            partition_key(F.col(names[pair[side]]), self._common_type(*pair)).alias(place)
+            for place, pair in zip(self._places, zip(*self.keys, strict=True), strict=True)
+        ]
+        rows = frame.select(*map(F.expr, tags), *keys, *map(F.expr, payload))
+        how = self.query.how
+        if how.tracks(side) and not how.wants_matched:
+            return rows
+        # A null key matches nothing; a null in the order column stays, to be complained of.
+        for place in self._places:
+            rows = rows.where(F.col(place).isNotNull() | F.col("order").isNull())
+        return rows
 
 
 def _slot(keys: Sequence[str]) -> str:
@@ -387,44 +375,3 @@ def _by_arrival(placed: DataFrame) -> DataFrame:
     """Return a frame with each partition in the order of arrival."""
     # A column that is asked of the frame takes a trip to the JVM, one by its name fifteen.
     return placed.sortWithinPartitions(*(placed[name] for name in ("order", "side", "row")))
-
-
-def _letters(left: TaggedInput, right: TaggedInput) -> tuple[str, str]:
-    """Return the first letters of the names that the columns of either side get."""
-    types = [[field.dataType for field in own.frame.schema.fields] for own in (left, right)]
-    return (SHARED, SHARED) if types[LEFT] == types[RIGHT] else PAYLOAD
-
-
-def _one_side(
-    own: TaggedInput, letter: str, side: int, order_type: DataType, key_types: Sequence[DataType]
-) -> DataFrame:
-    """Return the rows of ``own`` as rows of the tagged frame, still carrying the keys."""
-    frame, names = told_apart(own.frame, letter)
-    # In SQL, and in one step, as far as possible: every step of an expression in Python is a trip
-    # to the JVM, and every step of a frame an analysis of its plan.
-    tags = (
-        f"CAST({side} AS TINYINT) AS side",
-        f"CAST({names[own.order]} AS {order_type.simpleString()}) AS order",
-        "monotonically_increasing_id() AS row",
-    )
-    payload = [f"{name} AS {letter}{index}" for index, name in enumerate(names.values())]
-    if not key_types:
-        return frame.selectExpr(*tags, *payload)
-    keys = [
-        partition_key(F.col(names[key]), kind).alias(f"k{index}")
-        for index, (key, kind) in enumerate(zip(own.keys, key_types, strict=True))
-    ]
-    rows = frame.select(*map(F.expr, tags), *keys, *map(F.expr, payload))
-    if own.unmatched:
-        return rows
-    # A null key matches nothing; a null in the order column stays, to be complained of.
-    for index in range(len(keys)):
-        rows = rows.where(F.col(f"k{index}").isNotNull() | F.col("order").isNull())
-    return rows
-
-
-def _united(left: DataFrame, right: DataFrame) -> DataFrame:
-    """Return the rows of both sides, the columns of the other side null."""
-    if left.columns == right.columns:
-        return left.unionAll(right)
-    return left.unionByName(right, allowMissingColumns=True)

@@ -1,33 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accelerator of a query: which one, what it is, and whether it can serve the query."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 import logging
 from pathlib import PurePath
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from host import CountWindow, Manifest, UsageError
 from host.columns.encoding import plan_streams
-from host.devices import device_kind
+from host.columns.fields import FieldPlan
 from host.devices.bundles import SIMULATED, SOFTWARE
 from host.devices.bundles import choose_device as choose_of_host
 from host.devices.software import SOFTWARE_MANIFEST
-from host.errors import (
-    AcceleratorLimitError,
-    BuildError,
-    MissingToolError,
-    unusable_uri,
-)
-from host.operators.aggregate import WindowAggregation
+from host.errors import AcceleratorLimitError, BuildError, MissingToolError
 from host.protocol.configuration import lacking, require_abilities
 from host.protocol.cost_model import Circuit
-from host.protocol.manifest import AggregateManifest, JoinAggregateManifest
+from host.protocol.manifest import JoinAggregateManifest
 from host.protocol.segments import require_capacity, require_pairs
-from host.query.queries import AggregateQuery, Query
+from host.query.queries import Query
 from spark_offload.cluster.devices import (
     Devices,
     DeviceSource,
@@ -35,18 +29,16 @@ from spark_offload.cluster.devices import (
     named_devices,
     survey,
 )
-from spark_offload.explanation.explanations import Cause, TermExplanation
-from spark_offload.plan.options import Options
+from spark_offload.explanation import Cause, TermExplanation
+from spark_offload.plan.plan import Options
 
 __all__ = [
     "Choice",
-    "HOST",
-    "OWN",
     "QueryCheck",
     "SOFTWARE",
     "check_query",
     "choose_device",
-    "device_text",
+    "explained_fields",
     "require_window",
     "serving",
     "software_serves",
@@ -62,7 +54,7 @@ _LIMITS = (AcceleratorLimitError, BuildError, MissingToolError)
 
 @dataclass(frozen=True)
 class Choice:
-    """Where devices come from, none of them opened yet.
+    """Where devices come from, none of them opened yet, and how they serve a query.
 
     Parameters
     ----------
@@ -74,17 +66,18 @@ class Choice:
         Their description.
     is_simulated : bool
         Whether the kit has chosen the bundle, as for ``"sim:"``, and may build a larger one.
+    terms : tuple of TermExplanation
+        How each term of the query is evaluated there.
+    causes : tuple of Cause
+        Why those that were asked for do not serve; none if these are they.
     """
 
     source: DeviceSource
     cause: str
     manifest: Manifest
     is_simulated: bool = False
-
-    @property
-    def reason(self) -> str:
-        """Why these devices, and how a task gets one."""
-        return f"{self.cause}; {self.source.supply}"
+    terms: tuple[TermExplanation, ...] = ()
+    causes: tuple[Cause, ...] = ()
 
     @property
     def uri(self) -> str:
@@ -106,10 +99,18 @@ class Choice:
         """Whether there is a model of its cycles: it counts them."""
         return not self.uri.startswith(SOFTWARE)
 
-    def name(self, query: Query) -> str:
-        """Return what a join on it is called in Spark's plan."""
+    def words(self, query: Query) -> dict[str, Any]:
+        """Return what the explanation of a join on it says, of batch frames or of streams."""
         cores = f"{_cores(self.manifest)} on " if self.has_limits else ""
-        return f"splitjoin({query}; {cores}{self.short_uri})"
+        return {
+            "device": self.uri,
+            "chosen": f"{self.cause}; {self.source.supply}",
+            "accelerator": self.description,
+            "join": f"{query.how}: {query.how.answer}",
+            "terms": self.terms,
+            "causes": self.causes,
+            "name": f"splitjoin({query}; {cores}{self.short_uri})",
+        }
 
     @property
     def short_uri(self) -> str:
@@ -186,8 +187,8 @@ def serving(
     check: QueryCheck | None = None,
     *,
     tuples: int = 0,
-) -> tuple[Choice, tuple[TermExplanation, ...], tuple[Cause, ...]]:
-    """Return the devices for a query, how each term is evaluated there, and why not others.
+) -> Choice:
+    """Return the devices for a query, with how each term is evaluated there, and why not others.
 
     Where the devices asked for cannot serve, the software engine does, and the log says so.
 
@@ -208,24 +209,24 @@ def serving(
     """
     needs = "a trace of cycles" if options.trace else None
 
-    def tried(device: Devices) -> tuple[Choice, tuple[TermExplanation, ...]]:
+    def tried(device: Devices) -> Choice:
         choice = choose_device(
             device, query, session, needs=needs, tuples=tuples, build=options.build
         )
-        return choice, (check or check_query)(query, choice, *schemas)
+        return replace(choice, terms=(check or check_query)(query, choice, *schemas))
 
     try:
-        return (*tried(options.device), ())
+        return tried(options.device)
     except _LIMITS as error:
         if options.strict:
             raise
         try:
-            choice, terms = tried(SOFTWARE)
+            choice = tried(SOFTWARE)
         except _LIMITS:  # the error of the devices asked for is the one that helps
             raise error from None
         _LOG.warning("The software engine joins in place of the accelerator: %s", error)
         why = "the accelerator cannot serve; strict=True raises this"
-        return replace(choice, cause=why), terms, (Cause.of(error),)
+        return replace(choice, cause=why, causes=(Cause.of(error),))
 
 
 def check_query(
@@ -247,14 +248,7 @@ def check_query(
     require_abilities(query, choice.manifest, choice.uri if choice.has_limits else None)
     require_window(query, choice)
     plan = plan_streams(left, right, query, choice.manifest)
-    explanations = [
-        TermExplanation(
-            term=", ".join(str(term.term) for term in field.terms),
-            field=f"key field {field.name!r}",
-            note=field.note,
-        )
-        for field in plan.fields
-    ]
+    explanations = list(explained_fields(plan.fields))
     explanations += [
         TermExplanation(str(rest), "no key field", "found out from the rows of the pairs")
         for rest in (
@@ -263,6 +257,13 @@ def check_query(
         )
     ]
     return tuple(explanations)
+
+
+def explained_fields(fields: Iterable[FieldPlan], note: str = "") -> Iterator[TermExplanation]:
+    """Yield how the terms of each key field are evaluated; by default, the field says how."""
+    for field in fields:
+        terms = ", ".join(str(term.term) for term in field.terms)
+        yield TermExplanation(terms, f"key field {field.name!r}", note or field.note)
 
 
 def require_window(query: Query, choice: Choice) -> None:
@@ -291,49 +292,3 @@ def software_serves(query: Query, choice: Choice, left: pa.Schema, right: pa.Sch
 def _cores(manifest: Manifest) -> str:
     cores = manifest.storage.cores
     return f"{cores} core{'' if cores == 1 else 's'}"
-
-
-# Who keeps the windows of an aggregation: Spark, the host, or an accelerator that suits it.
-
-HOST = "none: panes on the host"
-"""Nobody but the host."""
-
-OWN = "Spark's own groupBy(window(...))"
-"""Spark itself."""
-
-
-def device_text(
-    device: str | None, schema: pa.Schema, query: AggregateQuery, *, goes_on: bool = False
-) -> str:
-    """Return what keeps the windows of a query, in words.
-
-    Parameters
-    ----------
-    device : str or None
-        Address of the accelerator; None for the host.
-    schema : pa.Schema
-        Columns of the input.
-    query : AggregateQuery
-        What the accelerator would compute.
-    goes_on : bool
-        Whether the host goes on from the first rows for which the accelerator has no room.
-
-    Raises
-    ------
-    AcceleratorLimitError
-        If the accelerator does not compute what the query needs.
-    UsageError, ManifestError
-        If there is no such accelerator.
-    """
-    if device is None:
-        return HOST
-    _, _, place = device.partition(":")
-    if device_kind(device) != "sim" or not place:
-        raise unusable_uri(device, "cannot aggregate, as only 'sim:BUNDLE' can")
-    manifest = AggregateManifest.load(place)
-    WindowAggregation(schema, query).lanes(manifest)  # raises if it does not suit
-    return (
-        f"{device}: {manifest.cores} core{'s' if manifest.cores > 1 else ''} with room for "
-        f"{manifest.keys:,} keys and windows of {manifest.panes} panes; each task makes one of its "
-        f"own; {manifest.hash[:12]}{'; for what it has no room, the host goes on' * goes_on}"
-    )

@@ -6,17 +6,19 @@ from functools import partial
 import logging
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
 from host import UsageError
-from host.errors import AcceleratorLimitError, UnsupportedTypeError
+from host.devices import device_kind
+from host.errors import AcceleratorLimitError, UnsupportedTypeError, unusable_uri
 from host.operators.aggregate import WindowAggregation, accelerator_of
 from host.operators.states import Phases
+from host.protocol.manifest import AggregateManifest
 from host.query.queries import BOUNDARIES, AggregateQuery
 from spark_offload.cluster.machines import cluster_of, ship_bundle
-from spark_offload.explanation.explanations import Explanation
+from spark_offload.explanation import Explanation
 from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import (
     answer_schema,
@@ -30,12 +32,10 @@ from spark_offload.partitioning.columns import (
 )
 from spark_offload.partitioning.placement import require_partitions
 from spark_offload.partitioning.stored import StoredRows, stored_rows
-from spark_offload.plan.accelerator import OWN, device_text
-from spark_offload.plan.options import Options
-from spark_offload.plan.plan import Plan, Strategy, by_spark_itself
+from spark_offload.plan.plan import Options, Plan
 from spark_offload.task.operators import AggregateTask
 from spark_offload.task.task import Answer
-from spark_offload.verification.own_operators import own_aggregate
+from spark_offload.verification.own_queries import own_aggregate
 
 __all__ = [
     "aggregate_plan",
@@ -46,54 +46,38 @@ _LOG = logging.getLogger("spark_offload")
 
 
 def _on_host(
-    frame: DataFrame,
-    *,
-    query: AggregateQuery,
-    schema: StructType,
-    partitions: int,
-    name: str,
-    stored: StoredRows | None,
+    plan: Plan, query: AggregateQuery, partitions: int, stored: StoredRows | None
 ) -> Answer:
     """Reduce rows to panes where they are, and panes to windows where their keys are."""
+    (frame,) = plan.inputs
     phases = Phases(query)
     rows = rows_with_a_time(frame, query) if stored is None else stored.frame(frame.sparkSession)
     arrow = arrow_schema(read_schema(frame.schema, query), "given")
     panes = WindowAggregation(arrow, phases.panes).schema
     pane_columns = numbered(from_arrow_schema(panes))
     first = AggregateTask(query=phases.panes, input=arrow, output=panes, stored=stored)
-    parts, read_first = first.answer(rows, f"{name}, panes", pane_columns)
+    parts, read_first = first.answer(rows, f"{plan.name}, panes", pane_columns)
     keys = [pane_columns.names[panes.names.index(key)] for key in query.on]
     placed = parts.repartition(partitions, *keys)
     second = AggregateTask(
         query=phases.windows,
         input=panes,
-        output=arrow_schema(schema, "output"),
+        output=arrow_schema(plan.schema, "output"),
         whole=phases,
         ends=True,
     )
-    answer, read_second = second.answer(placed, name, schema)
+    answer, read_second = second.answer(placed, plan.name, plan.schema)
     return answer, lambda: JoinMetrics((*read_first().tasks, *read_second().tasks))
 
 
 def _on_devices(
-    frame: DataFrame,
-    *,
-    query: AggregateQuery,
-    schema: StructType,
-    partitions: int,
-    name: str,
-    device: str,
-    goes_on: bool,
+    plan: Plan, query: AggregateQuery, partitions: int, device: str, *, goes_on: bool
 ) -> Answer:
     """Let accelerators keep the windows, one in each task.
 
-    Parameters
-    ----------
-    device : str
-        Address of the accelerator.
-    goes_on : bool
-        Whether the host goes on from the first rows for which an accelerator has no room.
+    ``goes_on``: the host does from the first rows on for which an accelerator has no room.
     """
+    (frame,) = plan.inputs
     cluster = cluster_of(frame.sparkSession)
     rows = rows_with_a_time(frame, query)
     given = read_schema(frame.schema, query)
@@ -102,14 +86,14 @@ def _on_devices(
     task = AggregateTask(
         query=query,
         input=arrow_schema(given, "given"),
-        output=arrow_schema(schema, "output"),
+        output=arrow_schema(plan.schema, "output"),
         in_order=True,
         device=ship_bundle(cluster, device),
         device_name=device,
         ends=True,
         goes_on=goes_on,
     )
-    return task.answer(placed, name, schema)
+    return task.answer(placed, plan.name, plan.schema)
 
 
 def make_aggregate_plan(
@@ -139,13 +123,10 @@ def make_aggregate_plan(
     if stored is not None:
         what = "of panes of all rows, which tasks read from Parquet files"
 
-    def strategy(schema: StructType, name: str, device: str | None) -> Strategy:
-        known: dict[str, Any] = {
-            "query": query, "schema": schema, "partitions": number, "name": name
-        }  # fmt: skip
+    def strategy(plan: Plan, device: str | None) -> Answer:
         if device is None:
-            return partial(_on_host, **known, stored=stored)
-        return partial(_on_devices, **known, device=device, goes_on=not options.strict)
+            return _on_host(plan, query, number, stored)
+        return _on_devices(plan, query, number, device, goes_on=not options.strict)
 
     return aggregate_plan(
         frame,
@@ -171,11 +152,10 @@ def aggregate_plan(
     frame: DataFrame,
     query: AggregateQuery,
     options: Options,
-    strategy: Callable[[StructType, str, str | None], Strategy],
+    strategy: Callable[..., Answer],
     *,
     side: str = "given",
     reduced: AggregateQuery | None = None,
-    schema_of: Callable[[StructType, AggregateQuery], StructType] = answer_schema,
     read: Callable[[], JoinMetrics] = JoinMetrics,
     **words: Any,
 ) -> Plan:
@@ -184,14 +164,11 @@ def aggregate_plan(
     Parameters
     ----------
     strategy : callable
-        Takes the columns of the answer, what the aggregation is called in Spark's plan, and the
-        address of its accelerator, if it has one.
+        Answers the plan; takes the address of its accelerator too, or None, as ``device``.
     side : str
         What messages call the input.
     reduced : AggregateQuery, optional
         What an accelerator computes, if that is not all of the query.
-    schema_of : callable
-        Returns the columns of the answer.
     read : callable
         Reads what was measured where Spark itself computes it.
     words
@@ -204,8 +181,8 @@ def aggregate_plan(
         given = check_columns(frame, query, side)
         computed = reduced or query
         device = None if device is None else accelerator_of(given, computed, device)
-        text = device_text(device, given, computed, goes_on=not options.strict)
-        schema = schema_of(frame.schema, query)
+        text = _device_text(device, given, computed, goes_on=not options.strict)
+        schema = answer_schema(given, query)
     except (UnsupportedTypeError, AcceleratorLimitError) as error:
         if options.strict or device is not None:
             raise
@@ -228,10 +205,56 @@ def aggregate_plan(
         schema=schema,
         explanation=explanation,
         strategy=(
-            strategy(schema, explanation.name, device)
+            partial(strategy, device=device)
             if refusal is None
-            else by_spark_itself(own, read)
+            else lambda plan: (plan.own_answer(), read)
         ),
         own=own,
         keys=len(BOUNDARIES) + len(query.on),
+    )
+
+
+# Who keeps the windows of an aggregation: Spark, the host, or an accelerator that suits it.
+
+HOST = "none: panes on the host"
+"""Nobody but the host."""
+
+OWN = "Spark's own groupBy(window(...))"
+"""Spark itself."""
+
+
+def _device_text(
+    device: str | None, schema: pa.Schema, query: AggregateQuery, *, goes_on: bool = False
+) -> str:
+    """Return what keeps the windows of a query, in words.
+
+    Parameters
+    ----------
+    device : str or None
+        Address of the accelerator; None for the host.
+    schema : pa.Schema
+        Columns of the input.
+    query : AggregateQuery
+        What the accelerator would compute.
+    goes_on : bool
+        Whether the host goes on from the first rows for which the accelerator has no room.
+
+    Raises
+    ------
+    AcceleratorLimitError
+        If the accelerator does not compute what the query needs.
+    UsageError, ManifestError
+        If there is no such accelerator.
+    """
+    if device is None:
+        return HOST
+    _, _, place = device.partition(":")
+    if device_kind(device) != "sim" or not place:
+        raise unusable_uri(device, "cannot aggregate, as only 'sim:BUNDLE' can")
+    manifest = AggregateManifest.load(place)
+    WindowAggregation(schema, query).lanes(manifest)  # raises if it does not suit
+    return (
+        f"{device}: {manifest.cores} core{'s' if manifest.cores > 1 else ''} with room for "
+        f"{manifest.keys:,} keys and windows of {manifest.panes} panes; each task makes one of its "
+        f"own; {manifest.hash[:12]}{'; for what it has no room, the host goes on' * goes_on}"
     )

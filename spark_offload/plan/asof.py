@@ -3,6 +3,7 @@
 
 from functools import partial
 import logging
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -12,35 +13,28 @@ from host.columns.kinds import Kind, column_type
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.asof import AsofStream
 from host.query.queries import AsofQuery, Query
-from host.reference.types import JoinType
 from spark_offload.cluster.machines import cluster_of
 from spark_offload.cluster.query_plans import is_plain_read
-from spark_offload.explanation.explanations import Explanation, TermExplanation
+from spark_offload.explanation import Explanation, TermExplanation
+from spark_offload.measures import JoinMetrics
 from spark_offload.partitioning.columns import (
     arrow_schema,
     check_batch_frame,
     output_schema,
     require_columns,
     require_equal_bytes,
-    task_columns,
 )
-from spark_offload.partitioning.halos import time_halos
-from spark_offload.partitioning.placement import (
-    Placement,
-    by_equal_columns,
-    require_partitions,
-)
-from spark_offload.partitioning.stored import StoredRanges, stored_inputs
-from spark_offload.plan.inputs import JoinInputs, checked_by_rules, checked_for_disorder
-from spark_offload.plan.options import Options
-from spark_offload.plan.plan import Plan, by_spark_itself
+from spark_offload.partitioning.placement import Placement, by_equal_columns, require_partitions
+from spark_offload.partitioning.stored import stored_inputs
+from spark_offload.plan.join import JoinInputs, answer_in_tasks, checked_by_rules
+from spark_offload.plan.plan import Options, Plan, Strategy
 from spark_offload.task.operators import AsofTask
 from spark_offload.task.task import Answer
-from spark_offload.verification.own_operators import own_asof
+from spark_offload.verification.own_queries import own_asof
 
 __all__ = [
-    "key_terms",
     "make_asof_plan",
+    "words_of",
 ]
 
 _LOG = logging.getLogger("spark_offload")
@@ -49,29 +43,15 @@ READ_SPEED = 4
 """Tasks behind a shuffle that take, all together, as long as one that reads files itself."""
 
 
-def _on_host(
-    left: DataFrame,
-    right: DataFrame,
-    *,
-    query: AsofQuery,
-    schema: StructType,
-    placement: Placement,
-    name: str,
-) -> Answer:
+def _in_tasks(plan: Plan, *, query: AsofQuery, placement: Placement) -> Answer:
     """Join in tasks that need no device."""
-    candidates = query.pairs
-    tagged = JoinInputs(left, right, candidates).tagged(placement)
-    task = AsofTask(
-        asof=query,
-        query=candidates,
-        **tagged.told,
-        **task_columns(left, right, schema),
-    )
-    joined, read = task.answer(tagged.frame, name, schema)
-    if query.sorted and any(placement.keys):
-        # A task sees the order of its own keys' rows only; a null it sees in any row.
-        joined = checked_for_disorder(joined, left, right, candidates)
-    return joined, read
+    return answer_in_tasks(plan, query.pairs, placement, AsofTask, asof=query)
+
+
+def _in_spark(plan: Plan, *, query: AsofQuery) -> Answer:
+    """Join by Spark itself."""
+    left, right = plan.inputs
+    return checked_by_rules(plan.own_answer(), left, right, query.pairs), JoinMetrics
 
 
 def make_asof_plan(
@@ -93,6 +73,7 @@ def make_asof_plan(
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     placement = _placement(left, right, query, options.partitions)
     explanation = _explanation(query, schema, placement)
+    strategy: Strategy
     try:
         require_equal_bytes(left.schema, right.schema, query.on)
         AsofStream(arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right"), query)
@@ -102,17 +83,12 @@ def make_asof_plan(
         own_asof(left, right, query)  # raises if Spark cannot compare them either
         _LOG.warning("The as-of join is done by Spark itself: %s", error)
 
-        def joined(left: DataFrame, right: DataFrame) -> DataFrame:
-            return checked_by_rules(own_asof(left, right, query), left, right, query.pairs)
-
         explanation = explanation.by_spark(
             "none: Spark's own windows", "Spark's own as-of join", error
         )
-        strategy = by_spark_itself(joined)
+        strategy = partial(_in_spark, query=query)
     else:
-        strategy = partial(
-            _on_host, query=query, schema=schema, placement=placement, name=explanation.name
-        )
+        strategy = partial(_in_tasks, query=query, placement=placement)
     return Plan(
         query=query,
         inputs=(left, right),
@@ -124,12 +100,20 @@ def make_asof_plan(
     )
 
 
-def key_terms(query: AsofQuery) -> tuple[TermExplanation, ...]:
-    """Return how the columns that must be equal are compared, on the host and by Spark itself."""
-    return tuple(
-        TermExplanation(f"left.{own} = right.{other}", "a key", "a null equals nothing")
-        for own, other in query.on
-    )
+def words_of(query: AsofQuery, schema: StructType) -> dict[str, Any]:
+    """Return what the explanation of an as-of join says, of batch frames or of streams."""
+    return {
+        "device": "none: the software engine",
+        "chosen": "no accelerator has a walk that ends with the closest row",
+        "accelerator": "none",
+        "join": str(query),
+        "terms": tuple(
+            TermExplanation(f"left.{own} = right.{other}", "a key", "a null equals nothing")
+            for own, other in query.on
+        ),
+        "columns": tuple(schema.names),
+        "name": f"splitjoin as-of: {query}",
+    }
 
 
 def _can_fall_back(left: DataFrame, right: DataFrame, query: AsofQuery, error: JoinError) -> bool:
@@ -178,20 +162,15 @@ def _stored(left: DataFrame, right: DataFrame, query: AsofQuery) -> Placement | 
     if isinstance(inputs, str):
         return None
     reason = "one, whose task reads Parquet files in less time than a shuffle takes"
-    return Placement(1, reason, stored=StoredRanges(inputs, time_halos((), 0, JoinType.INNER)))
+    return Placement(1, reason, stored=inputs)
 
 
 def _explanation(query: AsofQuery, schema: StructType, placement: Placement) -> Explanation:
     left, right = query.time
     by_time = f"by the time of the left row, {left!r}"
     return Explanation(
-        device="none: the software engine",
-        chosen="no accelerator has a walk that ends with the closest row",
-        accelerator="none",
         partitions=placement.partitions,
         partitioning=placement.reason,
-        join=str(query),
-        terms=key_terms(query),
         window=(
             "no limit to the distance in time"
             if query.within is None
@@ -203,6 +182,5 @@ def _explanation(query: AsofQuery, schema: StructType, placement: Placement) -> 
             if placement.follows_time
             else f"in each partition {by_time}"
         ),
-        columns=tuple(schema.names),
-        name=f"splitjoin as-of: {query}",
+        **words_of(query, schema),
     )

@@ -3,34 +3,34 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from host import UsageError
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.matches import require_matches
 from host.protocol.manifest import JoinAggregateManifest
 from host.query.queries import Aggregate, Query
-from spark_offload.cluster.machines import cluster_of, ship_bundle
-from spark_offload.explanation.explanations import Explanation, TermExplanation
-from spark_offload.partitioning.columns import find_column, task_columns
-from spark_offload.plan.accelerator import SOFTWARE, Choice, QueryCheck, check_query, require_window
-from spark_offload.plan.inputs import JoinInputs
-from spark_offload.plan.join import OnDevices
+from spark_offload.explanation import Explanation, TermExplanation
+from spark_offload.partitioning.columns import find_column
+from spark_offload.plan.accelerator import (
+    Choice,
+    QueryCheck,
+    check_query,
+    explained_fields,
+    require_window,
+)
+from spark_offload.plan.join import JoinInputs, OnDevices
 from spark_offload.plan.plan import Plan
-from spark_offload.task.matches import MatchTask
+from spark_offload.task.join import MatchTask
 from spark_offload.task.task import Answer
-from spark_offload.verification.own_operators import aggregated
+from spark_offload.verification.own_queries import aggregated
 
 __all__ = [
-    "answer_schema",
     "check_aggregates",
     "check_matches",
-    "explained",
     "matches_plan",
     "numbered",
 ]
@@ -107,12 +107,14 @@ def matches_plan(
     UsageError
         If the latency of pairs is asked for of a join aggregate, which sends none.
     """
-    schema = answer_schema(join, aggregates)
+    # Raises if Spark cannot compute an aggregate. No join is run for it.
+    empty = left.sparkSession.createDataFrame([], join.schema)
+    schema = _reduced(empty, join, aggregates).schema
     pairs = join.strategy
     reducing = pairs if isinstance(pairs, OnDevices) and pairs.choice.reduces else None
     ordering = "in no order"
     if reducing is not None:
-        if reducing.trace:
+        if reducing.options.trace:
             raise UsageError(
                 "trace has no meaning for a join aggregate, which sends no pairs; leave it out, "
                 f"{_OTHER_DEVICE}."
@@ -121,105 +123,49 @@ def matches_plan(
         where = "" if join.follows_time else "in each partition "
         ordering = f"{where}by left {reducing.query.time[0]!r}{over}"
 
-    def own(*_: DataFrame) -> DataFrame:
-        return _reduced(join.own_answer(), join, aggregates)
+    values = ", ".join(f"{name} = {one}" for name, one in aggregates.items())
 
-    def reduced(*_: DataFrame) -> Answer:
-        return _reduced(join.dataframe(), join, aggregates), join.metrics
+    def explained(found: Explanation) -> Explanation:
+        """Return the explanation of the join as that of aggregates of its matches."""
+        return replace(
+            found,
+            join=f"every left row once, with {values} of its matches",
+            ordering=ordering,
+            columns=tuple(schema.names),
+        )
 
-    def sized(count: bool) -> Explanation:
-        found = explained(join.estimated(count=count), aggregates, schema, ordering)
+    def sized(_: Plan, count: bool) -> Explanation:
+        found = explained(join.estimated(count=count))
         if reducing is None or found.cost is None:
             return found
         columns = {one.column for one in aggregates.values() if one.column is not None}
         return replace(found, cost=found.cost.of_columns(len(columns), reducing.choice.manifest))
 
+    def own(*_: DataFrame) -> DataFrame:
+        return _reduced(join.own_answer(), join, aggregates)
+
+    def answered(plan: Plan) -> Answer:
+        """Reduce pairs; or let join aggregates do it: no task sees a pair, and none does it again.
+
+        Each left row is then answered for by one task, which has all right rows that it may match:
+        those of its keys, or those of the range of time in which it leaves the window, with the
+        halo of that range. The join itself is not run.
+        """
+        if reducing is None:
+            return _reduced(join.dataframe(), join, aggregates), join.metrics
+        width = JoinInputs(left, right, reducing.query).facts().width
+        return reducing.answer(plan, MatchTask, not strict, aggregates=aggregates, width=width)
+
     return Plan(
         query=join.query,
         inputs=(left, right),
         schema=schema,
-        explanation=explained(join.explanation, aggregates, schema, ordering),
-        strategy=(
-            reduced
-            if reducing is None
-            else partial(
-                _on_devices, join=reducing, aggregates=aggregates, schema=schema, strict=strict
-            )
-        ),
+        explanation=explained(join.explanation),
+        strategy=answered,
         own=own,
         sized=sized,
         keys=len(left.columns),
         manifest=join.manifest,
-    )
-
-
-def _on_devices(
-    left: DataFrame,
-    right: DataFrame,
-    *,
-    join: OnDevices,
-    aggregates: Mapping[str, Aggregate],
-    schema: StructType,
-    strict: bool,
-) -> Answer:
-    """Let join aggregates reduce the matches: no task sees a pair, nothing is reduced twice.
-
-    Each left row is answered for by one task, which has all right rows that it may match: those of
-    its keys, or those of the range of time in which it leaves the window, with the halo of that
-    range.
-
-    Parameters
-    ----------
-    join : OnDevices
-        The left outer join of the numbered rows that has the same answer; it is not run.
-    """
-    cluster = cluster_of(left.sparkSession)
-    inputs = JoinInputs(left, right, join.query)
-    tagged = inputs.tagged(join.placement)
-    task = MatchTask(
-        query=join.query,
-        aggregates=aggregates,
-        devices=join.choice.source.shipped(cluster),
-        **task_columns(left, right, schema),
-        progress=join.progress,
-        **tagged.told,
-        width=inputs.facts().width,
-        software=None if strict else ship_bundle(cluster, SOFTWARE),
-    )
-    return join.answer(task, tagged, schema, left, right)
-
-
-def answer_schema(join: Plan, aggregates: Mapping[str, Aggregate]) -> StructType:
-    """Return the columns of the answer; raises if Spark cannot compute an aggregate of them."""
-    empty = join.inputs[0].sparkSession.createDataFrame([], join.schema)  # no join is run for it
-    return _reduced(empty, join, aggregates).schema
-
-
-def explained(
-    explanation: Explanation,
-    aggregates: Mapping[str, Aggregate],
-    schema: StructType,
-    ordering: str,
-) -> Explanation:
-    """Return the explanation of a join as that of aggregates of its matches.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        Of the join.
-    aggregates : mapping of str to Aggregate
-        What is computed.
-    schema : StructType
-        Columns of the answer.
-    ordering : str
-        In which order the left rows come.
-    """
-    values = ", ".join(f"{name} = {one}" for name, one in aggregates.items())
-    return replace(
-        explanation,
-        join=f"every left row once, with {values} of its matches",
-        ordering=ordering,
-        columns=tuple(schema.names),
     )
 
 
@@ -274,13 +220,6 @@ def check_matches(aggregates: Mapping[str, Aggregate]) -> QueryCheck:
                 f"by an accelerator",
                 f"cast it to one of: {error.supported}; {_OTHER_DEVICE}",
             ) from error
-        return tuple(
-            TermExplanation(
-                ", ".join(str(term.term) for term in field.terms),
-                f"key field {field.name!r}",
-                _EXACT,
-            )
-            for field in encoded.plan.fields
-        )
+        return tuple(explained_fields(encoded.plan.fields, _EXACT))
 
     return check

@@ -1,28 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """An operator that is described as data, on batch frames, as a plan."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from host import UsageError
 from host.installation import command
-from host.operators.operate import (
-    OperatorColumns,
-    OperatorQuery,
-    accelerator_for,
-    require_device,
-)
+from host.operators.operate import OperatorColumns, OperatorQuery, accelerator_for, require_device
 from spark_offload.cluster.by_value import carrying
 from spark_offload.cluster.machines import Cluster, cluster_of, ship_bundle, ship_packages
-from spark_offload.explanation.explanations import Explanation
-from spark_offload.measures import JoinMetrics
+from spark_offload.explanation import Explanation
+from spark_offload.measures import JoinMetrics, TaskReport
 from spark_offload.partitioning.columns import (
     arrow_schema,
     check_batch_frame,
@@ -32,10 +28,9 @@ from spark_offload.partitioning.columns import (
 )
 from spark_offload.partitioning.placement import require_partitions
 from spark_offload.plan.accelerator import SOFTWARE
-from spark_offload.plan.options import Options
-from spark_offload.plan.plan import Plan, Strategy
-from spark_offload.task.operate import OperatorTask
-from spark_offload.task.task import Answer, ArrowFunction
+from spark_offload.plan.plan import Options, Plan, Strategy
+from spark_offload.task.operators import OperatorTask
+from spark_offload.task.task import Answer
 
 __all__ = [
     "OperatorInputs",
@@ -80,7 +75,8 @@ class OperatorInputs:
         UsageError
             If a column, a type or the device will not do.
         """
-        operator = query.operator
+        operator, partitions = query.operator, options.partitions
+        require_partitions(partitions)
         rows, schemas = [], []
         for side, frame in enumerate(frames[: operator.inputs]):
             fields = [one.name for one in operator.schemas[side]]
@@ -94,6 +90,12 @@ class OperatorInputs:
         if len(frames) > operator.inputs:
             schemas += [arrow_schema(frame.schema, "right") for frame in frames[operator.inputs :]]
         columns = OperatorColumns(schemas, query)
+        if columns.has_parts and not columns.part_keys and partitions not in (None, 1):
+            why = "stores in turns" if operator.in_turns else "has no keys"
+            raise UsageError(
+                f"partitions={partitions} needs keys, and operator {operator.name!r} {why}: all "
+                f"its rows meet in one task; leave partitions out."
+            )
         device = None if options.device == SOFTWARE else options.device
         assert device is None or isinstance(device, str)
         if device is not None:
@@ -102,9 +104,10 @@ class OperatorInputs:
         return cls(query, tuple(rows), columns, tuple(schemas), device)
 
     @property
-    def schema(self) -> StructType:
-        """Columns of the answer."""
-        return from_arrow_schema(self.columns.schema)
+    def by_keys(self) -> str:
+        """What rows are partitioned by; empty without keys."""
+        names = ", ".join(self.query.operator.key_names or ())
+        return f"by the keys {names}" if self.columns.part_keys else ""
 
     @property
     def first_device(self) -> str | None:
@@ -116,53 +119,44 @@ class OperatorInputs:
         """The accelerator of the second phase: that of a join."""
         return self.device if self.query.operator.match is not None else None
 
-    def first(
-        self, cluster: Cluster, name: str, report: Callable[..., Any] | None = None
-    ) -> list[DataFrame]:
+    def first(self, cluster: Cluster, name: str, report: TaskReport | None) -> list[DataFrame]:
         """Return the parts of each input; of a forward, its results."""
-        found = []
+        found, has_parts = [], self.columns.has_parts
         for side, rows in enumerate(self.rows):
-            output = self.columns.parts[side] if self.columns.has_parts else self.columns.schema
+            output = self.columns.parts[side] if has_parts else self.columns.schema
             task = OperatorTask(
                 query=self.query, given=self.given, output=output, side=side,
                 device=_shipped(cluster, self.first_device), device_name=self.first_device or "",
             )  # fmt: skip
             function = carrying(cluster.luggage, task.function(name, report))
-            found.append(_mapped(rows, function, output, self.columns.has_parts))
+            # Columns of parts have numbers for names.
+            schema = from_arrow_schema(output)
+            found.append(rows.mapInArrow(function, numbered(schema) if has_parts else schema))
         return found
 
-    def explained(self, name: str, **words: Any) -> Explanation:
-        """Return the explanation, from what only one way to run has to say."""
-        return Explanation(**self.words(name), **words)
-
-    def words(self, name: str) -> dict[str, Any]:
-        """Return what every way to run has to say in an explanation."""
+    def planned(self, frames: Sequence[DataFrame], strategy: Strategy, **words: Any) -> Plan:
+        """Return the plan of the operator on frames, from what only one way to run has to say."""
         query, operator = self.query, self.query.operator
         unit = "" if query.unit is None else f" of {query.unit}"
         where = "tasks reduce the rows at hand" if self.first_device else "tasks join on it"
-        outputs = [str(one.name) for one in operator.outputs or ()]
-        return {
-            "device": self.device or "none: the software engine",
-            "chosen": (
+        explanation = Explanation(
+            device=self.device or "none: the software engine",
+            chosen=(
                 f"as given; {where}"
                 if self.device
                 else "the host computes it; give a device for an accelerator"
             ),
-            "join": "" if operator.match is None else f"pairs with {operator.match}",
-            "aggregates": tuple(outputs),
-            "window": f"{operator.size} units{unit} of {query.time[0]!r}, every {operator.advance}",
-            "columns": tuple(self.columns.schema.names),
-            "name": name,
-        }
-
-    def planned(
-        self, frames: Sequence[DataFrame], explanation: Explanation, strategy: Strategy
-    ) -> Plan:
-        """Return the plan of the operator on frames, in a way to run."""
+            join="" if operator.match is None else f"pairs with {operator.match}",
+            aggregates=tuple(str(one.name) for one in operator.outputs or ()),
+            window=f"{operator.size} units{unit} of {query.time[0]!r}, every {operator.advance}",
+            columns=tuple(self.columns.schema.names),
+            name=f"splitjoin operate: {query}",
+            **words,
+        )
         return Plan(
-            query=self.query,
+            query=query,
             inputs=tuple(frames),
-            schema=self.schema,
+            schema=from_arrow_schema(self.columns.schema),
             explanation=explanation,
             strategy=strategy,
             own=_no_answer_of_spark,
@@ -171,14 +165,6 @@ class OperatorInputs:
 
 def _shipped(cluster: Cluster, device: str | None) -> str | None:
     return None if device is None else ship_bundle(cluster, device)
-
-
-def _mapped(
-    rows: DataFrame, function: ArrowFunction, output: pa.Schema, is_part: bool
-) -> DataFrame:
-    """Return what a function makes of rows; columns of parts have numbers for names."""
-    schema = from_arrow_schema(output)
-    return rows.mapInArrow(function, numbered(schema) if is_part else schema)
 
 
 def make_operate_plan(
@@ -195,42 +181,27 @@ def make_operate_plan(
     """
     for side, frame in enumerate(frames):
         check_batch_frame(frame, _SIDES[side])
-    partitions = options.partitions
-    require_partitions(partitions)
     inputs = OperatorInputs.of(frames, query, options)
-    keys = inputs.columns.part_keys
-    if not keys and inputs.columns.has_parts and partitions not in (None, 1):
-        why = "stores in turns" if query.operator.in_turns else "has no keys"
-        raise UsageError(
-            f"partitions={partitions} needs keys, and operator {query.operator.name!r} {why}: all "
-            f"its rows meet in one task; leave partitions out."
-        )
-    number = partitions or (cluster_of(frames[0].sparkSession).cores if keys else 1)
-    name = f"splitjoin operate: {query}"
-    by = f"by the keys {', '.join(query.operator.key_names or ())}" if keys else "all rows"
-    explanation = inputs.explained(
-        name,
+    cores = cluster_of(frames[0].sparkSession).cores if inputs.columns.part_keys else 1
+    number = options.partitions or cores
+    return inputs.planned(
+        frames,
+        partial(_answer, inputs=inputs, partitions=number),
         partitions=number,
-        partitioning=f"{by}, of what is found of the rows at hand"
+        partitioning=f"{inputs.by_keys or 'all rows'}, of what is found of the rows at hand"
         if inputs.columns.has_parts
         else "as the rows are; nothing is kept of them",
         ordering="in each partition by window, then by keys",
     )
 
-    def strategy(*_: DataFrame) -> Answer:
-        return _answer(inputs, name, number)
 
-    return inputs.planned(frames, explanation, strategy)
-
-
-def _answer(inputs: OperatorInputs, name: str, partitions: int) -> Answer:
+def _answer(plan: Plan, *, inputs: OperatorInputs, partitions: int) -> Answer:
     cluster = cluster_of(inputs.rows[0].sparkSession)
     ship_packages(cluster)
     first, read_first = cluster.gather_tasks()
-    parts = inputs.first(cluster, name, first)
+    parts = inputs.first(cluster, plan.name, first)
     if not inputs.columns.has_parts:
-        answer = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
-        return answer, read_first
+        return reduce(DataFrame.unionAll, parts), read_first
     shared = 1 + len(inputs.columns.part_keys)
     placed = parts[0] if len(parts) == 1 else _tagged(parts, shared)
     keys = placed.columns[len(parts) > 1 :][1:shared]
@@ -239,23 +210,19 @@ def _answer(inputs: OperatorInputs, name: str, partitions: int) -> Answer:
         query=inputs.query, given=inputs.given, output=inputs.columns.schema,
         device=_shipped(cluster, inputs.second_device), device_name=inputs.second_device or "",
     )  # fmt: skip
-    answer, read_second = task.answer(placed, name, inputs.schema)
+    answer, read_second = task.answer(placed, plan.name, plan.schema)
     return answer, lambda: JoinMetrics((*read_first().tasks, *read_second().tasks))
 
 
 def _tagged(parts: Sequence[DataFrame], shared: int) -> DataFrame:
     """Return the parts of both inputs as one frame: side, time, keys, left fields, right fields."""
-    frames = []
+    sides = []
     for side, frame in enumerate(parts):
-        own = frame.columns[shared:]
-        names = [f"s{at}" for at in range(shared)] + [f"{'lr'[side]}{at}" for at in range(len(own))]
-        frames.append(frame.toDF(*names).select(F.lit(side).alias("side"), *names))
-    left, right = frames
-    for at in range(len(right.columns) - 1 - shared):
-        left = left.withColumn(f"r{at}", F.lit(None).cast(LongType()))
-    for at in range(len(parts[0].columns) - shared):
-        right = right.withColumn(f"l{at}", F.lit(None).cast(LongType()))
-    return left.unionAll(right.select(*left.columns))
+        own = range(len(frame.columns) - shared)
+        names = [*(f"s{at}" for at in range(shared)), *(f"{'lr'[side]}{at}" for at in own)]
+        sides.append(frame.toDF(*names).select(F.lit(side).alias("side"), *names))
+    # Each side lacks the fields of the other one, which are null there.
+    return sides[0].unionByName(sides[1], allowMissingColumns=True)
 
 
 def _no_answer_of_spark(*_: DataFrame) -> DataFrame:

@@ -26,15 +26,13 @@ from spark_offload.cluster.by_value import carrying
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.errors import raised
 from spark_offload.partitioning.columns import (
-    answer_schema,
     arrow_schema,
     check_frame,
-    told_apart,
+    read_names,
+    rows_with_a_time,
 )
 from spark_offload.plan.aggregate import aggregate_plan
-from spark_offload.plan.options import Options
-from spark_offload.plan.plan import Plan, Strategy
-from spark_offload.stream.checks import delay, require_watermark, without_watermarks
+from spark_offload.plan.plan import Options, Plan
 from spark_offload.stream.metrics import (
     AGGREGATES,
     RESULTS,
@@ -45,6 +43,7 @@ from spark_offload.stream.metrics import (
     panes_function,
     panes_schema,
 )
+from spark_offload.stream.plans import delay, require_watermark
 from spark_offload.stream.task import (
     SHUFFLE_PARTITIONS,
     question_of_aggregation,
@@ -53,7 +52,7 @@ from spark_offload.stream.task import (
 )
 from spark_offload.task.operators import AggregateTask
 from spark_offload.task.task import Answer
-from spark_offload.verification.own_operators import own_windows
+from spark_offload.verification.own_queries import own_windows
 
 __all__ = [
     "make_aggregate_stream_plan",
@@ -64,33 +63,32 @@ QUESTION = "question"
 
 
 def _of_panes(
-    frame: DataFrame,
+    plan: Plan,
+    device: str | None,
     *,
     query: AggregateQuery,
-    answer: StructType,
     name: str,
-    title: str,
     question: Mapping[str, str],
-    device: str | None,
     goes_on: bool,
 ) -> Answer:
     """Reduce rows to panes in tasks, and panes to windows by Spark.
 
     Parameters
     ----------
-    answer : StructType
-        Columns of the answer.
-    name : str
-        Under which the progress of a query has the numbers of this aggregation.
-    title : str
-        What the aggregation is called in Spark's plan.
-    question : mapping of str to str
-        What must stay the same for as long as a checkpoint is used.
+    plan : Plan
+        Of the aggregation.
     device : str or None
         Address of the accelerator that reduces rows to panes; None for the host.
+    query : AggregateQuery
+        What is asked.
+    name : str
+        Under which the progress of a query has the numbers of this aggregation.
+    question : mapping of str to str
+        What must stay the same for as long as a checkpoint is used.
     goes_on : bool
         Whether the host goes on from the first rows for which an accelerator has no room.
     """
+    (frame,) = plan.inputs
     cluster = cluster_of(frame.sparkSession, streaming=True)
     ship_packages(cluster)
     # Names of its own: none of the user's can clash or need quoting.
@@ -104,7 +102,7 @@ def _of_panes(
     task = AggregateTask(query=first, input=given, output=schema, device=shipped, goes_on=goes_on)
     event_time = {BOUNDARIES[0]: frame.schema[query.time].metadata}
     panes = rows.mapInArrow(
-        carrying(cluster.luggage, panes_function(task, title)),
+        carrying(cluster.luggage, panes_function(task, plan.name)),
         StructType(
             [
                 StructField(field.name, field.dataType, True, event_time.get(field.name))
@@ -118,7 +116,7 @@ def _of_panes(
     names = [*BOUNDARIES, *renamed.on, *renamed.aggregates]
     columns = [
         _of_type(windows[given_name], windows.schema[given_name], field)
-        for given_name, field in zip(names, answer, strict=True)
+        for given_name, field in zip(names, plan.schema, strict=True)
     ]
     observed = windows.select(*columns).observe(f"{name}-{RESULTS}", *observed_results())
     return observed, measured_by("stream_aggregate_metrics")
@@ -148,18 +146,9 @@ def make_aggregate_stream_plan(
     metrics = metrics_name(question, frame, kind=AGGREGATES)
     late = delay(frame.schema, query.time)
 
-    def strategy(schema: StructType, title: str, device: str | None) -> Strategy:
-        return partial(
-            _of_panes,
-            query=query,
-            answer=schema,
-            name=metrics,
-            title=title,
-            question=question,
-            device=device,
-            goes_on=not options.strict,
-        )
-
+    strategy = partial(
+        _of_panes, query=query, name=metrics, question=question, goes_on=not options.strict
+    )
     return aggregate_plan(
         frame,
         query,
@@ -167,7 +156,6 @@ def make_aggregate_stream_plan(
         strategy,
         side="frame",
         reduced=Phases(query).panes,
-        schema_of=lambda given, query: without_watermarks(answer_schema(given, query)),
         read=measured_by("stream_aggregate_metrics"),
         partitions=state_partitions(frame.sparkSession),
         partitioning=f"as Spark spreads windows and keys over its state ({SHUFFLE_PARTITIONS})",
@@ -183,20 +171,15 @@ def make_aggregate_stream_plan(
 
 
 def _renamed(frame: DataFrame, query: AggregateQuery) -> tuple[AggregateQuery, DataFrame]:
-    """Return the query and its rows, those with a time, with other names of columns."""
-    keys = {name: f"key{at}" for at, name in enumerate(query.on)}
-    values = {name: f"value{at}" for at, name in enumerate(query.columns)}
-    given, called = told_apart(frame)
-    time = F.col(called[query.time])
-    named = [("time", time)]
-    named += [(new, F.col(called[name])) for name, new in (*keys.items(), *values.items())]
-    rows = given.where(time.isNotNull()).select(*(column.alias(name) for name, column in named))
+    """Return the query and its rows, those with a time, with numbers for names of columns."""
+    rows = rows_with_a_time(frame, query)
+    called = dict(zip(read_names(query), rows.columns, strict=True))
     aggregates = {
-        f"result{at}": Aggregate(one.function, None if one.column is None else values[one.column])
+        f"result{at}": Aggregate(one.function, None if one.column is None else called[one.column])
         for at, one in enumerate(query.aggregates.values())
     }
-    renamed = replace(query, time="time", on=tuple(keys.values()), aggregates=aggregates)
-    return renamed, rows
+    keys = tuple(called[key] for key in query.on)
+    return replace(query, time=called[query.time], on=keys, aggregates=aggregates), rows
 
 
 def _combined(one: Aggregate, phases: Phases) -> Column:

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from host import UsageError
 from spark_offload.cluster.machines import is_connect
 from spark_offload.cluster.query_plans import analysed
-from spark_offload.measures import JoinMetrics, Stopwatch
+from spark_offload.measures import JoinMetrics, MicroBatch, Stopwatch, observed_numbers
 from spark_offload.stream.processor import NUMBERS
 from spark_offload.task.operators import AggregateTask
 from spark_offload.task.task import ArrowFunction, task_function
@@ -24,13 +24,11 @@ from spark_offload.task.task import ArrowFunction, task_function
 __all__ = [
     "AGGREGATES",
     "AggregateMicroBatch",
-    "METRICS",
     "MicroBatch",
     "PANE_NUMBERS",
     "RESULTS",
     "measured_by",
     "metrics_name",
-    "observed_by_name",
     "observed_columns",
     "observed_panes",
     "observed_results",
@@ -46,12 +44,57 @@ __all__ = [
 # A task reduces the rows at hand, and keeps nothing. Panes of several tasks and micro-batches are
 # put together by Spark, whose state store keeps them.
 
-PANE_NUMBERS = {
-    "rows": "bigint",
-    "seconds": "double",
-    "cycles": "bigint",
-    "device_seconds": "double",
-}
+# What an aggregation of a stream did in each micro-batch, read from Spark's progress.
+
+AGGREGATES = "splitjoin_aggregate"
+"""First part of the names under which ``observedMetrics`` of a progress has the numbers."""
+
+RESULTS = "results"
+"""Last part of the name under which the number of results is found."""
+
+
+@dataclass(frozen=True)
+class AggregateMicroBatch:
+    """Metrics of one aggregation of a stream in one micro-batch.
+
+    Parameters
+    ----------
+    batch : int
+        Number of the micro-batch.
+    aggregation : str
+        Name of the aggregation, as its explanation tells it.
+    watermark : str
+        Windows that end at or before it have ended; as Spark writes it.
+    trigger_seconds : float
+        Time that the whole micro-batch took.
+    rows : int
+        Rows with a time that were read. Those among them that came too late for all their windows
+        are told by Spark only, and as panes: ``numRowsDroppedByWatermark`` of the state operator.
+    panes : int
+        Panes that these rows became; sent to the tasks that keep the state.
+    results : int
+        Results of windows that ended.
+    seconds : float
+        Time that the tasks took to make panes.
+    cycles : int
+        Clock cycles that devices ran.
+    device_seconds : float
+        Time that devices worked.
+    """
+
+    batch: int
+    aggregation: str
+    watermark: str
+    trigger_seconds: float
+    rows: int
+    panes: int
+    results: int
+    seconds: float
+    cycles: int = 0
+    device_seconds: float = 0.0
+
+
+PANE_NUMBERS = observed_numbers(AggregateMicroBatch, "panes", RESULTS)
 """What is measured of a task in a micro-batch, with its type in Spark; beside its first pane."""
 
 
@@ -105,72 +148,8 @@ def _panes(batches: Iterator[pa.RecordBatch], task: AggregateTask) -> Iterator[p
 
 # What a streaming join did in each micro-batch, read from the progress that Spark keeps.
 
-METRICS = "splitjoin"
+_METRICS = "splitjoin"
 """First part of the names under which ``observedMetrics`` of a progress has the numbers."""
-
-
-@dataclass(frozen=True)
-class MicroBatch:
-    """Metrics of one streaming join in one micro-batch.
-
-    Parameters
-    ----------
-    batch : int
-        Number of the micro-batch.
-    join : str
-        Name of the join, as its explanation tells it.
-    watermark : str
-        Rows older than this were late; as Spark writes it.
-    trigger_seconds : float
-        Time that the whole micro-batch took.
-    left_rows, right_rows : int
-        Rows that were joined.
-    left_late, right_late : int
-        Rows that were older than the watermark and were dropped.
-    results : int
-        Pairs.
-    stored, expired : int
-        Rows that were added to the state, and removed from it.
-    cycles : int
-        Clock cycles that devices ran.
-    seconds, device_seconds : float
-        Time that groups of rows took in all, and their time in devices.
-    software_rows : int
-        Rows that were joined in software, because a window outgrew the device; a kept row counts in
-        each micro-batch in which it is joined.
-    read_rows : int
-        Kept rows that were read from the state store; workers hold the others already.
-    waited_seconds : float
-        Time that tasks have waited for a device that another one held.
-    """
-
-    batch: int
-    join: str
-    watermark: str
-    trigger_seconds: float
-    left_rows: int
-    right_rows: int
-    left_late: int
-    right_late: int
-    results: int
-    stored: int
-    expired: int
-    cycles: int
-    seconds: float
-    device_seconds: float
-    software_rows: int = 0
-    read_rows: int = 0
-    waited_seconds: float = 0.0
-
-    @property
-    def rows(self) -> int:
-        """Rows of both sides that were joined."""
-        return self.left_rows + self.right_rows
-
-    @property
-    def late_rows(self) -> int:
-        """Rows of both sides that were dropped."""
-        return self.left_late + self.right_late
 
 
 def observed_columns() -> list[Column]:
@@ -188,14 +167,14 @@ def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
     """
     return tuple(
         MicroBatch(join=name, **_of_trigger(progress), **_numbers(observed, NUMBERS))
-        for name, observed in _observed(progress, METRICS).items()
+        for name, observed in _observed(progress, _METRICS).items()
     )
 
 
 def _observed(progress: Any, kind: str) -> dict[str, dict[str, Any]]:
     """Return what was observed of one kind, by its names."""
     return {
-        name: observed_by_name(row)
+        name: _observed_by_name(row)
         for name, row in sorted(progress.observedMetrics.items())
         if name.split("-")[0] == kind
     }
@@ -218,7 +197,7 @@ def _numbers(observed: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str,
     }
 
 
-def observed_by_name(row: Row) -> dict[str, Any]:
+def _observed_by_name(row: Row) -> dict[str, Any]:
     """Return the fields of an observed row.
 
     Spark Connect (as of Spark 4.3) gives them as a row of two fields: all values, and their schema.
@@ -241,56 +220,6 @@ def stream_metrics(query: StreamingQuery) -> tuple[MicroBatch, ...]:
         A query that was started; it may have ended.
     """
     return tuple(batch for progress in query.recentProgress for batch in read_progress(progress))
-
-
-# What an aggregation of a stream did in each micro-batch, read from Spark's progress.
-
-AGGREGATES = "splitjoin_aggregate"
-"""First part of the names under which ``observedMetrics`` of a progress has the numbers."""
-
-RESULTS = "results"
-"""Last part of the name under which the number of results is found."""
-
-
-@dataclass(frozen=True)
-class AggregateMicroBatch:
-    """Metrics of one aggregation of a stream in one micro-batch.
-
-    Parameters
-    ----------
-    batch : int
-        Number of the micro-batch.
-    aggregation : str
-        Name of the aggregation, as its explanation tells it.
-    watermark : str
-        Windows that end at or before it have ended; as Spark writes it.
-    trigger_seconds : float
-        Time that the whole micro-batch took.
-    rows : int
-        Rows with a time that were read. Those among them that came too late for all their windows
-        are told by Spark only, and as panes: ``numRowsDroppedByWatermark`` of the state operator.
-    panes : int
-        Panes that these rows became; sent to the tasks that keep the state.
-    results : int
-        Results of windows that ended.
-    seconds : float
-        Time that the tasks took to make panes.
-    cycles : int
-        Clock cycles that devices ran.
-    device_seconds : float
-        Time that devices worked.
-    """
-
-    batch: int
-    aggregation: str
-    watermark: str
-    trigger_seconds: float
-    rows: int
-    panes: int
-    results: int
-    seconds: float
-    cycles: int = 0
-    device_seconds: float = 0.0
 
 
 def observed_panes() -> list[Column]:
@@ -319,7 +248,7 @@ def stream_aggregate_metrics(query: StreamingQuery) -> tuple[AggregateMicroBatch
 
 def _of_progress(progress: Any) -> list[AggregateMicroBatch]:
     observed = _observed(progress, AGGREGATES)
-    kinds = {**PANE_NUMBERS, "panes": "bigint", RESULTS: "bigint"}
+    kinds = observed_numbers(AggregateMicroBatch)
     return [
         AggregateMicroBatch(
             aggregation=name,
@@ -355,7 +284,7 @@ _CHANGING = re.compile(r"#\d+L?|@[0-9a-f]+|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-
 """What differs between two plans of the same frame: numbers of columns, addresses, identities."""
 
 
-def metrics_name(question: Mapping[str, str], *inputs: DataFrame, kind: str = METRICS) -> str:
+def metrics_name(question: Mapping[str, str], *inputs: DataFrame, kind: str = _METRICS) -> str:
     """Return a name that tells a join from others, and is the same when a query starts again.
 
     Parameters

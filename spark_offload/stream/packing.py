@@ -73,7 +73,7 @@ def _packed(
         if not before + count:
             yield _input_rows([REGISTRY], side, [None])
         rows = declared(batch.select(range(1, batch.num_columns)), task.schema(side))
-        _require_times(rows, task.order(side), name)
+        _require_times(rows, task.times[side], name)
         names = ["group", *map(str, range(rows.num_columns))]
         gathered.append(pa.RecordBatch.from_arrays([batch.column(0), *rows.columns], names=names))
         count += batch.num_rows

@@ -7,23 +7,28 @@ no pair of two kept rows, which was found when the later of them came. So a row 
 in a pair of some micro-batch.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from host import Device, JoinError
+from host.columns.fields import TermTypes, bounds_of
+from host.columns.kinds import column_type, common_tick, contiguous, integer_view, validity
 from host.devices.software import on_device_or_software
+from host.query.queries import Query
 from host.reference.types import JoinType
 from host.session.join import Join
 from spark_offload.partitioning.tagged import LEFT, RIGHT
-from spark_offload.stream.reduction import KeptPart, Reduction
+from spark_offload.stream.state import KeptPart
 from spark_offload.stream.task import StreamTask, microseconds
 
 __all__ = [
     "NewPairs",
+    "Reduction",
     "Rows",
     "reach",
 ]
@@ -67,6 +72,168 @@ def reach(table: pa.Table, order: str, width: int) -> Range | None:
     return int(times.min()) - width, int(times.max()) + width
 
 
+# Rows that can have a partner among others, found before a device is sent any: a semi-join.
+#
+# A micro-batch brings few rows, and of the many that are kept only those matter that share a
+# value with one of them. The values of all terms are cut into cells as wide as a term's range of
+# differences, so that the partners of a row lie in at most two cells of a field. The cells that
+# new rows reach are marked in a table of bits, by a hash; a kept row whose own cell is not marked
+# has no partner. A few rows remain that have none either, which does no harm.
+#
+# So what a device is sent, and what it finds, goes by what a micro-batch brings, and not by what
+# is kept.
+
+_FARTHEST = 1 << 61
+"""Values and bounds below this have cells; sums of two fit into 64 bits."""
+
+_CELLS = 64
+"""Bits of the table for every cell that is marked, at least: about one in so many is by chance."""
+
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
+"""Odd factors of the hash, one for each field; further terms tell nothing more."""
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A term whose values are cut into cells; bounds and values in ticks."""
+
+    types: TermTypes
+    factors: tuple[int, int]
+    low: int
+    high: int
+
+    @property
+    def width(self) -> int:
+        """Of a cell."""
+        return self.high - self.low + 1
+
+    def values(self, table: pa.Table, side: int) -> tuple[Int64s, Bools | None] | None:
+        """Return the values of a side, and which are not null; None if one has no cell."""
+        column = self.types.columns[side]
+        array = column.comparable(contiguous(table.column(column.column)))
+        view, valid = integer_view(array), validity(array)
+        known = view if valid is None else view[valid]
+        factor = self.factors[side]
+        if len(known) and max(-int(known.min()), int(known.max())) * factor >= _FARTHEST:
+            return None
+        return view.astype(np.int64) * np.int64(factor), valid
+
+    def reached(self, values: Int64s, side: int) -> tuple[Int64s, ...]:
+        """Return the cells, one or two for each row of a side, in which its partners lie."""
+        first = values + np.int64(-self.high if side == 0 else self.low)
+        if self.width == 1:
+            return (first,)
+        return first // self.width, (first + (self.width - 1)) // self.width
+
+
+class Reduction:
+    """Filter of the rows of one side that can have a partner among those of the other.
+
+    Terms that compare text, floating-point numbers, or with an open bound are left to the device.
+
+    Parameters
+    ----------
+    query : Query
+        The join.
+    left, right : Schema
+        Columns of both sides.
+    """
+
+    def __init__(self, query: Query, left: pa.Schema, right: pa.Schema) -> None:
+        fields = []
+        for term in query.terms:
+            types = TermTypes.of(
+                term, column_type(left, term.left, "left"), column_type(right, term.right, "right")
+            )
+            if types.left.kind.is_coded or term.low is None or term.high is None:
+                continue
+            tick, factors = common_tick(*types.columns)
+            bounds = bounds_of(types, tick, 1)
+            assert bounds.low is not None
+            assert bounds.high is not None
+            if bounds.low <= bounds.high and max(-bounds.low, bounds.high) < _FARTHEST:
+                fields.append(_Field(types, factors, bounds.low, bounds.high))
+        self._fields = fields[: len(_FACTORS)]
+
+    def cells(self, rows: pa.Table, side: int) -> "Cells | None":
+        """Return the cells that rows of a side lie in; None if nothing is known of them."""
+        if not self._fields:
+            return None
+        own = [field.values(rows, side) for field in self._fields]
+        cells, valid = [], []
+        for field, values in zip(self._fields, own, strict=True):
+            if values is None:
+                return None
+            cells.append(values[0] // field.width)
+            if values[1] is not None:
+                valid.append(values[1])
+        known = np.logical_and.reduce(valid) if valid else None
+        return Cells((_hashes(cells) >> np.uint64(32)).astype(np.uint32), known)
+
+    def reached(self, rows: pa.Table, side: int) -> "_ReachedCells | None":
+        """Return the cells in which partners of rows of a side lie; None if nothing is known."""
+        if not self._fields:
+            return None
+        met = [field.values(rows, side) for field in self._fields]
+        marks = []
+        for field, values in zip(self._fields, met, strict=True):
+            if values is None:
+                return None
+            marks.append(field.reached(values[0], side))
+        return _ReachedCells(marks)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells that some rows lie in.
+
+    Parameters
+    ----------
+    hashes : array of uint32
+        Of the cell of each row.
+    known : array of bool, or None
+        Rows that compare no null; None: all of them.
+    """
+
+    hashes: npt.NDArray[np.uint32]
+    known: Bools | None
+
+
+class _ReachedCells:
+    """A table of bits of the cells in which some rows have partners.
+
+    Parameters
+    ----------
+    marks : sequence of tuple of array
+        For each field the cells, one or two for each row, that it reaches.
+    """
+
+    def __init__(self, marks: Sequence[tuple[Int64s, ...]]) -> None:
+        bits = max(10, (_CELLS * len(marks[0][0]) << len(marks)).bit_length())
+        self._shift = 32 - min(bits, 32)
+        self._marked = np.zeros(1 << 32 - self._shift, np.bool_)
+        for cells in product(*marks):
+            self._marked[_hashes(cells) >> np.uint64(32 + self._shift)] = True
+
+    def among(self, cells: Cells) -> Bools:
+        """Return which of the rows with these cells can have a partner."""
+        found: Bools = self._marked[cells.hashes >> np.uint32(self._shift)]
+        return found if cells.known is None else found & cells.known
+
+
+def _hashes(cells: Sequence[Int64s]) -> npt.NDArray[np.uint64]:
+    """Return a hash for each cell, of which the first bits are the best."""
+    mixed = np.zeros(len(cells[0]), np.uint64)
+    for cell, factor in zip(cells, _FACTORS, strict=False):
+        mixed = (mixed ^ cell.view(np.uint64)) * factor
+        mixed ^= mixed >> np.uint64(29)
+    return mixed * _FACTORS[0]
+
+
+# The pairs themselves.
+
+
+@dataclass(eq=False)
 class NewPairs:
     """The new pairs of one group in one micro-batch.
 
@@ -94,23 +261,18 @@ class NewPairs:
         By side: which rows, the kept ones first, have matched so far; not told of an inner join.
     """
 
-    def __init__(
-        self,
-        task: StreamTask,
-        device: Device,
-        left: Rows,
-        right: Rows,
-        software: Callable[[], Device] | None = None,
-    ) -> None:
-        self._task = task
-        self._device = device
-        self._software = software
-        self._left = left
-        self._right = right
+    task: StreamTask
+    device: Device
+    left: Rows
+    right: Rows
+    software: Callable[[], Device] | None = None
+
+    def __post_init__(self) -> None:
+        task = self.task
         self._how = task.query.how
         self._query = replace(task.query, how=JoinType.INNER)
         self._reduction = Reduction(task.query, task.left, task.right)
-        self.matched = (np.zeros(left.count, np.bool_), np.zeros(right.count, np.bool_))
+        self.matched = (np.zeros(self.left.count, np.bool_), np.zeros(self.right.count, np.bool_))
         self.results = 0
         self.cycles = 0
         self.device_seconds = 0.0
@@ -118,7 +280,7 @@ class NewPairs:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the pairs of the answer: the left columns, then the right ones."""
-        left, right = self._left, self._right
+        left, right = self.left, self.right
         new_left = _Part(KeptPart(left.new), left.kept_count)
         new_right = _Part(KeptPart(right.new), right.kept_count)
         yield from self._pass([new_left], [*_numbered(right.kept), new_right])
@@ -159,7 +321,7 @@ class NewPairs:
         def told(_: JoinError) -> None:
             self.software_rows += left.num_rows + right.num_rows
 
-        return on_device_or_software(joined, self._device, self._software, told)
+        return on_device_or_software(joined, self.device, self.software, told)
 
     def _with_partners(
         self, parts: list["_Part"], side: int, others: pa.Table | None
@@ -173,14 +335,18 @@ class NewPairs:
         numbers : array of int
             Their numbers among all rows of the side.
         """
-        nothing = self._task.schema(side).empty_table(), np.zeros(0, np.int64)
+        nothing = self.task.schema(side).empty_table(), np.zeros(0, np.int64)
         if others is None or not others.num_rows:
             return nothing
         reached = self._reduction.reached(others, 1 - side)
         tables, numbers = [], []
         for part in parts:
             table = part.held.rows
-            cells = None if reached is None else part.held.cells(self._reduction, side)
+            cells = (
+                None
+                if reached is None
+                else part.held.once(lambda rows: self._reduction.cells(rows, side))
+            )
             if reached is None or cells is None:
                 chosen = np.arange(table.num_rows)
             else:
@@ -196,9 +362,9 @@ class NewPairs:
         self, table: pa.Table, numbers: Int64s, side: int, others: pa.Table
     ) -> tuple[pa.Table, Int64s]:
         """Return the rows that are near enough to some row of the other side, and their numbers."""
-        span = reach(others, self._task.order(1 - side), self._task.width)
+        span = reach(others, self.task.times[1 - side], self.task.width)
         assert span is not None
-        times = microseconds(table, self._task.order(side))
+        times = microseconds(table, self.task.times[side])
         near: Bools = (times >= span[0]) & (times <= span[1])
         return (table, numbers) if near.all() else (table.filter(pa.array(near)), numbers[near])
 

@@ -12,25 +12,23 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
+from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, ValueState
 
 from host import Device, JoinError, open_device
 from host.operators.asof import AsofStream
 from spark_offload.cluster.devices import TaskDevice, take_device
 from spark_offload.cluster.machines import local_device_uri
 from spark_offload.errors import in_partition, task_partition
+from spark_offload.measures import MicroBatch, observed_numbers
 from spark_offload.partitioning.tagged import LEFT, RIGHT
 from spark_offload.stream.groups import REGISTRY
 from spark_offload.stream.passes import NewPairs, Rows, reach
-from spark_offload.stream.reduction import HELD
-from spark_offload.stream.state import WindowState, move_timer
+from spark_offload.stream.state import HELD, WindowState, move_timer
 from spark_offload.stream.task import (
     AsofStreamTask,
     GroupedTask,
-    MapStore,
     StreamTask,
-    Timers,
     Values,
-    ValueStore,
     as_results,
     from_blob,
     microseconds,
@@ -50,7 +48,6 @@ __all__ = [
     "OUTPUT_TYPES",
     "Step",
     "in_time",
-    "output_row",
 ]
 
 Shipped = TypeVar("Shipped", bound=GroupedTask)
@@ -61,21 +58,7 @@ Both = tuple[pa.Table, pa.Table]
 _QUERY = "sql.streaming.queryId"
 """Property by which Spark tells a task its query, the same after a restart."""
 
-NUMBERS = {
-    "left_rows": "bigint",
-    "right_rows": "bigint",
-    "left_late": "bigint",
-    "right_late": "bigint",
-    "results": "bigint",
-    "stored": "bigint",
-    "expired": "bigint",
-    "software_rows": "bigint",
-    "read_rows": "bigint",
-    "cycles": "bigint",
-    "seconds": "double",
-    "device_seconds": "double",
-    "waited_seconds": "double",
-}
+NUMBERS = observed_numbers(MicroBatch)
 """What is measured of a group in a micro-batch, with its type in Spark."""
 
 OUTPUT_TYPES = ", ".join(
@@ -87,6 +70,7 @@ OUTPUT_TYPES = ", ".join(
 """Columns that the processor returns: packed results, or null beside the numbers of a group."""
 
 
+@dataclass(eq=False)
 class Groups(ABC, Generic[Shipped]):
     """A query over streams in one task of one micro-batch, group after group.
 
@@ -94,27 +78,22 @@ class Groups(ABC, Generic[Shipped]):
     ----------
     task : GroupedTask
         What to compute.
-    question : ValueStore
+    question : ValueState
         What the checkpoint was begun with; holds a value for the group of the registry only.
-    directory, rows : ValueStore, MapStore
+    directory, rows : ValueState, MapState
         Where the state of the group lies that Spark is calling for.
-    timers : Timers
+    timers : StatefulProcessorHandle
         The handle of the processor.
     """
 
-    def __init__(
-        self,
-        task: Shipped,
-        question: ValueStore,
-        directory: ValueStore,
-        rows: MapStore,
-        timers: Timers,
-    ) -> None:
-        self._task = task.in_query()
-        self._question = question
-        self._directory = directory
-        self._rows = rows
-        self._timers = timers
+    task: Shipped
+    question: ValueState
+    directory: ValueState
+    rows: MapState
+    timers: StatefulProcessorHandle
+
+    def __post_init__(self) -> None:
+        self.task = self.task.in_query()
 
     def rows_came(
         self, group: int, frames: Iterable[pd.DataFrame], watermark_ms: int
@@ -132,24 +111,24 @@ class Groups(ABC, Generic[Shipped]):
         """
         with self._errors_told():
             if group == REGISTRY:
-                require_question(self._question, self._task.question)
+                require_question(self.question, self.task.question)
                 for _ in frames:
                     pass
                 return
             gathered: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
             for frame in frames:
                 for side, blob in zip(frame["side"], frame["rows"], strict=True):
-                    gathered[side].extend(from_blob(blob, self._task.schema(side)))
+                    gathered[side].extend(from_blob(blob, self.task.schema(side)))
             left, right = (
-                whole_table(gathered[side], self._task.schema(side)) for side in (LEFT, RIGHT)
+                whole_table(gathered[side], self.task.schema(side)) for side in (LEFT, RIGHT)
             )
             yield from self._work(group, (left, right), watermark_ms, None)
 
     def timer_fired(self, group: int, timer: int, watermark_ms: int) -> Iterator[pd.DataFrame]:
         """Give the results of a group that waited for the watermark, and forget rows."""
         with self._errors_told():
-            require_group(group, self._task.groups)
-            none = self._task.left.empty_table(), self._task.right.empty_table()
+            require_group(group, self.task.groups)
+            none = self.task.left.empty_table(), self.task.right.empty_table()
             yield from self._work(group, none, watermark_ms, timer)
 
     def close(self, error: BaseException | None = None) -> None:
@@ -181,7 +160,7 @@ def in_time(new: Both, task: GroupedTask, watermark_ms: int) -> tuple[Both, tupl
     found = []
     for side, table in enumerate(new):
         if watermark_ms > 0 and table.num_rows:
-            times = table.column(task.order(side)).cast(pa.int64())
+            times = table.column(task.times[side]).cast(pa.int64())
             early = pc.greater_equal(times, pa.scalar(watermark_ms * 1000, pa.int64()))
             table = table.filter(early)
         found.append(table)
@@ -192,8 +171,8 @@ def in_time(new: Both, task: GroupedTask, watermark_ms: int) -> tuple[Both, tupl
 class GroupJoin(Groups[StreamTask]):
     """The join over a window; the state is a :class:`~spark_offload.stream.state.WindowState`."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._taken: TaskDevice | None = None
         self._waited = 0.0  # for the device, which has not been told
         self._software: Device | None = None
@@ -220,19 +199,19 @@ class GroupJoin(Groups[StreamTask]):
         HELD.trim()
         yield from self._alone(state)
         if state.expired:
-            yield output_row(
+            yield _output_row(
                 expired=state.expired, results=_count(state), read_rows=state.read_rows
             )
 
     def _joined(self, group: int, came: Both, watermark_ms: int) -> Iterator[pd.DataFrame]:
         started = time.perf_counter()
-        task = self._task
+        task = self.task
         new, late = in_time(came, task, watermark_ms)
         state = self._state(group)
         if watermark_ms > 0:
             state.expire(watermark_ms * 1000)
         kept = [
-            state.near(side, reach(new[1 - side], task.order(1 - side), task.width))
+            state.near(side, reach(new[1 - side], task.times[1 - side], task.width))
             for side in (LEFT, RIGHT)
         ]
         rows = Rows(kept[LEFT], new[LEFT]), Rows(kept[RIGHT], new[RIGHT])
@@ -244,7 +223,7 @@ class GroupJoin(Groups[StreamTask]):
             self._open_software if task.software is not None else None,
         )
         for batch in pairs.batches():
-            yield output_row(to_blob([batch], batch.schema))
+            yield _output_row(to_blob([batch], batch.schema))
         for side in (LEFT, RIGHT):
             matched, before = pairs.matched[side], rows[side].kept_count
             state.mark(side, matched[:before])
@@ -253,7 +232,7 @@ class GroupJoin(Groups[StreamTask]):
         HELD.trim()
         yield from self._alone(state)
         waited, self._waited = self._waited, 0.0
-        yield output_row(
+        yield _output_row(
             waited_seconds=waited,
             left_rows=new[LEFT].num_rows,
             right_rows=new[RIGHT].num_rows,
@@ -272,25 +251,25 @@ class GroupJoin(Groups[StreamTask]):
     def _alone(self, state: WindowState) -> Iterator[pd.DataFrame]:
         """Rows that the state has let go of, as far as they come alone."""
         for side, rows in state.alone:
-            for batch in as_results(self._task, side, rows):
-                yield output_row(to_blob([batch], batch.schema))
+            for batch in as_results(self.task, side, rows):
+                yield _output_row(to_blob([batch], batch.schema))
 
     def _state(self, group: int) -> WindowState:
         context = TaskContext.get()
         query = None if context is None else context.getLocalProperty(_QUERY)
         held = HELD.of(query or "", group)
-        return WindowState(self._task, self._directory, self._rows, self._timers, held)
+        return WindowState(self.task, self.directory, self.rows, self.timers, held)
 
     def _open(self) -> TaskDevice:
         if self._taken is None:
-            self._taken = take_device(self._task.devices)
+            self._taken = take_device(self.task.devices)
             self._waited = self._taken.waited
         return self._taken
 
     def _open_software(self) -> Device:
-        assert self._task.software is not None
+        assert self.task.software is not None
         if self._software is None:
-            self._software = open_device(local_device_uri(self._task.software))
+            self._software = open_device(local_device_uri(self.task.software))
         return self._software
 
 
@@ -336,30 +315,29 @@ class BlobGroups(Groups[Shipped]):
         self, group: int, new: Both, watermark_ms: int, fired: int | None
     ) -> Iterator[pd.DataFrame]:
         started = time.perf_counter()
-        found = self._directory.get()
+        found = self.directory.get()
         before = self._read(LEFT, found), self._read(RIGHT, found)
         step = self._step(before, found, new, watermark_ms)
         if step.results.num_rows:
-            yield output_row(to_blob(step.results.to_batches(), step.results.schema))
+            yield _output_row(to_blob(step.results.to_batches(), step.results.schema))
         timer = 0 if step.at is None else max(1, -(-step.at // 1000))  # rounded up to milliseconds
         timer_before = 0 if found is None else found[1]
-        assert isinstance(timer_before, int)
         # A timer that has gone off is gone, and may be wanted again.
-        move_timer(self._timers, 0 if timer == fired else timer_before, timer, fired)
+        move_timer(self.timers, 0 if timer == fired else timer_before, timer, fired)
         for side, table in enumerate(step.kept):
             place = (side, 0, 0)
             if table.num_rows:
-                self._rows.updateValue(place, (to_blob(table.to_batches(), table.schema),))
+                self.rows.updateValue(place, (to_blob(table.to_batches(), table.schema),))
             elif before[side].num_rows:
-                self._rows.removeKey(place)
+                self.rows.removeKey(place)
         if step.noted is None:
-            self._directory.clear()
+            self.directory.clear()
         else:
-            self._directory.update((step.noted[0], timer, step.noted[1]))
+            self.directory.update((step.noted[0], timer, step.noted[1]))
         late = [*step.late, 0][:2]
         came = [table.num_rows - behind for table, behind in zip(new, late, strict=True)]
         gone = sum(table.num_rows for table in before) - sum(table.num_rows for table in step.kept)
-        yield output_row(
+        yield _output_row(
             left_rows=came[LEFT],
             right_rows=came[RIGHT],
             left_late=late[LEFT],
@@ -372,12 +350,11 @@ class BlobGroups(Groups[Shipped]):
         )
 
     def _read(self, side: int, found: Values | None) -> pa.Table:
-        value = None if found is None else self._rows.getValue((side, 0, 0))
-        schema = self._task.schema(side)
+        value = None if found is None else self.rows.getValue((side, 0, 0))
+        schema = self.task.schema(side)
         if value is None:
             return schema.empty_table()
         blob = value[0]
-        assert isinstance(blob, (bytes, bytearray))
         return whole_table(from_blob(bytes(blob), schema), schema)
 
 
@@ -393,7 +370,7 @@ class AsofGroups(BlobGroups[AsofStreamTask]):
     """
 
     def _step(self, kept: Both, noted: Values | None, new: Both, watermark_ms: int) -> Step:
-        task = self._task
+        task = self.task
         stream = AsofStream(task.left, task.right, task.query, ordered=False)
         stream.waiting, stream.kept = kept
         new, late = in_time(new, task, watermark_ms)
@@ -406,12 +383,12 @@ class AsofGroups(BlobGroups[AsofStreamTask]):
 
     def _next(self, waiting: pa.Table, kept: pa.Table) -> int | None:
         """Return the watermark at which a row leaves."""
-        task = self._task
+        task = self.task
         if waiting.num_rows:
             # Before these rows leave, no right row is forgotten that they could need.
-            return int(microseconds(waiting, task.order(LEFT)).min()) + task.ahead + 1
+            return int(microseconds(waiting, task.times[LEFT]).min()) + task.ahead + 1
         if task.tolerance is not None and kept.num_rows:
-            return int(microseconds(kept, task.order(RIGHT)).min()) + task.tolerance + 1
+            return int(microseconds(kept, task.times[RIGHT]).min()) + task.tolerance + 1
         return None
 
 
@@ -419,7 +396,7 @@ def _count(state: WindowState) -> int:
     return sum(rows.num_rows for _, rows in state.alone)
 
 
-def output_row(pairs: bytes | None = None, **numbers: float) -> pd.DataFrame:
+def _output_row(pairs: bytes | None = None, **numbers: float) -> pd.DataFrame:
     """Return a row of the processor's output; numbers that are not given are zero."""
     values: dict[str, list[Any]] = {"pairs": [pairs]}
     for name, kind in NUMBERS.items():

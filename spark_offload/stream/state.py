@@ -1,30 +1,108 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kept rows of a group in Spark's state store, and which of them have matched."""
+"""The kept rows of a group: in Spark's state store, held by workers, and which have matched."""
 
-from typing import NamedTuple
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, ValueState
 
 from host.reference.arrivals import Side
-from spark_offload.stream.reduction import GroupParts, KeptPart, identity_of
-from spark_offload.stream.task import (
-    MapStore,
-    StreamTask,
-    Timers,
-    ValueStore,
-    from_blob,
-    microseconds,
-    to_blob,
-    whole_table,
-)
+from spark_offload.stream.task import StreamTask, from_blob, microseconds, to_blob, whole_table
 
 __all__ = [
+    "GroupParts",
+    "HELD",
+    "HeldParts",
+    "KeptPart",
     "MatchedBits",
     "WindowState",
     "move_timer",
 ]
+
+# Parts of kept rows that a Python worker still holds from an earlier micro-batch.
+#
+# The state store is what counts, and this is a cache of it. The directory of a group lists an
+# identity for each part, a digest of its bytes. A part that is held is believed only if the
+# directory, as Spark has just read it, lists its identity. So a task that runs again after a
+# failure, moves to another worker, or goes back to an earlier version of the state has the same
+# rows: it reads the parts that its worker does not hold.
+
+MOST_BYTES = 1 << 28
+"""Bytes of rows that a worker holds from one micro-batch to the next, at most."""
+
+
+def identity_of(blob: bytes) -> int:
+    """Return the identity of a part: 64 bits of a digest of its bytes, as a signed number."""
+    return int.from_bytes(blake2b(blob, digest_size=8).digest(), "little", signed=True)
+
+
+class KeptPart:
+    """Rows of one side, in the order in which they came, and what is found out of them once.
+
+    Parameters
+    ----------
+    rows : Table
+        The rows, which are not changed.
+    """
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+        self.bytes = rows.nbytes
+        self._found: list[Any] = []
+
+    def once(self, find: Callable[[pa.Table], Any]) -> Any:
+        """Return what a function finds of the rows, which is always the same one."""
+        if not self._found:
+            self._found.append(find(self.rows))
+        return self._found[0]
+
+
+GroupParts: TypeAlias = dict[tuple[int, int], KeptPart]
+"""Parts of a group by their side and identity; both sides may have the same bytes."""
+
+
+class HeldParts:
+    """The parts that a worker holds, by query and group.
+
+    Parameters
+    ----------
+    most_bytes : int
+        Bytes of rows that are held, at most, between two groups.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._groups: OrderedDict[tuple[str, int], GroupParts] = OrderedDict()
+
+    def of(self, query: str, group: int) -> GroupParts:
+        """Return the parts of a group, to be changed in place."""
+        parts = self._groups.setdefault((query, group), {})
+        self._groups.move_to_end((query, group))
+        return parts
+
+    def trim(self) -> None:
+        """Let go of the groups that have not been used for the longest time, if there is need."""
+        sizes = {
+            place: sum(part.bytes for part in parts.values())
+            for place, parts in self._groups.items()
+        }
+        total = sum(sizes.values())
+        for place, size in sizes.items():
+            if total <= self._most_bytes and size:
+                break
+            total -= size
+            del self._groups[place]
+
+
+HELD = HeldParts()
+"""What the Python worker at hand holds."""
+
 
 # Which kept rows have matched: a bit each, in the state beside the slices of rows.
 #
@@ -42,12 +120,12 @@ class MatchedBits:
 
     Parameters
     ----------
-    store : MapStore
+    store : MapState
         By side, number of the slice and number of the part, as that of the rows; bits have one
         part.
     """
 
-    def __init__(self, store: MapStore) -> None:
+    def __init__(self, store: MapState) -> None:
         self._store = store
         self._bits: dict[Slice, Bools] = {}
         self._changed: set[Slice] = set()
@@ -88,7 +166,6 @@ class MatchedBits:
         if value is None:
             raise RuntimeError(f"The state store has lost the bits of slice {place} of a group")
         blob = value[0]
-        assert isinstance(blob, (bytes, bytearray))
         packed = np.frombuffer(bytes(blob), np.uint8)
         return np.unpackbits(packed, count=count).astype(np.bool_)
 
@@ -104,10 +181,10 @@ def _key(place: Slice) -> tuple[int, int, int]:
 # slice has parts, a blob each. Rows are appended as a new part, unless the last part is small:
 # that one is rewritten, so that small micro-batches do not leave many small blobs. Where rows
 # come alone, the rows of a slice are needed again when it goes. Parts that the worker holds are
-# not read (:mod:`~spark_offload.stream.reduction`).
+# not read.
 
 
-def move_timer(timers: Timers, before: int, timer: int, fired: int | None) -> None:
+def move_timer(timers: StatefulProcessorHandle, before: int, timer: int, fired: int | None) -> None:
     """Set the timer of a group, zero for none, where there was another one or none.
 
     Parameters
@@ -134,6 +211,7 @@ class _Listed(NamedTuple):
     identity: int
 
 
+@dataclass(eq=False)
 class WindowState:
     """The kept rows of the group that Spark is calling for; to be made anew for every call.
 
@@ -141,13 +219,13 @@ class WindowState:
     ----------
     task : StreamTask
         What is joined.
-    directory : ValueStore
+    directory : ValueState
         ``length, timer, slices``: microseconds of a slice, the timer that is set (0: none), and
         side, number of the slice, rows and identity of every part, the parts of a slice in their
         order.
-    rows : MapStore
+    rows : MapState
         The blobs by side, number of the slice and number of the part.
-    timers : Timers
+    timers : StatefulProcessorHandle
         Where the timer is set that removes rows although none come.
     held : GroupParts, optional
         Parts that the worker holds; those of this state are added, and others are removed.
@@ -162,31 +240,22 @@ class WindowState:
         Side and rows, removed so far, that come alone by the type of the join.
     """
 
-    def __init__(
-        self,
-        task: StreamTask,
-        directory: ValueStore,
-        rows: MapStore,
-        timers: Timers,
-        held: GroupParts | None = None,
-    ) -> None:
-        self._task = task
-        self._directory = directory
-        self._rows = rows
-        self._timers = timers
-        self._held = {} if held is None else held
+    task: StreamTask
+    directory: ValueState
+    rows: MapState
+    timers: StatefulProcessorHandle
+    held: GroupParts = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
         self._slices: dict[Slice, list[_Listed]] = {}
-        self._length, self._timer = task.slice_length, 0
-        found = directory.get()
+        self._length, self._timer = self.task.slice_length, 0
+        found = self.directory.get()
         if found is not None:
             length, timer, slices = found
-            assert isinstance(length, int)
-            assert isinstance(timer, int)
-            assert isinstance(slices, (bytes, bytearray))
             self._length, self._timer = length, timer
             for side, number, *listed in np.frombuffer(slices, np.int64).reshape(-1, 4).tolist():
                 self._slices.setdefault((side, number), []).append(_Listed(*listed))
-        self._bits = MatchedBits(rows)
+        self._bits = MatchedBits(self.rows)
         self._near: dict[int, list[Slice]] = {}
         self.stored = 0
         self.expired = 0
@@ -218,7 +287,7 @@ class WindowState:
         """Keep rows of one side, of which some have matched."""
         if not rows.num_rows:
             return
-        numbers = microseconds(rows, self._task.order(side)) // self._length
+        numbers = microseconds(rows, self.task.times[side]) // self._length
         order = np.argsort(numbers, kind="stable")
         rows, matched = rows.take(pa.array(order)).combine_chunks(), matched[order]
         found, begins = np.unique(numbers[order], return_index=True)
@@ -238,8 +307,8 @@ class WindowState:
     def _append(self, place: Slice, rows: pa.Table) -> None:
         """Write rows as the last part of a slice."""
         parts = self._slices[place]
-        blob = to_blob(rows.to_batches(), self._task.schema(place[0]))
-        self._rows.updateValue((*place, len(parts)), (blob,))
+        blob = to_blob(rows.to_batches(), self.task.schema(place[0]))
+        self.rows.updateValue((*place, len(parts)), (blob,))
         parts.append(_Listed(rows.num_rows, identity_of(blob)))
         # From the bytes: a slice of the rows would keep all rows of the micro-batch.
         self._hold(place[0], parts[-1], blob)
@@ -251,16 +320,16 @@ class WindowState:
             if self._tracks(place[0]):
                 self._leave(place)
             for part in range(len(parts)):
-                self._rows.removeKey((*place, part))
+                self.rows.removeKey((*place, part))
             del self._slices[place]
             self.expired += sum(part.rows for part in parts)
 
     def _tracks(self, side: int) -> bool:
-        return self._task.query.how.tracks(Side(side))
+        return self.task.query.how.tracks(Side(side))
 
     def _leave(self, place: Slice) -> None:
         """Find the rows of a slice that come alone, now that nothing can match them."""
-        wanted = self._bits.of(place, self._count(place)) == self._task.query.how.wants_matched
+        wanted = self._bits.of(place, self._count(place)) == self.task.query.how.wants_matched
         self._bits.remove(place)
         if wanted.any():
             rows = pa.concat_tables([part.rows for part in self._parts(place)])
@@ -279,25 +348,25 @@ class WindowState:
         if self._slices:
             # Milliseconds, rounded up: when the watermark is there, the slice has expired.
             timer = max(1, -(-min(map(self._end, self._slices)) // 1000))
-        move_timer(self._timers, self._timer, timer, fired)
+        move_timer(self.timers, self._timer, timer, fired)
         if self._slices:
             table = [
                 [*place, *part] for place, parts in sorted(self._slices.items()) for part in parts
             ]
             slices = np.array(table, np.int64).tobytes()
-            self._directory.update((self._length, timer, slices))
+            self.directory.update((self._length, timer, slices))
         else:
-            self._directory.clear()
+            self.directory.clear()
         self._timer = timer
         listed = {
             (side, part.identity) for (side, _), parts in self._slices.items() for part in parts
         }
-        for key in self._held.keys() - listed:
-            del self._held[key]
+        for key in self.held.keys() - listed:
+            del self.held[key]
 
     def _end(self, place: Slice) -> int:
         """Return the watermark from which on no row can meet one of this slice."""
-        return (place[1] + 1) * self._length + self._task.width
+        return (place[1] + 1) * self._length + self.task.width
 
     def _count(self, place: Slice) -> int:
         return sum(part.rows for part in self._slices[place])
@@ -308,22 +377,21 @@ class WindowState:
     def _part(self, place: Slice, number: int) -> KeptPart:
         """Return a part, read from the store unless the worker holds it."""
         side, listed = place[0], self._slices[place][number]
-        held = self._held.get((side, listed.identity))
+        held = self.held.get((side, listed.identity))
         if held is not None:
             return held
-        value = self._rows.getValue((*place, number))
+        value = self.rows.getValue((*place, number))
         if value is None:
             raise RuntimeError(
                 f"The state store has lost part {number} of slice {place} of a group"
             )
         blob = value[0]
-        assert isinstance(blob, (bytes, bytearray))
         self.read_rows += listed.rows
         return self._hold(side, listed, bytes(blob))
 
     def _hold(self, side: int, listed: _Listed, blob: bytes) -> KeptPart:
         """Return the rows of a part, which the worker holds from now on."""
-        schema = self._task.schema(side)
+        schema = self.task.schema(side)
         part = KeptPart(whole_table(from_blob(blob, schema), schema))
-        self._held[side, listed.identity] = part
+        self.held[side, listed.identity] = part
         return part

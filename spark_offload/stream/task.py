@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tasks of a streaming join know: the question, the store, and rows as bytes."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 import hashlib
 from importlib.util import find_spec
 import json
-from typing import Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.stateful_processor import ValueState
 
 from host import UsageError
 from host.errors import MissingToolError
@@ -28,11 +28,8 @@ from spark_offload.task.task import declared
 __all__ = [
     "AsofStreamTask",
     "GroupedTask",
-    "MapStore",
     "SHUFFLE_PARTITIONS",
     "StreamTask",
-    "Timers",
-    "ValueStore",
     "Values",
     "as_results",
     "from_blob",
@@ -50,33 +47,8 @@ __all__ = [
     "whole_table",
 ]
 
-# What is used of Spark's state and timers, so that tests can stand in for Spark.
-
-Values = tuple[object, ...]
-
-
-class ValueStore(Protocol):
-    """Part of Spark's ``ValueState`` that is used."""
-
-    def get(self) -> Values | None: ...
-    def update(self, newValue: Values) -> None: ...
-    def clear(self) -> None: ...
-
-
-class MapStore(Protocol):
-    """Part of Spark's ``MapState`` that is used."""
-
-    def getValue(self, key: Values) -> Values | None: ...
-    def updateValue(self, key: Values, value: Values) -> None: ...
-    def removeKey(self, key: Values) -> None: ...
-
-
-class Timers(Protocol):
-    """Part of the handle of a processor that is used."""
-
-    def registerTimer(self, expiryTimestampMs: int) -> None: ...
-    def deleteTimer(self, expiryTimestampMs: int) -> None: ...
-
+Values = tuple[Any, ...]
+"""A row of Spark's state."""
 
 # A checkpoint belongs to one question: the kept rows answer no other one.
 #
@@ -148,7 +120,7 @@ def question_of_groups(number: int) -> dict[str, str]:
     return {"partitions": str(number)}
 
 
-def require_question(store: "ValueStore", question: Mapping[str, str]) -> None:
+def require_question(store: ValueState, question: Mapping[str, str]) -> None:
     """Raise unless the checkpoint was begun with ``question``; write it down if it is new.
 
     Raises
@@ -262,7 +234,7 @@ def partitions_of_query(planned: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupedTask(ABC):
+class GroupedTask:
     """Description of the tasks of any join of two streams; shipped with the functions.
 
     Parameters
@@ -275,11 +247,14 @@ class GroupedTask(ABC):
         Partitions of the state, where no task tells them.
     question : mapping of str to str
         What must stay the same for as long as a checkpoint is used.
+    times : (str, str)
+        The order column of either side.
     """
 
     left: pa.Schema
     right: pa.Schema
     output: pa.Schema
+    times: tuple[str, str]
     groups: tuple[int, ...]
     question: Mapping[str, str]
     partitions: int = 1
@@ -295,10 +270,6 @@ class GroupedTask(ABC):
     def schema(self, side: int) -> pa.Schema:
         """Return the columns of one side."""
         return self.left if side == LEFT else self.right
-
-    @abstractmethod
-    def order(self, side: int) -> str:
-        """Return the order column of one side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,9 +297,6 @@ class StreamTask(GroupedTask):
     slice_length: int
     software: str | None = None
 
-    def order(self, side: int) -> str:
-        return self.query.time[side]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AsofStreamTask(GroupedTask):
@@ -347,9 +315,6 @@ class AsofStreamTask(GroupedTask):
     query: AsofQuery
     ahead: int
     tolerance: int | None
-
-    def order(self, side: int) -> str:
-        return self.query.time[side]
 
 
 # Rows as bytes: an Arrow stream with its schema, in which every type comes back as it was.

@@ -3,7 +3,7 @@
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +95,7 @@ def order_numbers(batch: pa.RecordBatch) -> Int64s:
 _HALO = HALO_COLUMNS[1]
 
 
+@dataclass(eq=False)
 class Handover:
     """The rows of a partition on their way to a device, and to the one that goes on.
 
@@ -115,34 +116,26 @@ class Handover:
         time that is too late is then left to the device's encoding, whose error names the column.
     """
 
-    def __init__(
-        self,
-        rows: pa.RecordBatchReader,
-        layout: TaggedLayout,
-        how: JoinType,
-        width: int,
-        manifest: Manifest,
-        *,
-        strict: bool,
-    ) -> None:
-        self._rows = rows
-        self._layout = layout
-        self._how = how
-        self._width = width
-        self._manifest = manifest
-        self._strict = strict
-        self._gauges = {side: WindowGauge(side, width, manifest) for side in Side}
-        self._reach = width if how is JoinType.INNER else 2 * width
+    rows: pa.RecordBatchReader
+    layout: TaggedLayout
+    how: JoinType
+    width: int
+    manifest: Manifest
+    strict: bool
+
+    def __post_init__(self) -> None:
+        self._gauges = {side: WindowGauge(side, self.width, self.manifest) for side in Side}
+        self._reach = self.width if self.how is JoinType.INNER else 2 * self.width
         # Batches that later rows can meet, each with its last time.
         self._met: deque[tuple[pa.RecordBatch, int]] = deque()
         self._last = 0  # time of the last row of the first device
         self._rest: pa.RecordBatch | None = None  # the first rows that the device does not get
         self._cut: tuple[Side, int] | None = None  # side of the first of them, and its number
-        self._top = (1 << manifest.timestamp_bits) - 1
+        self._top = (1 << self.manifest.timestamp_bits) - 1
         self._begin: int | None = None  # time of the first row
         self._distance: int | None = None  # from there to the first of the rest, if too far
         self._counts = dict.fromkeys(Side, 0)
-        self._size = WindowSize(width)
+        self._size = WindowSize(self.width)
         #: Rows of both sides that the first device has not got.
         self.rest_rows = 0
 
@@ -153,16 +146,16 @@ class Handover:
 
     def first(self) -> pa.RecordBatchReader:
         """Return the rows for the device, to be read once."""
-        return pa.RecordBatchReader.from_batches(self._rows.schema, self._fitting())
+        return pa.RecordBatchReader.from_batches(self.rows.schema, self._fitting())
 
     def rest(self) -> tuple[pa.RecordBatchReader, TaggedLayout]:
         """Return the rows for the join that goes on, to be read once, and where columns stand."""
         layout = replace(
-            self._layout,
+            self.layout,
             halo=_HALO,
-            alone=self._layout.alone if self._how is JoinType.INNER else ALONE_COLUMN,
+            alone=self.layout.alone if self.how is JoinType.INNER else ALONE_COLUMN,
         )
-        schema = self._rows.schema
+        schema = self.rows.schema
         for name in (layout.halo, layout.alone):
             if name is not None and name not in schema.names:
                 schema = schema.append(pa.field(name, pa.bool_()))
@@ -178,18 +171,18 @@ class Handover:
             return AcceleratorLimitError(
                 f"Row {number:,} of side {side_label(side)} (the first is 0) lies "
                 f"{self._distance:,} units of time behind the first row of its partition, and the "
-                f"timestamps of the device have {self._manifest.timestamp_bits} bits",
+                f"timestamps of the device have {self.manifest.timestamp_bits} bits",
                 "cast the order columns to a coarser unit, or use a bundle with more "
                 "--timestamp-bits",
             )
         error = CapacityError(
             self.needed,
-            self._manifest.capacity,
+            self.manifest.capacity,
             side=side_label(side),
             is_timed=True,
             ordinal=number,
-            cores=self._manifest.storage.cores,
-            engine=self._manifest.engine,
+            cores=self.manifest.storage.cores,
+            engine=self.manifest.engine,
         )
         remedy = "For device 'sim:', build=True counts the windows and builds what they need."
         error.args = (f"{error} {remedy}",)
@@ -207,10 +200,10 @@ class Handover:
         side, number = self._cut
         why = (
             f"the window came to hold {self.needed:,} rows of a side and the device has room for "
-            f"{self._manifest.capacity:,}"
+            f"{self.manifest.capacity:,}"
             if self._distance is None
             else f"its time lies {self._distance:,} units behind the first one and the device's "
-            f"timestamps have {self._manifest.timestamp_bits} bits"
+            f"timestamps have {self.manifest.timestamp_bits} bits"
         )
         return (
             f"in software from row {number:,} of side {side_label(side)} on (the first is 0), as "
@@ -218,8 +211,8 @@ class Handover:
         )
 
     def _fitting(self) -> Iterator[pa.RecordBatch]:
-        for batch in self._rows:
-            times, sides = order_numbers(batch), batch.column(self._layout.side).to_numpy()
+        for batch in self.rows:
+            times, sides = order_numbers(batch), batch.column(self.layout.side).to_numpy()
             cut = self._first_beyond(times, sides)
             fitting = batch if cut is None else batch.slice(0, cut)
             if fitting.num_rows:
@@ -230,7 +223,7 @@ class Handover:
             self._rest = batch.slice(cut)
             for met, _ in self._met:
                 self._size.see(met)
-            if self._strict:
+            if self.strict:
                 raise self.error()
             if fitting.num_rows:
                 yield fitting
@@ -257,7 +250,7 @@ class Handover:
         """Return the place of the first row that the device's timestamps do not reach."""
         if self._begin is None and len(times):
             self._begin = int(times[0])
-        if self._strict or not len(times) or int(times[-1]) - int(self._begin or 0) <= self._top:
+        if self.strict or not len(times) or int(times[-1]) - int(self._begin or 0) <= self._top:
             return None
         return int(np.searchsorted(times, int(self._begin or 0) + self._top, side="right"))
 
@@ -274,8 +267,8 @@ class Handover:
             yield self._flagged(batch, schema, np.ones(batch.num_rows, np.bool_))
         for batch in self._behind():
             own = np.zeros(batch.num_rows, np.bool_)
-            if self._layout.halo is not None:
-                own |= _flags(batch, self._layout.halo)
+            if self.layout.halo is not None:
+                own |= _flags(batch, self.layout.halo)
             yield self._flagged(batch, schema, own)
 
     def _flagged(
@@ -286,9 +279,9 @@ class Handover:
         columns[_HALO] = pa.array(halo)
         if ALONE_COLUMN in schema.names:
             # The others have left the window, and were answered for before the cut.
-            alone = order_numbers(batch) >= max(LEAST, self._last - self._width)
-            if self._layout.alone is not None:
-                alone &= _flags(batch, self._layout.alone)
+            alone = order_numbers(batch) >= max(LEAST, self._last - self.width)
+            if self.layout.alone is not None:
+                alone &= _flags(batch, self.layout.alone)
             columns[ALONE_COLUMN] = pa.array(alone)
         return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
@@ -299,7 +292,7 @@ class Handover:
             self.rest_rows += batch.num_rows
             self._size.see(batch)
             yield batch
-            batch = next(self._rows, None)
+            batch = next(self.rows, None)
 
 
 def _flags(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:

@@ -109,6 +109,7 @@ def split_sides(
 _SIDES = ("left", "right")
 
 
+@dataclass(eq=False)
 class RangeRows:
     """Filter of the own rows of a range, and of as many halo rows as the window holds.
 
@@ -126,9 +127,10 @@ class RangeRows:
         are the last ones of a range is known from the counts only.
     """
 
-    def __init__(self, counts: HaloCounts, size: int | None = None) -> None:
-        self._counts = counts
-        self._size = size
+    counts: HaloCounts
+    size: int | None = None
+
+    def __post_init__(self) -> None:
         self._part: int | None = None
         self._halo = [0, 0]  # rows of either side in the halo so far
         self._passed = [0, 0]
@@ -145,24 +147,24 @@ class RangeRows:
         if self._part is None and batch.num_rows:
             self._part = batch.column("part")[0].as_py()
         passed = batch if self._is_complete or not batch.num_rows else self._needed(batch)
-        return passed if self._size is None else self._flagged(passed, self._size)
+        return passed if self.size is None else self._flagged(passed, self.size)
 
     def finish(self) -> None:
         """No rows follow; raises like :meth:`see`, and for own rows too if they may come alone."""
         if self._part is None:
             return
         self._require_halo(self._part)
-        if self._size is not None:
-            needed = self._counts.needed[self._part]
+        if self.size is not None:
+            needed = self.counts.needed[self._part]
             own = [rows - halo for rows, halo in zip(self._passed, needed, strict=True)]
-            self._require(own, self._counts.own[self._part], "rows")
+            self._require(own, self.counts.own[self._part], "rows")
 
     def _needed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         assert self._part is not None
         halo = batch.column("halo").to_numpy(zero_copy_only=False)
         sides = batch.column("side").to_numpy()
         kept = np.ones(batch.num_rows, np.bool_)
-        sent, needed = self._counts.sent[self._part], self._counts.needed[self._part]
+        sent, needed = self.counts.sent[self._part], self.counts.needed[self._part]
         for side in range(len(_SIDES)):
             rows = np.flatnonzero(halo & (sides == side))
             kept[rows[: max(0, sent[side] - needed[side] - self._halo[side])]] = False
@@ -180,16 +182,16 @@ class RangeRows:
             if len(rows):
                 assert self._part is not None  # there is a row
                 halo, own = (
-                    counts[self._part][side] for counts in (self._counts.needed, self._counts.own)
+                    counts[self._part][side] for counts in (self.counts.needed, self.counts.own)
                 )
                 pushed_by = size + self._passed[side] + np.arange(len(rows))
-                is_last = self._part == len(self._counts.own) - 1
+                is_last = self._part == len(self.counts.own) - 1
                 alone[rows] = (pushed_by >= halo) & (is_last | (pushed_by < halo + own))
                 self._passed[side] += len(rows)
         return batch.append_column(ALONE_COLUMN, pa.array(alone))
 
     def _require_halo(self, part: int) -> None:
-        self._require(self._halo, self._counts.sent[part], "rows in its halo")
+        self._require(self._halo, self.counts.sent[part], "rows in its halo")
         self._is_complete = True
 
     def _require(self, found: Sequence[int], expected: Sequence[int], what: str) -> None:
@@ -207,6 +209,7 @@ class RangeRows:
 Int64s = npt.NDArray[np.int64]
 
 
+@dataclass(eq=False)
 class SideCheck:
     """Check of the rows of one side of a partition as they pass.
 
@@ -231,22 +234,14 @@ class SideCheck:
         Whether that was declared of each partition of the input by itself.
     """
 
-    def __init__(
-        self,
-        side: str,
-        order: str,
-        is_sorted: bool,
-        columns: Sequence[str],
-        first: int,
-        *,
-        per_partition: bool = False,
-    ) -> None:
-        self._side = side
-        self._columns = columns
-        self._first = first
-        self._order = order
-        self._is_sorted = is_sorted
-        self._per_partition = per_partition
+    side: str
+    order: str
+    is_sorted: bool
+    columns: Sequence[str]
+    first: int
+    per_partition: bool = False
+
+    def __post_init__(self) -> None:
         self._last: dict[int, tuple[int, object]] = {}  # by partition, 0 for a whole input
 
     def see(self, batch: pa.RecordBatch, mask: pa.Array) -> None:
@@ -258,17 +253,17 @@ class SideCheck:
             If a row has no time, or goes back in time, showing it.
         """
         order = batch.column("order")
-        if not (self._is_sorted or order.null_count):
+        if not (self.is_sorted or order.null_count):
             return
         rows, order = (column.filter(mask) for column in (batch.column("row"), order))
         if order.null_count:
             # Spark's row numbers say nothing to a user, so the row itself is shown. Nulls sort
             # first, by the numbers of their rows.
-            raise OrderError.null(f"{self._side}.{self._order}", row=self._row(batch.filter(mask)))
-        if not self._is_sorted or not len(rows):
+            raise OrderError.null(f"{self.side}.{self.order}", row=self._row(batch.filter(mask)))
+        if not self.is_sorted or not len(rows):
             return
         numbers = rows.to_numpy()
-        if not self._per_partition:
+        if not self.per_partition:
             self._require_rising(0, numbers, order)
             return
         partitions = numbers >> ROW_BITS
@@ -289,20 +284,20 @@ class SideCheck:
 
     def _row(self, batch: pa.RecordBatch) -> dict[str, object]:
         """Return the first row of ``batch`` by the names of its columns."""
-        places = range(self._first, self._first + len(self._columns))
+        places = range(self.first, self.first + len(self.columns))
         return {
             name: batch.column(place)[0].as_py()
-            for name, place in zip(self._columns, places, strict=True)
+            for name, place in zip(self.columns, places, strict=True)
         }
 
     def _raise(self, row: int, earlier: object, later: object) -> None:
         partition, within = source_of(row)
         raise OrderError.disorder(
-            f"{self._side}.{self._order}",
+            f"{self.side}.{self.order}",
             within,
             later,
             earlier,
-            part=partition if partition or self._per_partition else None,
+            part=partition if partition or self.per_partition else None,
         )
 
 
@@ -342,23 +337,24 @@ class PartitionRows:
         query: Query,
         halos: HaloCounts | None = None,
     ) -> None:
-        self._batches = batches
-        self._first = next(batches, None)
+        first = next(batches, None)
+        self._batches = batches if first is None else chain([first], batches)
         self._range: RangeRows | None = None
         come_alone = halos is not None and query.how is not JoinType.INNER
         if halos is not None:
             assert isinstance(query.window, CountWindow)  # what halos are counted for
             self._range = RangeRows(halos, query.window.size if come_alone else None)
-        if self._first is None:
-            self._schema = pa.schema(
-                [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
-            )
-            for letter, columns in zip(PAYLOAD, (left, right), strict=True):
-                for index, column in enumerate(columns):
-                    self._schema = self._schema.append(pa.field(f"{letter}{index}", column.type))
+        if first is not None:
+            self._schema = first.schema
         else:
-            self._schema = self._first.schema
-        if come_alone and self._first is not None:
+            tags = [("side", pa.int8()), ("order", pa.int64()), ("row", pa.int64())]
+            payload = [
+                (f"{letter}{index}", kind)
+                for letter, columns in zip(PAYLOAD, (left, right), strict=True)
+                for index, kind in enumerate(columns.types)
+            ]
+            self._schema = pa.schema([*tags, *payload])
+        if come_alone and first is not None:
             self._schema = self._schema.append(pa.field(ALONE_COLUMN, pa.bool_()))
         types = self._schema.types[len(TAG_COLUMNS) :]
         shared = f"{SHARED}0" in self._schema.names
@@ -369,10 +365,10 @@ class PartitionRows:
                 order,
                 bool(query.sorted),
                 columns.names,
-                len(TAG_COLUMNS) + first,
+                len(TAG_COLUMNS) + place,
                 per_partition=query.per_partition,
             )
-            for side, order, columns, first in zip(
+            for side, order, columns, place in zip(
                 ("left", "right"), query.time, (left, right), (0, middle), strict=True
             )
         ]
@@ -399,8 +395,7 @@ class PartitionRows:
         return pa.RecordBatchReader.from_batches(self._schema, self._passing())
 
     def _passing(self) -> Iterator[pa.RecordBatch]:
-        first, self._first = self._first, None
-        for batch in self._batches if first is None else chain([first], self._batches):
+        for batch in self._batches:
             kept = batch if self._range is None else self._range.see(batch)
             if kept.num_rows:
                 self._see(kept)

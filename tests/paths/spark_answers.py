@@ -16,7 +16,7 @@ import pytest
 
 from host import UsageError
 from spark_offload import asof_join, overlap_join, stream_join, task_error
-from spark_offload.verification.own_operators import own_asof
+from spark_offload.verification.own_queries import own_asof
 from tests.paths.arguments import asof_arguments, overlap_arguments, spark_arguments
 from tests.paths.oracle import compare, row_of
 from tests.spark_offload.spark_tables import frame_of_table

@@ -54,6 +54,7 @@ def stream_task(
     )
     return StreamTask(
         query=query,
+        times=query.time,
         devices=devices or made_by_task(device),
         left=SCHEMA,
         right=SCHEMA,

@@ -19,7 +19,7 @@ from spark_offload import (
     plan_asof_join,
     verify,
 )
-from spark_offload.verification.own_operators import own_asof
+from spark_offload.verification.own_queries import own_asof
 from tests.spark_offload.actions import act
 
 SCHEMA = "t bigint, k string, d double, n int"

@@ -13,7 +13,7 @@ from host.errors import FailureError, UsageError
 from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from spark_offload import explain, metrics, stream_join, verify
-from spark_offload.verification.own_join import own_join
+from spark_offload.verification.own_queries import own_join
 from tests.host.tables import bundle, naive_results
 from tests.spark_offload.test_join import collected, frames
 from tests.spark_offload.test_usage import failure

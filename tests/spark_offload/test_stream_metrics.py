@@ -10,7 +10,7 @@ from spark_offload.stream.metrics import read_progress
 from spark_offload.stream.processor import NUMBERS
 
 NAMES = [*NUMBERS]
-VALUES = [50, 40, 3, 2, 232, 100, 7, 60, 80, 9000, 4.5, 0.25, 1.25]
+VALUES = [50, 40, 3, 2, 232, 100, 7, 9000, 4.5, 0.25, 60, 80, 1.25]
 
 # Of a session with a context, and of Spark Connect.
 ROWS = [

@@ -6,7 +6,7 @@ import pytest
 
 from bench.spark.__main__ import main
 from bench.spark.bands import tagged_rows, task_seconds
-from spark_offload.cli.benchmark import Benchmark
+from spark_offload.cli.demo import Benchmark
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from spark_offload.__main__ import main
-from spark_offload.cli.benchmark import Benchmark
+from spark_offload.cli.demo import Benchmark
 
 
 @pytest.mark.parametrize("window", ["--window", pytest.param("--rows", marks=pytest.mark.long)])

@@ -4,6 +4,7 @@
 from dataclasses import replace
 from html.parser import HTMLParser
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,13 +13,19 @@ from host.protocol.modelled import modelled_devices
 from host.query.cores import Observation
 from host.session.records import CoreChange, ElasticRecord, PeriodChange, PrecisionRecord
 from spark_offload import JoinMetrics, TaskMetrics
-from spark_offload.cli.benchmark import Benchmark, estimated
-from spark_offload.cli.charts import Run, derive_figures, percentile, stages
-from spark_offload.cli.report import write_report
+from spark_offload.cli.demo import Benchmark, estimated
+from spark_offload.cli.join import Joined
+from spark_offload.cli.report import Run, derive_figures, percentile, stages, write_report
 from spark_offload.measures import cumulative_counts, histogram
 
+#: What of a plan is told in a report.
+PLAN = SimpleNamespace(
+    manifest=SimpleNamespace(engine="scan", storage=SimpleNamespace(cores=4, lanes=4), probes=8),
+    explanation="device  sim:x",
+)
 
-def example(**changes):
+
+def example(*, metrics=None, **changes):
     """Return a run with made-up figures."""
     rng = np.random.default_rng(1)
     task = TaskMetrics(
@@ -45,17 +52,10 @@ def example(**changes):
     settings = {
         "title": "SplitJoin <simulated>",
         "question": "Which & why",
-        "left_rows": 20_000,
-        "right_rows": 20_000,
-        "results": 1_183,
-        "seconds": 4.0,
-        "metrics": JoinMetrics((task,)),
-        "engine": "scan",
-        "storage": {"cores": 4, "lanes": 4, "probes": 8},
+        "joined": Joined(PLAN, metrics or JoinMetrics((task,)), (20_000, 20_000), 1_183, 4.0, None),
         "check": "All 1,183 rows agree",
         "agrees": True,
         "check_seconds": 9.0,
-        "explanation": "device  sim:x",
     }
     return Run(**{**settings, **changes})
 
@@ -138,7 +138,7 @@ def test_figures_are_derived_from_the_counters():
     assert figures["Comparisons per cycle"] == "236.36"
     assert figures["Cycle efficiency"] == "92.3 %"
     assert figures["Tuples/s, whole join"] == "10,000"
-    ingress, regions, output = stages(example().metrics.counters(), cores=4)
+    ingress, regions, output = stages(example().joined)
     assert (ingress.busy, ingress.idle) == (40_010, 1_100_000 - 40_010 - 1_040_000)
     assert regions.idle == 8 * 1_100_000 - 8_140_000 - 44_000
     assert output.name == "Output"
@@ -146,7 +146,7 @@ def test_figures_are_derived_from_the_counters():
 
 def test_what_the_cycles_take_in_hardware_is_told_where_it_is_known(tmp_path):
     assert "In hardware" not in dict(derive_figures(example()))
-    metrics = replace(example().metrics, hardware="1,100,000 cycles: 7.7 ms at <142.0> MHz")
+    metrics = replace(example().joined.metrics, hardware="1,100,000 cycles: 7.7 ms at <142.0> MHz")
     run = example(metrics=metrics)
     assert dict(derive_figures(run))["In hardware"] == metrics.hardware
     write_report(run, tmp_path / "report.html")
@@ -180,11 +180,10 @@ def test_an_adaptive_period_is_drawn_with_its_changes(tmp_path):
         record.judge(held=held)
     record.change(PeriodChange(300_000, 9_000, 13))
     record.change(PeriodChange(600_000, 21_000, 4))
-    run = example()
-    (task,) = run.metrics.tasks
+    (task,) = example().joined.metrics.tasks
     metrics = JoinMetrics((replace(task, precision=record),))
     path = tmp_path / "report.html"
-    write_report(replace(run, metrics=metrics), path)
+    write_report(example(metrics=metrics), path)
     page = path.read_text("utf-8")
     Checker().feed(page)
     assert "Ordering period over time" in page
@@ -194,7 +193,7 @@ def test_an_adaptive_period_is_drawn_with_its_changes(tmp_path):
         place = place if cycle < 1_000_000 else "1.1 M"
         assert f"{place} cycles: {period} probes per star" in page
     assert "held in 2 of 3" in str(metrics)
-    write_report(run, path)
+    write_report(example(), path)
     assert "Ordering period" not in path.read_text("utf-8")
 
 
@@ -207,11 +206,10 @@ def test_the_active_cores_of_an_elastic_task_are_drawn(tmp_path):
         )
     record.cycles = 1_100_000
     record.change(CoreChange(600_000, 21_000, (0, 1, 2)))
-    run = example()
-    (task,) = run.metrics.tasks
+    (task,) = example().joined.metrics.tasks
     metrics = JoinMetrics((replace(task, elastic=record),))
     path = tmp_path / "report.html"
-    write_report(replace(run, metrics=metrics), path)
+    write_report(example(metrics=metrics), path)
     page = path.read_text("utf-8")
     Checker().feed(page)
     assert "Active cores and input rate over time" in page
@@ -220,5 +218,5 @@ def test_the_active_cores_of_an_elastic_task_are_drawn(tmp_path):
         assert f"{place} cycles: {cores} active cores" in page
     assert "400 k cycles: 90 tuples per 1,000 cycles" in page
     assert "elastic: threshold 90/70/45 %" in str(metrics)
-    write_report(run, path)
+    write_report(example(), path)
     assert "Active cores" not in path.read_text("utf-8")

@@ -7,7 +7,6 @@ import sys
 import threading
 from types import SimpleNamespace
 
-from pyspark import SparkConf
 import pytest
 
 from host import UsageError
@@ -80,16 +79,10 @@ def test_what_java_prints_is_named_by_the_error_and_goes_when_all_went_well(tmp_
     assert 1024 <= int(memory.removesuffix("m")) <= 4096
 
 
-def test_the_log_of_a_java_process_that_died_is_kept(monkeypatch):
-    removed = []
-    for status, kept in [(None, False), (0, False), (134, True)]:
-        process = SimpleNamespace(poll=lambda status=status: status)
-        gateway = SimpleNamespace(proc=process)
-        monkeypatch.setattr(session, "launch_gateway", lambda *arguments, it=gateway: it)
-        log = session.JavaLog()
-        log.start(SparkConf(loadDefaults=False))
-        log._forget()
-        assert log.path.exists() is kept
-        log.path.unlink(missing_ok=True)
-        removed.append(log.path)
-    assert len(set(removed)) == 3
+@pytest.mark.parametrize(("status", "kept"), [(None, False), (0, False), (134, True)])
+def test_the_log_of_a_java_process_that_died_is_kept(tmp_path, status, kept):
+    log = session.JavaLog(tmp_path / "java.log")
+    log.path.touch()
+    log.gateway = SimpleNamespace(proc=SimpleNamespace(poll=lambda: status))
+    log.forget()
+    assert log.path.exists() is kept

@@ -21,7 +21,7 @@ def summary_of(times, slots):
         }
     )
     cut = [batch.slice(begin, 1_000) for begin in range(0, len(times), 1_000)]
-    return OrderSummary(splitjoin_order_summary(iter(cut)))
+    return OrderSummary.of(splitjoin_order_summary(iter(cut)))
 
 
 def rule(ranges, within):
@@ -81,6 +81,6 @@ def test_a_sample_stands_for_all_rows():
     batch = pa.record_batch(
         {"side": pa.array(np.zeros(1_000), pa.int8()), "time": pa.array(times, pa.int64())}
     )
-    whole = OrderSummary(splitjoin_order_summary(iter([batch])), 4.0)
+    whole = OrderSummary.of(splitjoin_order_summary(iter([batch])), 4.0)
     assert whole.rows == (4_000, 0)
     assert whole.quantiles(2) == (499,)

@@ -21,7 +21,7 @@ def batch_of(rows):
 
 
 def summary_of(batches):
-    return OrderSummary(splitjoin_order_summary(iter(batches)))
+    return OrderSummary.of(splitjoin_order_summary(iter(batches)))
 
 
 @given(st.lists(ROWS, max_size=5), st.integers(2, 40))

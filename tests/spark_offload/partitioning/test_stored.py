@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranges of time read from Parquet files are those of the same rows sorted by a plain loop."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import inf, nan
 import operator
@@ -19,7 +20,7 @@ from host.reference.types import JoinType
 from spark_offload.cluster.query_plans import ParquetRead
 from spark_offload.partitioning import stored
 from spark_offload.partitioning.halos import time_halos
-from spark_offload.partitioning.stored import StoredInputs, StoredRanges, stored_input
+from spark_offload.partitioning.stored import StoredRanges, stored_input
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 TIMES = {
@@ -111,7 +112,7 @@ def test_each_range_has_its_rows_and_its_halo_in_the_order_of_arrival(
 ):  # fmt: skip
     sides = [sorted(rows, key=lambda row: row[0]) if is_sorted else rows for rows in (left, right)]
     folder = tmp_path_factory.mktemp("stored")
-    inputs = StoredInputs(
+    inputs = StoredRanges(
         *(
             found(folder, side, rows, kind, is_sorted=is_sorted, files=files, group=group)
             for side, rows in zip(("left", "right"), sides, strict=True)
@@ -121,14 +122,14 @@ def test_each_range_has_its_rows_and_its_halo_in_the_order_of_arrival(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stored, "UNIT_ROWS", unit)
         patch.setattr(stored, "BATCH_ROWS", batch)
-        answer = read_out(StoredRanges(inputs, halos))
+        answer = read_out(replace(inputs, halos=halos))
     assert answer == expected(sides, kind, halos, how, files=files)
 
 
 def test_columns_of_different_types_stand_beside_each_other(tmp_path):
     left = found(tmp_path, "left", [(0, "a"), (2, "b")], "int64")
     right = found(tmp_path, "right", [(1, "c"), (2, "d")], "int8")
-    (rows,) = read_out(StoredRanges(StoredInputs(left, right), time_halos((), 1, JoinType.INNER)))
+    (rows,) = read_out(StoredRanges(left, right))
     assert rows == [
         (0, 0, 0, "a", 0, None, None, 0, False),
         (1, 1, 0, None, None, "c", 1, 0, False),
@@ -141,7 +142,7 @@ def test_a_profile_follows_the_row_groups(tmp_path):
     rows = [(t, None) for t in range(-20, 0)] + [(t, None) for t in range(100, 120) for _ in "four"]
     left = found(tmp_path, "left", rows, "int64", group=20)
     right = found(tmp_path, "right", [], "int64")
-    profile = StoredInputs(left, right).profile(2)
+    profile = StoredRanges(left, right).profile(2)
     assert (profile.rows, profile.least, profile.greatest) == ((100, 0), -20, 119)
     (start,) = profile.starts(2)
     assert 106 < start <= 109, "three eighths of the eighty rows from 100 on lie before it"
@@ -153,7 +154,7 @@ def test_what_is_read_again_is_known(tmp_path):
     right = found(tmp_path, "right", rows, "int64", group=100)
     halos = time_halos((50,), 5, JoinType.INNER)
     # The left row group from 40 on is read for the halo of the second range; the right one twice.
-    assert StoredInputs(left, right).read_share(halos) == (110 + 200) / 200
+    assert StoredRanges(left, right, halos).read_share() == (110 + 200) / 200
 
 
 TESTED = {

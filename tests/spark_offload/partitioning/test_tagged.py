@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns keep their values in the tagged frame, whatever their names."""
 
-from pyspark.sql.types import LongType
 import pytest
 
-from spark_offload.partitioning.tagged import TaggedInput, tagged_frame
+from host.query.queries import Query
+from spark_offload.partitioning.tagged import TaggedInputs
 from tests.halves import half
 
 NAMES = [
@@ -29,14 +29,8 @@ def test_any_name_will_do(spark, names, keyed, direct):
     frame = spark.createDataFrame(rows, "t bigint, x bigint").toDF(*names)
     other = frame.selectExpr("*", "'r' AS text").toDF(*names, "text")
     keys = (names[1],) if keyed else ()
-    tagged = tagged_frame(
-        TaggedInput(frame, names[0], keys),
-        TaggedInput(other, names[0], keys),
-        order_type=LongType(),
-        key_types=[LongType()] * len(keys),
-        partitions=1,
-        direct=direct,
-    )
+    inputs = TaggedInputs(frame, other, Query(time=names[0], within=1), (keys, keys))
+    tagged = inputs.in_partitions(1, direct=direct)
     assert tagged.columns == ["side", "order", "row", "l0", "l1", "r0", "r1", "r2"]
     found = [(row.side, row.order, *row[3:]) for row in tagged.collect()]
     expected = [
@@ -50,12 +44,6 @@ def test_any_name_will_do(spark, names, keyed, direct):
 def test_sides_of_the_same_types_share_their_columns(spark):
     frame = spark.createDataFrame([(1, 2)], "t bigint, x bigint")
     other = frame.toDF("time", "y")
-    tagged = tagged_frame(
-        TaggedInput(frame, "t"),
-        TaggedInput(other, "time"),
-        order_type=LongType(),
-        key_types=[],
-        partitions=1,
-    )
+    tagged = TaggedInputs(frame, other, Query(time=("t", "time"), within=1)).in_partitions(1)
     assert tagged.columns == ["side", "order", "row", "c0", "c1"]
     assert [(row.side, row.c0, row.c1) for row in tagged.collect()] == [(0, 1, 2), (1, 1, 2)]

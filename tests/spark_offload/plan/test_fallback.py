@@ -5,7 +5,7 @@ import pytest
 
 from host import FailureError, UsageError
 from host.errors import AcceleratorLimitError
-from spark_offload import explain, metrics, stream_join, verify
+from spark_offload import explain, metrics, plan_join, stream_join, verify
 from tests.host.tables import bundle
 from tests.spark_offload.test_join import LEFT, RIGHT, collected, frames
 
@@ -102,15 +102,13 @@ def test_an_answer_is_verified(spark, share):
     assert "agree with Spark's own join" in str(found)
 
 
-def test_a_wrong_answer_is_noticed(spark, monkeypatch):
+def test_a_wrong_answer_is_noticed(spark):
     left, right = frames(spark, LEFT, RIGHT)
-    joined = stream_join(left, right, band={"x": (-2, 3)}, time="t", within=10, device="software:")
-    wider = stream_join(left, right, band={"x": (-2, 4)}, time="t", within=10, device="software:")
-    from spark_offload.plan import plan
-
-    plan.remember(wider, plan.plan_of(joined))  # as if the device had answered something else
+    asked = {"time": "t", "within": 10, "device": "software:"}
+    plan = plan_join(left, right, band={"x": (-2, 3)}, **asked)
+    wider = stream_join(left, right, band={"x": (-2, 4)}, **asked)  # as if a device had erred
     with pytest.raises(FailureError, match=r"0 are missing and \d+ are in excess"):
-        verify(wider)
-    assert verify(wider, raises=False).extra > 0
+        plan.verify(answer=wider)
+    assert plan.verify(answer=wider, raises=False).extra > 0
     with pytest.raises(UsageError, match="share must be above 0"):
-        verify(joined, share=0)
+        plan.verify(share=0)

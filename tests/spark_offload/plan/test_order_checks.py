@@ -7,7 +7,7 @@ import pytest
 from host.errors import OrderError
 from host.query.queries import Query
 from spark_offload.errors import kit_errors
-from spark_offload.plan.inputs import (
+from spark_offload.plan.join import (
     checked_for_disorder,
     checked_for_nulls,
     splitjoin_order_suspects,

@@ -51,6 +51,7 @@ def task(query, question="q"):
     tolerance = None if query.within is None else query.within.nanoseconds // 1000
     return AsofStreamTask(
         query=query,
+        times=query.time,
         left=SCHEMA,
         right=SCHEMA,
         output=output_schema(SCHEMA, SCHEMA, how=query.how),

@@ -69,10 +69,8 @@ def test_without_a_number_there_is_a_group_for_each_partition_of_the_state(
     assert found == replace(free, groups=found.groups, question=found.question)
 
 
-def test_each_side_has_its_columns_and_its_order():
+def test_each_side_has_its_columns():
     both = stream_task(equal=True, groups=2, within=timedelta(seconds=1))
     other = SCHEMA.append(SCHEMA.field("x").with_name("y"))
-    query = replace(both.query, time=("t", "s"))
-    task = replace(both, right=other, query=query)
+    task = replace(both, right=other)
     assert [task.schema(side) for side in (0, 1)] == [SCHEMA, other]
-    assert [task.order(side) for side in (0, 1)] == ["t", "s"]

@@ -4,7 +4,8 @@
 import numpy as np
 import pyarrow as pa
 
-from spark_offload.stream.reduction import HeldParts, KeptPart, Reduction, identity_of
+from spark_offload.stream.passes import Reduction
+from spark_offload.stream.state import HeldParts, KeptPart, identity_of
 from tests.spark_offload.stream_model import SCHEMA, stream_task
 
 
@@ -47,8 +48,9 @@ def test_cells_are_found_once():
     task = stream_task(equal=True, groups=1, within=np.timedelta64(1, "s").item())
     reduction = Reduction(task.query, SCHEMA, SCHEMA)
     kept = KeptPart(SCHEMA.empty_table())
-    assert kept.cells(reduction, 0) is kept.cells(reduction, 0)
-    assert kept.cells(reduction, 0) is not None
+    first, again = (kept.once(lambda rows: reduction.cells(rows, 0)) for _ in range(2))
+    assert first is again
+    assert first is not None
 
 
 def test_identities_are_those_of_the_bytes_and_fit_the_directory():

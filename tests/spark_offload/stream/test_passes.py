@@ -15,7 +15,7 @@ from host.reference.types import JoinType
 from host.session.join import Join
 from spark_offload.stream import passes
 from spark_offload.stream.passes import NewPairs, Rows, reach
-from spark_offload.stream.reduction import KeptPart
+from spark_offload.stream.state import KeptPart
 from tests.spark_offload.stream_model import SCHEMA, holds, stream_task
 
 WIDTH = 6

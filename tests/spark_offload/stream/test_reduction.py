@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from host.query.quantities import Duration
 from host.query.queries import Query, Term
-from spark_offload.stream.reduction import Reduction
+from spark_offload.stream.passes import Reduction
 
 SCHEMAS = (
     pa.schema(

@@ -13,7 +13,7 @@ from host.query.queries import Query
 from host.reference.window import CountWindow, TimeWindow
 from host.session.intake import TaggedLayout
 from spark_offload.partitioning.tagged import ALONE_COLUMN
-from spark_offload.task.matches import MatchPieces
+from spark_offload.task.join import MatchPieces
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
 from tests.windows import over
 

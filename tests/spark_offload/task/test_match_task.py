@@ -11,8 +11,8 @@ from host import CountWindow, TimeWindow, open_device
 from host.errors import CapacityError
 from host.operators.matches import aggregate_matches
 from host.query.queries import Aggregate, Query
-from spark_offload.task import matches
-from spark_offload.task.matches import MatchTask
+from spark_offload.task import join as task_join
+from spark_offload.task.join import MatchTask
 from tests.host.small_bundles import write_manifest
 from tests.spark_offload.device_sources import made_by_task
 from tests.spark_offload.tagged_batches import in_batches, tagged_table
@@ -35,7 +35,7 @@ def device(tmp_path_factory):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(matches, "BUFFER_ROWS", 40)
+    monkeypatch.setattr(task_join, "BUFFER_ROWS", 40)
 
 
 def arrivals(*crowd):

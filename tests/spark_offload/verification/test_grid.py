@@ -9,7 +9,7 @@ import pytest
 
 from host.query.queries import Term
 from spark_offload.partitioning.columns import arrow_schema
-from spark_offload.verification.own_join import (
+from spark_offload.verification.own_queries import (
     cells_of,
     difference_of,
     in_cells,

@@ -16,7 +16,7 @@ from host.operators.verification import reference_pairs
 from host.query.queries import Query, Term
 from host.reference.types import JoinType
 from spark_offload import stream_join
-from spark_offload.verification.own_join import own_join
+from spark_offload.verification.own_queries import own_join
 from tests.halves import half
 from tests.spark_offload.own_join_cases import random_case
 from tests.spark_offload.spark_tables import frame_of_table

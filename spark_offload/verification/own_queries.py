@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same question as Spark's own join: exact, without overflow, quick by cells of a grid."""
+"""The same questions as Spark's own queries: joins, as-of joins and aggregations, exact."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,17 +11,16 @@ import operator
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
     ByteType,
     DataType,
     DateType,
-    DayTimeIntervalType,
     DecimalType,
     IntegerType,
-    LongType,
+    IntegralType,
     ShortType,
     StructType,
     TimestampNTZType,
@@ -31,25 +30,32 @@ from pyspark.sql.types import (
 from host import CountWindow, UsageError
 from host.columns.conditions import BoundCondition, Part
 from host.columns.fields import TermTypes
-from host.columns.kinds import Kind, bound_in_ticks, column_type, common_tick
+from host.columns.kinds import DAY, Kind, bound_in_ticks, column_type, common_tick
 from host.errors import AcceleratorLimitError
 from host.query.quantities import Duration
-from host.query.queries import Query, Term
+from host.query.queries import BOUNDARIES, AggregateQuery, AsofQuery, Query, Term
 from host.query.words import Span
-from host.reference.types import JoinType
-from spark_offload.partitioning.columns import arrow_schema, joined_schema
+from host.reference.types import Direction, JoinType
+from spark_offload.partitioning.columns import (
+    arrow_schema,
+    common_type,
+    joined_schema,
+    output_schema,
+    partition_key,
+)
 from spark_offload.partitioning.tagged import order_number
 
 __all__ = [
     "Cells",
     "Difference",
-    "Limit",
-    "MOST_LONG",
+    "aggregated",
     "cells_of",
-    "condition_of",
     "difference_of",
     "in_cells",
+    "own_aggregate",
+    "own_asof",
     "own_join",
+    "own_windows",
     "repeated_for_cells",
 ]
 
@@ -120,7 +126,7 @@ class Difference:
             return column.cast("double")
         if self.types.left.kind is Kind.TIME:
             return (column.cast("decimal(14,9)") * 1_000_000_000).cast("bigint")
-        return _WHOLE.get(type(kind), _long)(column)
+        return order_number(column, kind)
 
     def holds(self, left: Column, right: Column) -> Column:
         """Return the condition that a pair fulfils; null if a value is, which leaves it out."""
@@ -192,27 +198,9 @@ def _limit(
     return Decimal(max(-_MOST_DIGITS, min(whole, _MOST_DIGITS))).scaleb(-scale)
 
 
-def _long(number: Column) -> Column:
-    return number.cast("bigint")
-
-
 def _farthest(kinds: tuple[DataType, DataType]) -> int:
     """A distance that no two whole numbers of these types have."""
     return _FARTHEST[all(isinstance(kind, _NARROW) for kind in kinds)]
-
-
-def _microseconds(interval: Column) -> Column:
-    return F.call_function("div", interval, F.expr("interval '0.000001' second"))
-
-
-# Times without a zone are subtracted from one another: their difference is an interval of exact
-# length, whatever the session's zone, whereas `timestampdiff` counts its changes of the clock.
-_WHOLE: dict[type[DataType], Callable[[Column], Column]] = {
-    DateType: lambda date: F.unix_date(date).cast("bigint"),
-    TimestampType: F.unix_micros,
-    TimestampNTZType: lambda time: _microseconds(time - F.lit("1970-01-01").cast("timestamp_ntz")),
-    DayTimeIntervalType: _microseconds,
-}
 
 
 # Any other condition of a query as Spark evaluates it: whole numbers of 64 bits, or of 38 digits.
@@ -286,7 +274,7 @@ def condition_of(
             return (found * F.lit(10**dtype.scale)).cast(kind)
         if part.kind is Kind.TIME:
             return (found.cast("decimal(14,9)") * 1_000_000_000).cast(kind)
-        return _WHOLE.get(type(dtype), _long)(found).cast(kind)
+        return order_number(found, dtype).cast(kind)
 
     def computed(part: Part, kind: str | None) -> Column:
         values = [value(one, kind) for one in part.operands]
@@ -480,7 +468,7 @@ def own_join(left: DataFrame, right: DataFrame, query: Query) -> DataFrame:
 
     A pair within a window is a pair whose times differ by no more than its width, whatever came
     first; so conditions on the columns say all of it. Spark joins by equalities. Bounded
-    differences become one, of grid cells (:mod:`spark_offload.verification.own_join`), so that
+    differences become one, of grid cells (:mod:`spark_offload.verification.own_queries`), so that
     Spark does not compare every row with every row.
 
     Of the bounded terms two are cut into cells, or one if there is an equality, by which Spark
@@ -524,11 +512,22 @@ def own_join(left: DataFrame, right: DataFrame, query: Query) -> DataFrame:
     return rows.select(*columns, *(_as_time(one, kind) for one in starts)).toDF(*schema.names)
 
 
-def _units(span: Span, kind: DataType) -> int:
-    """Return a length in the units of order numbers."""
-    if not isinstance(span, Duration):
+def _units(span: Span | None, kind: DataType) -> int:
+    """Return a length in the units of order numbers.
+
+    Raises
+    ------
+    UsageError
+        If it has no such length.
+    """
+    if isinstance(kind, IntegralType):
+        if not isinstance(span, int):
+            raise UsageError(f"A window over integers must be a whole number, not {span}.")
         return span
-    return span.nanoseconds // (86_400_000_000_000 if isinstance(kind, DateType) else 1000)
+    size = DAY if isinstance(kind, DateType) else 1_000
+    if not isinstance(span, Duration) or span.nanoseconds % size:
+        raise UsageError(f"A window of {span} does not suit the column of time.")
+    return span.nanoseconds // size
 
 
 def _window_starts(times: list[Column], query: Query, kind: DataType) -> Column:
@@ -544,7 +543,7 @@ def _as_time(number: Column, kind: DataType) -> Column:
     """Return an order number as a value of its type."""
     if isinstance(kind, DateType):
         return F.date_from_unix_date(number.cast("int"))
-    if isinstance(kind, LongType):
+    if isinstance(kind, IntegralType):
         return number
     if isinstance(kind, TimestampNTZType):
         seconds = (number.cast("decimal(20,0)") / 1_000_000).cast("decimal(18,6)")
@@ -640,3 +639,191 @@ class _GridJoin:
         if self._cells:
             conditions.append(F.col(_CELLS[0]) == F.col(_CELLS[1]))
         return reduce(lambda one, other: one & other, conditions)
+
+
+# The as-of join as Spark's own windows: where the host cannot serve, and to verify it.
+#
+# Rows of both sides are put under one another. Over the rows of a key in the order of time, the
+# last right row so far is the partner of a left row that looks back; in the reverse order it is
+# the one of a left row that looks ahead. That is what an expert of Spark writes by hand.
+
+_ROWS = "left_row", "right_row"
+"""Columns that hold the rows of either side whole; null in the rows of the other side."""
+
+
+def own_asof(left: DataFrame, right: DataFrame, query: AsofQuery) -> DataFrame:
+    """Return the answer to an as-of join, joined by Spark, in no order.
+
+    Raises
+    ------
+    UsageError
+        If the columns or the tolerance cannot be compared.
+    """
+    arrow = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
+    width = query.within
+    distance = difference_of(Term(*query.time, None, width), (left.schema, right.schema), arrow)
+    rows = _side(left, right, query, distance, 0).unionByName(
+        _side(right, left, query, distance, 1), allowMissingColumns=True
+    )
+    found = []
+    if query.direction.looks_back:
+        found.append(_last_right(query, ahead=False).alias("earlier"))
+    if query.direction.looks_ahead:
+        found.append(_last_right(query, ahead=True).alias("later"))
+    rows = rows.select("*", *found).where("side = 0")
+    partner = F.col("earlier") if query.direction.looks_back else F.col("later")
+    if query.direction is Direction.NEAREST:
+        earlier, later = (_distance(name, distance) for name in ("earlier", "later"))
+        partner = F.when(earlier <= later, F.col("earlier")).otherwise(
+            F.coalesce(F.when(earlier > later, F.col("later")), F.col("earlier"), F.col("later"))
+        )
+    rows = rows.withColumn("partner", partner)
+    if distance.high is not None:
+        near = _distance("partner", distance) <= F.lit(distance.high)
+        rows = rows.withColumn("partner", F.when(near, F.col("partner")))
+    if query.how is JoinType.INNER:
+        rows = rows.where(F.col("partner").isNotNull())
+    columns = [F.col(_ROWS[0])[f"c{at}"] for at in range(len(left.columns))]
+    columns += [F.col(f"partner.{_ROWS[1]}")[f"c{at}"] for at in range(len(right.columns))]
+    schema = output_schema(left.schema, right.schema, query.suffix, query.how)
+    return rows.select(
+        *(column.alias(name) for column, name in zip(columns, schema.names, strict=True))
+    )
+
+
+def _side(
+    frame: DataFrame, other: DataFrame, query: AsofQuery, distance: Difference, side: int
+) -> DataFrame:
+    """Return the rows of one side with their times, keys and numbers; no name is the user's."""
+    names = {name: f"c{at}" for at, name in enumerate(frame.columns)}
+    rows = frame.toDF(*names.values())
+    keys = []
+    for at, pair in enumerate(query.on):
+        kinds = frame.schema[pair[side]].dataType, other.schema[pair[1 - side]].dataType
+        kind = common_type(*(kinds if side == 0 else kinds[::-1]))
+        keys.append(partition_key(F.col(names[pair[side]]), kind).alias(f"k{at}"))
+    rows = rows.select(
+        F.lit(side).alias("side"),
+        distance.number(F.col(names[query.time[side]]), side).alias("time"),
+        F.monotonically_increasing_id().alias("number"),
+        *keys,
+        F.struct(*names.values()).alias(_ROWS[side]),
+    )
+    if side == 1 and keys:
+        # A null equals nothing, but a window would put nulls together.
+        known = [F.col(f"k{at}").isNotNull() for at in range(len(keys))]
+        rows = rows.where(reduce(lambda one, next_: one & next_, known))
+    return rows
+
+
+def _last_right(query: AsofQuery, *, ahead: bool) -> Column:
+    """Return the last right row before a row in time, or in a time that runs backwards."""
+    # Of rows of one time, the right ones come first if they are to be found.
+    turn = F.col("side").desc() if query.allow_exact_matches else F.col("side").asc()
+    order = [F.col("time"), F.col("number")]
+    time, number = (column.desc() if ahead else column.asc() for column in order)
+    keys = [F.col(f"k{at}") for at in range(len(query.on))] or [F.lit(0)]
+    window = (
+        Window.partitionBy(*keys)
+        .orderBy(time, turn, number)
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    right = F.struct("time", _ROWS[1])
+    return F.last(F.when(F.col("side") == 1, right), ignorenulls=True).over(window)
+
+
+def _distance(partner: str, distance: Difference) -> Column:
+    """Return how far a partner is away in time; null if there is none."""
+    # As wide decimals, differences of 64-bit numbers do not overflow.
+    times = F.col("time"), F.col(f"{partner}.time")
+    own, other = (time.cast("decimal(20,0)") for time in times) if distance.is_whole else times
+    return F.abs(own - other)
+
+
+# The aggregation as Spark's own ``groupBy(window(...))``: where the host cannot, and to verify.
+
+_WINDOW = "window_of_the_row"
+
+
+def own_aggregate(frame: DataFrame, query: AggregateQuery) -> DataFrame:
+    """Return the answer to an aggregation, computed by Spark, in no order.
+
+    Raises
+    ------
+    UsageError
+        If the windows do not suit the column of time.
+    """
+    # Numbers for names: none of the user's needs quoting, or is another one to Spark.
+    places = {name: f"c{at}" for at, name in enumerate(frame.columns)}
+    values = {
+        name: aggregated(
+            one.function, F.lit(1) if one.column is None else F.col(places[one.column])
+        )
+        for name, one in query.aggregates.items()
+    }
+    return own_windows(frame.toDF(*places.values()), query, values, places)
+
+
+def own_windows(
+    frame: DataFrame,
+    query: AggregateQuery,
+    values: Mapping[str, Column],
+    places: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Return values of the windows and keys of a query, computed by Spark, in no order.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows; those without a time are left out.
+    query : AggregateQuery
+        Says the column of time, the windows and the keys.
+    values : mapping of str to Column
+        What Spark computes of the rows of a window and key, by the name of its column.
+    places : mapping of str to str, optional
+        What the frame calls the columns that the query names; by default, the same.
+
+    Raises
+    ------
+    UsageError
+        If the windows do not suit the column of time.
+    """
+    called = places or {name: name for name in frame.columns}
+    time, kind = F.col(called[query.time]), frame.schema[called[query.time]].dataType
+    if not isinstance(kind, (TimestampType, TimestampNTZType, DateType, IntegralType)):
+        raise UsageError(
+            f"Column {query.time!r} of type {kind.simpleString()} is no column of time; cast it to "
+            f"a timestamp, a date or an integer."
+        )
+    rows = frame.where(time.isNotNull())
+    at = F.col(_WINDOW)
+    size, advance = (_units(span, kind) for span in (query.window, query.advance))
+    if isinstance(kind, (DateType, IntegralType)):
+        window = _starts(order_number(time, kind), size, advance)
+        bounds = [_as_time(one, kind) for one in (at, at + F.lit(size))]
+    else:
+        window = F.window(time, f"{size} microseconds", f"{advance} microseconds")
+        bounds = [at["start"], at["end"]]
+    keys = {f"k{number}": F.col(called[name]) for number, name in enumerate(query.on)}
+    results = {f"v{number}": value for number, value in enumerate(values.values())}
+    # A row has several windows, which a grouping cannot make by itself out of an array.
+    windowed = rows.select("*", window.alias(_WINDOW))
+    grouped = windowed.groupBy(at, *(key.alias(name) for name, key in keys.items())).agg(
+        *(value.alias(name) for name, value in results.items())
+    )
+    return grouped.select(*bounds, *keys, *results).toDF(*BOUNDARIES, *query.on, *values)
+
+
+def _starts(time: Column, size: int, advance: int) -> Column:
+    """Return the left boundary of each window that a time is in, one row for each."""
+    latest = time - F.pmod(time, F.lit(advance))
+    places = F.sequence(F.lit(0).cast("long"), F.lit((size - 1) // advance).cast("long"))
+    starts = F.transform(places, lambda place: latest - place * F.lit(advance))
+    return F.explode(F.filter(starts, lambda start: start + F.lit(size) > time))
+
+
+def aggregated(function: str, column: Column) -> Column:
+    """Return what Spark computes for an aggregate; a mean is a double whatever its column is."""
+    if function == "mean":
+        return F.mean(column).cast("double")
+    return {"count": F.count, "sum": F.sum, "min": F.min, "max": F.max}[function](column)

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from spark_offload import explain, stream_join
-from spark_offload.explanation.cost import join_operator
+from spark_offload.explanation import join_operator
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from host import Manifest
 from host.protocol.cost_model import JoinSize
 from host.query.queries import Query
 from spark_offload import explain, metrics, stream_join
-from spark_offload.explanation.cost import NESTED_LOOPS, InputSize, estimate_cost, join_size
+from spark_offload.explanation import NESTED_LOOPS, InputSize, estimate_cost, join_size
 from spark_offload.measures import JoinMetrics, TaskMetrics
 from spark_offload.partitioning.ranges import OrderProfile
 from spark_offload.plan.plan import plan_of
@@ -18,7 +18,7 @@ from tests.host.tables import bundle
 from tests.spark_offload.test_join import LEFT, RIGHT, frames
 
 EQUI_JOINS = ("BroadcastHashJoin", "SortMergeJoin", "ShuffledHashJoin")
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_a_join_tells_its_size_and_cost(spark, simulated_bundle):
