@@ -33,7 +33,7 @@ from host.query.quantities import Duration
 from host.query.queries import Bands, Query
 from host.query.tables import output_schema
 from spark_offload.api import plan_aggregate, plan_join
-from spark_offload.cluster.devices import DeviceSource
+from spark_offload.cluster.machines import DeviceSource
 from spark_offload.cluster.session import open_session
 from spark_offload.plan.plan import Plan, metrics
 from spark_offload.task.join import JoinTask

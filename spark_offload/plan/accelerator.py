@@ -22,7 +22,7 @@ from host.protocol.cost_model import Circuit
 from host.protocol.manifest import JoinAggregateManifest
 from host.protocol.segments import require_capacity, require_pairs
 from host.query.queries import Query
-from spark_offload.cluster.devices import (
+from spark_offload.cluster.machines import (
     Devices,
     DeviceSource,
     device_source,

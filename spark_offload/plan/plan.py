@@ -15,7 +15,7 @@ from host import FailureError, Manifest, Ordering, UsageError
 from host.query.cores import Controller
 from host.query.queries import AggregateQuery, AsofQuery, OnFailure, Query
 from host.query.words import RENAMED, Sortedness
-from spark_offload.cluster.devices import Devices
+from spark_offload.cluster.machines import Devices
 from spark_offload.errors import kit_errors
 from spark_offload.explanation import Explanation
 from spark_offload.measures import JoinMetrics

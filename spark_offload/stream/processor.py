@@ -16,8 +16,7 @@ from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessor
 
 from host import Device, JoinError, open_device
 from host.operators.asof import AsofStream
-from spark_offload.cluster.devices import TaskDevice, take_device
-from spark_offload.cluster.machines import local_device_uri
+from spark_offload.cluster.machines import TaskDevice, local_device_uri, take_device
 from spark_offload.errors import in_partition, task_partition
 from spark_offload.measures import MicroBatch, observed_numbers
 from spark_offload.partitioning.tagged import LEFT, RIGHT

@@ -19,7 +19,7 @@ from host import UsageError
 from host.errors import MissingToolError
 from host.query.queries import AggregateQuery, AsofQuery, Query
 from host.reference.types import JoinType
-from spark_offload.cluster.devices import DeviceSource
+from spark_offload.cluster.machines import DeviceSource
 from spark_offload.cluster.session import PROVIDER, ROCKSDB
 from spark_offload.partitioning.tagged import LEFT
 from spark_offload.stream.groups import MOST_GROUPS, group_keys

@@ -19,8 +19,7 @@ from host.query.queries import Aggregate, Query
 from host.session.intake import TaggedLayout
 from host.session.join import Join
 from host.session.rows import joined
-from spark_offload.cluster.devices import DeviceSource, take_device
-from spark_offload.cluster.machines import local_device_uri
+from spark_offload.cluster.machines import DeviceSource, local_device_uri, take_device
 from spark_offload.cluster.session import tuples_writer
 from spark_offload.errors import task_partition
 from spark_offload.measures import cumulative_counts, histogram

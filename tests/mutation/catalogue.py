@@ -257,7 +257,7 @@ TARGETS = {
             "numbers[0] <= self._last[0]": "no two rows of a side have one number",
             "numbers[1:] <= numbers[:-1]": "no two rows of a side have one number",
             "places, strict=": STRICT,
-            "zip(self._columns, places)": STRICT,
+            "zip(self.columns, places)": STRICT,
         },
     ),
     "spark_offload/task/handover.py": Target(

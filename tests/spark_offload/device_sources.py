@@ -2,7 +2,7 @@
 """Devices and sources of devices for tests, most of which run the code of tasks without Spark."""
 
 from host.query.quantities import Duration
-from spark_offload.cluster.devices import DeviceSource
+from spark_offload.cluster.machines import DeviceSource
 
 __all__ = ["made_by_task", "pool"]
 

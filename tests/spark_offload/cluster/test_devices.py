@@ -11,7 +11,7 @@ import pytest
 from host import UsageError
 from host.errors import DeviceError, DeviceTimeoutError
 from spark_offload import explain, metrics, stream_join, task_error
-from spark_offload.cluster.devices import WAIT, device_source, take_device
+from spark_offload.cluster.machines import WAIT, device_source, take_device
 from tests.spark_offload.device_sources import made_by_task, pool
 from tests.spark_offload.faulty import address
 from tests.spark_offload.oracle import join_rows

@@ -7,7 +7,7 @@ import pytest
 
 from host.devices import bundles
 from spark_offload import explain, plan_join, stream_join
-from spark_offload.cluster.devices import DEVICE, named_devices
+from spark_offload.cluster.machines import DEVICE, named_devices
 
 ASKED = {"on": "id", "time": "t", "within": 2, "partitions": 1}
 
