@@ -9,6 +9,7 @@ in a pair of some micro-batch.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -157,30 +158,29 @@ class Reduction:
 
     def cells(self, rows: pa.Table, side: int) -> "Cells | None":
         """Return the cells that rows of a side lie in; None if nothing is known of them."""
-        if not self._fields:
+        own = self._values(rows, side)
+        if own is None:
             return None
-        own = [field.values(rows, side) for field in self._fields]
-        cells, valid = [], []
-        for field, values in zip(self._fields, own, strict=True):
-            if values is None:
-                return None
-            cells.append(values[0] // field.width)
-            if values[1] is not None:
-                valid.append(values[1])
+        cells = [
+            values // field.width for field, (values, _) in zip(self._fields, own, strict=True)
+        ]
+        valid = [known for _, known in own if known is not None]
         known = np.logical_and.reduce(valid) if valid else None
         return Cells((_hashes(cells) >> np.uint64(32)).astype(np.uint32), known)
 
     def reached(self, rows: pa.Table, side: int) -> "_ReachedCells | None":
         """Return the cells in which partners of rows of a side lie; None if nothing is known."""
-        if not self._fields:
+        met = self._values(rows, side)
+        if met is None:
             return None
-        met = [field.values(rows, side) for field in self._fields]
-        marks = []
-        for field, values in zip(self._fields, met, strict=True):
-            if values is None:
-                return None
-            marks.append(field.reached(values[0], side))
-        return _ReachedCells(marks)
+        fields = zip(self._fields, met, strict=True)
+        return _ReachedCells([field.reached(values, side) for field, (values, _) in fields])
+
+    def _values(self, rows: pa.Table, side: int) -> list[tuple[Int64s, Bools | None]] | None:
+        """Return the values of all fields, and which are not null; None if nothing is known."""
+        found = [field.values(rows, side) for field in self._fields]
+        known = [values for values in found if values is not None]
+        return known if known and len(known) == len(found) else None
 
 
 @dataclass(frozen=True)
@@ -281,19 +281,21 @@ class NewPairs:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the pairs of the answer: the left columns, then the right ones."""
         left, right = self.left, self.right
-        new_left = _Part(KeptPart(left.new), left.kept_count)
-        new_right = _Part(KeptPart(right.new), right.kept_count)
-        yield from self._pass([new_left], [*_numbered(right.kept), new_right])
-        yield from self._pass(_numbered(left.kept), [new_right])
+        new_left, new_right = KeptPart(left.new), KeptPart(right.new)
+        yield from self._pass([new_left], [*right.kept, new_right], (left.kept_count, 0))
+        yield from self._pass(left.kept, [new_right], (0, right.kept_count))
 
-    def _pass(self, left: list["_Part"], right: list["_Part"]) -> Iterator[pa.RecordBatch]:
+    def _pass(
+        self, left: Sequence[KeptPart], right: Sequence[KeptPart], firsts: tuple[int, int]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the pairs of some rows; ``firsts`` are the numbers of the first ones of a side."""
         # The larger side first: the rows that are kept, by those that have come.
         if _count(left) > _count(right):
-            lefts, left_rows = self._with_partners(left, LEFT, _table(right))
-            rights, right_rows = self._with_partners(right, RIGHT, lefts)
+            lefts, left_rows = self._with_partners(left, firsts, LEFT, _table(right))
+            rights, right_rows = self._with_partners(right, firsts, RIGHT, lefts)
         else:
-            rights, right_rows = self._with_partners(right, RIGHT, _table(left))
-            lefts, left_rows = self._with_partners(left, LEFT, rights)
+            rights, right_rows = self._with_partners(right, firsts, RIGHT, _table(left))
+            lefts, left_rows = self._with_partners(left, firsts, LEFT, rights)
         if not lefts.num_rows or not rights.num_rows:
             return
         join = self._join(lefts, rights)
@@ -324,7 +326,7 @@ class NewPairs:
         return on_device_or_software(joined, self.device, self.software, told)
 
     def _with_partners(
-        self, parts: list["_Part"], side: int, others: pa.Table | None
+        self, parts: Sequence[KeptPart], firsts: tuple[int, int], side: int, others: pa.Table | None
     ) -> tuple[pa.Table, Int64s]:
         """Return the rows that can have a partner among those of the other side.
 
@@ -339,21 +341,19 @@ class NewPairs:
         if others is None or not others.num_rows:
             return nothing
         reached = self._reduction.reached(others, 1 - side)
-        tables, numbers = [], []
+        find = partial(self._reduction.cells, side=side)
+        tables, numbers, first = [], [], firsts[side]
         for part in parts:
-            table = part.held.rows
-            cells = (
-                None
-                if reached is None
-                else part.held.once(lambda rows: self._reduction.cells(rows, side))
-            )
+            table = part.rows
+            cells = None if reached is None else part.once(find)
             if reached is None or cells is None:
                 chosen = np.arange(table.num_rows)
             else:
                 chosen = np.flatnonzero(reached.among(cells))
                 table = table if len(chosen) == table.num_rows else table.take(pa.array(chosen))
             tables.append(table)
-            numbers.append(part.first + chosen)
+            numbers.append(first + chosen)
+            first += part.rows.num_rows
         if not tables:
             return nothing
         return self._within_reach(pa.concat_tables(tables), np.concatenate(numbers), side, others)
@@ -369,27 +369,10 @@ class NewPairs:
         return (table, numbers) if near.all() else (table.filter(pa.array(near)), numbers[near])
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Some rows of a side, and the number of the first one among all of them."""
-
-    held: KeptPart
-    first: int
+def _count(parts: Sequence[KeptPart]) -> int:
+    return sum(part.rows.num_rows for part in parts)
 
 
-def _numbered(parts: list[KeptPart]) -> list[_Part]:
-    """Return parts that follow one another with the numbers of their first rows."""
-    found, first = [], 0
-    for part in parts:
-        found.append(_Part(part, first))
-        first += part.rows.num_rows
-    return found
-
-
-def _count(parts: list[_Part]) -> int:
-    return sum(part.held.rows.num_rows for part in parts)
-
-
-def _table(parts: list[_Part]) -> pa.Table | None:
+def _table(parts: Sequence[KeptPart]) -> pa.Table | None:
     """Return the rows of all parts; None if there are no parts."""
-    return pa.concat_tables([part.held.rows for part in parts]) if parts else None
+    return pa.concat_tables([part.rows for part in parts]) if parts else None

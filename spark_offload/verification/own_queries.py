@@ -491,13 +491,8 @@ def own_join(left: DataFrame, right: DataFrame, query: Query) -> DataFrame:
             f"The last {query.rows} rows of a side are no condition on two rows, so Spark "
             f"cannot join them by itself; give a window by time (within=...)."
         )
-    grid = _GridJoin.of(left, right, query)
-    if query.how is JoinType.FULL:
-        pairs = grid.joined(JoinType.LEFT)
-        joined = pairs.unionByName(grid.lone_right_rows(), allowMissingColumns=True)
-    else:
-        joined = grid.joined(query.how)
-    columns = [name for side in grid.sides for name in side.columns if name in joined.columns]
+    joined = _joined(left, right, query)
+    columns = [name for name in joined.columns if name not in _CELLS]
     schema = joined_schema(left.schema, right.schema, query)
     if not query.per_window:
         return joined.select(*columns).toDF(*schema.names)
@@ -552,93 +547,55 @@ def _as_time(number: Column, kind: DataType) -> Column:
     return F.timestamp_micros(number)
 
 
-@dataclass(frozen=True)
-class _GridJoin:
-    """Both inputs with numbered columns, and what is compared.
+def _joined(left: DataFrame, right: DataFrame, query: Query) -> DataFrame:
+    """Return the rows of a join with columns ``l0``, ``l1``, … and ``r0``, ``r1``, …, and cells."""
+    schemas = left.schema, right.schema
+    arrow = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
+    called = [
+        {name: f"{letter}{at}" for at, name in enumerate(schema.names)}
+        for letter, schema in zip("lr", schemas, strict=True)
+    ]
+    frames = left.toDF(*called[0].values()), right.toDF(*called[1].values())
+    compared = [
+        (
+            difference_of(term, schemas, arrow),
+            (F.col(called[0][term.left]), F.col(called[1][term.right])),
+        )
+        for term in (*query.terms, Term(*query.time, -query.width, query.width))
+    ]
+    conditions = [difference.holds(*columns) for difference, columns in compared]
+    if query.rest is not None:
+        columns_of = {
+            (side, name): (F.col(place), schemas[side][name].dataType)
+            for side in (0, 1)
+            for name, place in called[side].items()
+        }
+        conditions.append(condition_of(BoundCondition.of(query.rest, *arrow), columns_of))
+    found = ((cells_of(difference), columns) for difference, columns in compared)
+    cells = [(cell, columns) for cell, columns in found if cell is not None]
+    cells = cells[: 1 if any(difference.is_equality for difference, _ in compared) else 2]
+    if cells:
+        conditions.append(F.col(_CELLS[0]) == F.col(_CELLS[1]))
+    condition = reduce(operator.and_, conditions)
 
-    Parameters
-    ----------
-    sides : (DataFrame, DataFrame)
-        The inputs; their columns are called ``l0``, ``l1``, … and ``r0``, ``r1``, …
-    differences : sequence of (Difference, (str, str))
-        The terms and the window, with the columns that they compare.
-    condition : Column or None
-        What must hold besides.
-    """
+    def placed(side: int, repeated: int) -> DataFrame:
+        """Return a side with the keys of its cells, one of the two repeated for them."""
+        own = [(cell, columns[side]) for cell, columns in cells]
+        if not own:
+            return frames[side]
+        place = repeated_for_cells if side == repeated else in_cells
+        return place(frames[side], _CELLS[side], own, side)
 
-    sides: tuple[DataFrame, DataFrame]
-    differences: tuple[tuple[Difference, tuple[str, str]], ...]
-    condition: Column | None
-
-    @classmethod
-    def of(cls, left: DataFrame, right: DataFrame, query: Query) -> "_GridJoin":
-        """Prepare a query."""
-        window = Term(*query.time, -query.width, query.width)
-        schemas = left.schema, right.schema
-        arrow = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
-        numbered = [
-            [f"{letter}{at}" for at in range(len(schema.names))]
-            for letter, schema in zip("lr", schemas, strict=True)
-        ]
-        differences = []
-        for term in (*query.terms, window):
-            difference = difference_of(term, schemas, arrow)
-            columns = (
-                numbered[0][schemas[0].names.index(term.left)],
-                numbered[1][schemas[1].names.index(term.right)],
-            )
-            differences.append((difference, columns))
-        rest = None
-        if query.rest is not None:
-            columns_of = {
-                (side, name): (F.col(called), schemas[side][name].dataType)
-                for side in (0, 1)
-                for name, called in zip(schemas[side].names, numbered[side], strict=True)
-            }
-            rest = condition_of(BoundCondition.of(query.rest, *arrow), columns_of)
-        return cls((left.toDF(*numbered[0]), right.toDF(*numbered[1])), tuple(differences), rest)
-
-    def joined(self, how: JoinType) -> DataFrame:
-        """Return the rows of the answer to a join of a type other than full."""
+    def joined(how: JoinType) -> DataFrame:
         # The side that is repeated must not be one whose rows come alone. An inner join repeats the
         # left side, as Spark rather keeps the right one in memory.
         repeated = 0 if how in (JoinType.INNER, JoinType.RIGHT) else 1
-        sides = self._in_cells(repeated)
-        return sides[0].join(sides[1], self._condition(), how.value)
+        return placed(0, repeated).join(placed(1, repeated), condition, how.value)
 
-    def lone_right_rows(self) -> DataFrame:
-        """Return the right rows that are in no pair."""
-        sides = self._in_cells(0)
-        return sides[1].join(sides[0], self._condition(), "left_anti")
-
-    @property
-    def _cells(self) -> list[tuple[Cells, tuple[str, str]]]:
-        found = [(cells_of(difference), columns) for difference, columns in self.differences]
-        cells = [(cell, columns) for cell, columns in found if cell is not None]
-        equal = any(difference.is_equality for difference, _ in self.differences)
-        return cells[: 1 if equal else 2]
-
-    def _in_cells(self, repeated: int) -> list[DataFrame]:
-        """Return both sides with the keys of their cells, one of them repeated."""
-        sides = []
-        for side, frame in enumerate(self.sides):
-            cells = [(cell, F.col(columns[side])) for cell, columns in self._cells]
-            if cells:
-                place = repeated_for_cells if side == repeated else in_cells
-                frame = place(frame, _CELLS[side], cells, side)
-            sides.append(frame)
-        return sides
-
-    def _condition(self) -> Column:
-        conditions = [
-            difference.holds(*(F.col(name) for name in columns))
-            for difference, columns in self.differences
-        ]
-        if self.condition is not None:
-            conditions.append(self.condition)
-        if self._cells:
-            conditions.append(F.col(_CELLS[0]) == F.col(_CELLS[1]))
-        return reduce(lambda one, other: one & other, conditions)
+    if query.how is not JoinType.FULL:
+        return joined(query.how)
+    alone = placed(1, 0).join(placed(0, 0), condition, "left_anti")
+    return joined(JoinType.LEFT).unionByName(alone, allowMissingColumns=True)
 
 
 # The as-of join as Spark's own windows: where the host cannot serve, and to verify it.
