@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sliding-window stream joins of Spark DataFrames on an accelerator, and aggregates."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from host import JoinError  # before PySpark, so that host.cli is in place meanwhile
 from spark_offload.api import (
     asof_join,
@@ -22,18 +19,17 @@ from spark_offload.api import (
 from spark_offload.cluster.session import open_session
 from spark_offload.errors import task_error
 from spark_offload.explanation import Explanation, TermExplanation
-from spark_offload.measures import JoinMetrics, TaskMetrics
+from spark_offload.measures import (
+    AggregateMicroBatch,
+    JoinMetrics,
+    MicroBatch,
+    TaskMetrics,
+    read_progress,
+    stream_aggregate_metrics,
+    stream_metrics,
+)
 from spark_offload.plan.plan import Options, Plan, explain, metrics, verify
 from spark_offload.verification.comparison import Verification
-
-if TYPE_CHECKING:
-    from spark_offload.stream.metrics import (
-        AggregateMicroBatch,
-        MicroBatch,
-        read_progress,
-        stream_aggregate_metrics,
-        stream_metrics,
-    )
 
 __all__ = [
     "AggregateMicroBatch",
@@ -67,12 +63,3 @@ __all__ = [
     "task_error",
     "verify",
 ]
-
-_OF_STREAMS = "spark_offload.stream.metrics"
-
-
-def __getattr__(name: str) -> Any:
-    """Load what only programs with streams need when it is asked for."""
-    if name in __all__:
-        return getattr(import_module(_OF_STREAMS), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tasks measure, its way to the driver, and how a notebook shows it."""
+"""What tasks measure, its way to the driver, and how notebooks and programs read it."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -16,6 +16,8 @@ import numpy.typing as npt
 from py4j.protocol import Py4JError
 from pyspark import Accumulator, SparkContext
 from pyspark.accumulators import AccumulatorParam
+from pyspark.sql import Row
+from pyspark.sql.streaming.query import StreamingQuery
 
 from host.protocol.manifest import Manifest
 from host.protocol.segments import hardware_time
@@ -31,7 +33,15 @@ __all__ = [
     "gather_tasks",
     "histogram",
     "html_rows",
-    "observed_numbers",
+    "NUMBERS",
+    "PANE_NUMBERS",
+    "RESULTS",
+    "AGGREGATES",
+    "JOINS",
+    "AggregateMicroBatch",
+    "read_progress",
+    "stream_aggregate_metrics",
+    "stream_metrics",
 ]
 
 # Tables as notebooks show them.
@@ -344,7 +354,7 @@ class MicroBatch:
         return self.left_late + self.right_late
 
 
-def observed_numbers(kind: type, *others: str) -> dict[str, str]:
+def _observed_numbers(kind: type, *others: str) -> dict[str, str]:
     """Return the numbers of a micro-batch that are sums over tasks, with their types in Spark.
 
     Parameters
@@ -358,6 +368,159 @@ def observed_numbers(kind: type, *others: str) -> dict[str, str]:
     numbers = {field.name: types.get(field.type) for field in fields(kind)}
     whole = {"batch", "trigger_seconds", *others}
     return {name: type_ for name, type_ in numbers.items() if type_ and name not in whole}
+
+
+NUMBERS = _observed_numbers(MicroBatch)
+"""What is measured of a group in a micro-batch, with its type in Spark."""
+
+JOINS = "splitjoin"
+"""First part of the names under which ``observedMetrics`` of a progress has the numbers."""
+
+
+def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
+    """Return what the streaming joins of a query did in one micro-batch.
+
+    Parameters
+    ----------
+    progress : StreamingQueryProgress
+        From ``query.lastProgress``, ``query.recentProgress`` or a ``StreamingQueryListener``.
+    """
+    return tuple(
+        MicroBatch(join=name, **_of_trigger(progress), **_numbers(observed, NUMBERS))
+        for name, observed in _observed(progress, JOINS).items()
+    )
+
+
+def _observed(progress: Any, kind: str) -> dict[str, dict[str, Any]]:
+    """Return what was observed of one kind, by its names."""
+    return {
+        name: _observed_by_name(row)
+        for name, row in sorted(progress.observedMetrics.items())
+        if name.split("-")[0] == kind
+    }
+
+
+def _of_trigger(progress: Any) -> dict[str, Any]:
+    """Return what a progress tells of the whole micro-batch."""
+    return {
+        "batch": progress.batchId,
+        "watermark": progress.eventTime.get("watermark", ""),
+        "trigger_seconds": progress.durationMs.get("triggerExecution", 0) / 1000,
+    }
+
+
+def _numbers(observed: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
+    """Return observed numbers by their types in Spark."""
+    return {
+        name: float(observed[name]) if kind == "double" else int(observed[name])
+        for name, kind in kinds.items()
+    }
+
+
+def _observed_by_name(row: Row) -> dict[str, Any]:
+    """Return the fields of an observed row.
+
+    Spark Connect (as of Spark 4.3) gives them as a row of two fields: all values, and their schema.
+    """
+    fields: dict[str, Any] = row.asDict()
+    if fields.keys() != {"values", "schema"}:
+        return fields
+    names = [field["name"] for field in fields["schema"]["fields"]]
+    return dict(zip(names, fields["values"], strict=True))
+
+
+def stream_metrics(query: StreamingQuery) -> tuple[MicroBatch, ...]:
+    """Return the metrics of the streaming joins of a query, micro-batch by micro-batch.
+
+    Spark remembers the last ``spark.sql.streaming.numRecentProgressUpdates`` (100) of them.
+
+    Parameters
+    ----------
+    query : StreamingQuery
+        A query that was started; it may have ended.
+    """
+    return tuple(batch for progress in query.recentProgress for batch in read_progress(progress))
+
+
+# What an aggregation of a stream did in each micro-batch, read from Spark's progress.
+
+AGGREGATES = "splitjoin_aggregate"
+"""First part of the names under which ``observedMetrics`` of a progress has the numbers."""
+
+RESULTS = "results"
+"""Last part of the name under which the number of results is found."""
+
+
+@dataclass(frozen=True)
+class AggregateMicroBatch:
+    """Metrics of one aggregation of a stream in one micro-batch.
+
+    Parameters
+    ----------
+    batch : int
+        Number of the micro-batch.
+    aggregation : str
+        Name of the aggregation, as its explanation tells it.
+    watermark : str
+        Windows that end at or before it have ended; as Spark writes it.
+    trigger_seconds : float
+        Time that the whole micro-batch took.
+    rows : int
+        Rows with a time that were read. Those among them that came too late for all their windows
+        are told by Spark only, and as panes: ``numRowsDroppedByWatermark`` of the state operator.
+    panes : int
+        Panes that these rows became; sent to the tasks that keep the state.
+    results : int
+        Results of windows that ended.
+    seconds : float
+        Time that the tasks took to make panes.
+    cycles : int
+        Clock cycles that devices ran.
+    device_seconds : float
+        Time that devices worked.
+    """
+
+    batch: int
+    aggregation: str
+    watermark: str
+    trigger_seconds: float
+    rows: int
+    panes: int
+    results: int
+    seconds: float
+    cycles: int = 0
+    device_seconds: float = 0.0
+
+
+PANE_NUMBERS = _observed_numbers(AggregateMicroBatch, "panes", RESULTS)
+"""What is measured of a task in a micro-batch, with its type in Spark; beside its first pane."""
+
+
+def stream_aggregate_metrics(query: StreamingQuery) -> tuple[AggregateMicroBatch, ...]:
+    """Return the metrics of the aggregations of a streaming query, micro-batch by micro-batch.
+
+    Spark remembers the last ``spark.sql.streaming.numRecentProgressUpdates`` (100) of them.
+
+    Parameters
+    ----------
+    query : StreamingQuery
+        A query that was started; it may have ended.
+    """
+    return tuple(batch for progress in query.recentProgress for batch in _of_progress(progress))
+
+
+def _of_progress(progress: Any) -> list[AggregateMicroBatch]:
+    observed = _observed(progress, AGGREGATES)
+    kinds = _observed_numbers(AggregateMicroBatch)
+    return [
+        AggregateMicroBatch(
+            aggregation=name,
+            **_of_trigger(progress),
+            **_numbers({**numbers, **observed[f"{name}-{RESULTS}"]}, kinds),
+        )
+        for name, numbers in observed.items()
+        if not name.endswith(f"-{RESULTS}")
+    ]
 
 
 # The way of a task's measurements back to the driver.
@@ -422,7 +585,7 @@ class _Delivering(_Gathering):
 MOST_ATTEMPTS = 8
 """Attempts at a partition, on the average, that are asked for."""
 
-_numbers = count()
+_joins = count()
 _waiting: WeakValueDictionary[int, _Gathered] = WeakValueDictionary()
 _guard = Lock()
 _shared: list[Accumulator[Reports]] = []
@@ -437,7 +600,7 @@ def gather_tasks(context: SparkContext) -> tuple[TaskReport, Callable[[], JoinMe
         if not _shared:
             _shared.append(context.accumulator({}, _Delivering()))
         accumulator = _shared[0]
-        join, gathered = next(_numbers), _Gathered()
+        join, gathered = next(_joins), _Gathered()
         _waiting[join] = gathered
 
     def report(task: TaskMetrics) -> None:

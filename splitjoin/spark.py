@@ -7,13 +7,12 @@ Examples
 >>> pairs = trades.transform(stream_join, quotes, time="time", on="symbol", within="5s")
 """
 
-from typing import TYPE_CHECKING, Any
-
-import spark_offload
 from spark_offload import (
+    AggregateMicroBatch,
     Explanation,
     JoinError,
     JoinMetrics,
+    MicroBatch,
     Options,
     Plan,
     TaskMetrics,
@@ -32,20 +31,14 @@ from spark_offload import (
     plan_join,
     plan_join_aggregate,
     plan_operate,
+    read_progress,
     stream_aggregate,
+    stream_aggregate_metrics,
     stream_join,
+    stream_metrics,
     task_error,
     verify,
 )
-
-if TYPE_CHECKING:
-    from spark_offload import (
-        AggregateMicroBatch,
-        MicroBatch,
-        read_progress,
-        stream_aggregate_metrics,
-        stream_metrics,
-    )
 
 __all__ = [
     "AggregateMicroBatch",
@@ -79,10 +72,3 @@ __all__ = [
     "task_error",
     "verify",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Load what only programs with streams need when it is asked for."""
-    if name in __all__:
-        return getattr(spark_offload, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

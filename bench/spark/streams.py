@@ -24,8 +24,8 @@ from host.installation import CommandParser
 from spark_offload.api import stream_join
 from spark_offload.cluster.session import open_session
 from spark_offload.errors import task_error
+from spark_offload.measures import MicroBatch, stream_metrics
 from spark_offload.plan.plan import plan_of
-from spark_offload.stream.metrics import MicroBatch, stream_metrics
 from spark_offload.stream.task import SHUFFLE_PARTITIONS
 
 __all__ = [

@@ -25,6 +25,7 @@ from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
 from spark_offload.cluster.by_value import carrying
 from spark_offload.cluster.machines import cluster_of, ship_bundle, ship_packages
 from spark_offload.errors import raised
+from spark_offload.measures import AGGREGATES, RESULTS
 from spark_offload.partitioning.columns import (
     arrow_schema,
     check_frame,
@@ -34,8 +35,6 @@ from spark_offload.partitioning.columns import (
 from spark_offload.plan.aggregate import aggregate_plan
 from spark_offload.plan.plan import Options, Plan
 from spark_offload.stream.metrics import (
-    AGGREGATES,
-    RESULTS,
     measured_by,
     metrics_name,
     observed_panes,

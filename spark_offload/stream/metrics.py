@@ -1,32 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query over streams did in each micro-batch, read from the progress that Spark keeps."""
+"""What a query over streams measures in each micro-batch: panes, what is observed, its name."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 import hashlib
 import json
 import re
-from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
 
 from host import UsageError
 from spark_offload.cluster.machines import is_connect
 from spark_offload.cluster.query_plans import analysed
-from spark_offload.measures import JoinMetrics, MicroBatch, Stopwatch, observed_numbers
-from spark_offload.stream.processor import NUMBERS
+from spark_offload.measures import JOINS, NUMBERS, PANE_NUMBERS, RESULTS, JoinMetrics, Stopwatch
 from spark_offload.task.operators import AggregateTask
 from spark_offload.task.task import ArrowFunction, task_function
 
 __all__ = [
-    "AGGREGATES",
-    "AggregateMicroBatch",
-    "MicroBatch",
-    "PANE_NUMBERS",
-    "RESULTS",
     "measured_by",
     "metrics_name",
     "observed_columns",
@@ -34,68 +25,12 @@ __all__ = [
     "observed_results",
     "panes_function",
     "panes_schema",
-    "read_progress",
-    "stream_aggregate_metrics",
-    "stream_metrics",
 ]
 
 # The rows of a micro-batch as panes: what its tasks do for an aggregation of a stream.
 #
 # A task reduces the rows at hand, and keeps nothing. Panes of several tasks and micro-batches are
 # put together by Spark, whose state store keeps them.
-
-# What an aggregation of a stream did in each micro-batch, read from Spark's progress.
-
-AGGREGATES = "splitjoin_aggregate"
-"""First part of the names under which ``observedMetrics`` of a progress has the numbers."""
-
-RESULTS = "results"
-"""Last part of the name under which the number of results is found."""
-
-
-@dataclass(frozen=True)
-class AggregateMicroBatch:
-    """Metrics of one aggregation of a stream in one micro-batch.
-
-    Parameters
-    ----------
-    batch : int
-        Number of the micro-batch.
-    aggregation : str
-        Name of the aggregation, as its explanation tells it.
-    watermark : str
-        Windows that end at or before it have ended; as Spark writes it.
-    trigger_seconds : float
-        Time that the whole micro-batch took.
-    rows : int
-        Rows with a time that were read. Those among them that came too late for all their windows
-        are told by Spark only, and as panes: ``numRowsDroppedByWatermark`` of the state operator.
-    panes : int
-        Panes that these rows became; sent to the tasks that keep the state.
-    results : int
-        Results of windows that ended.
-    seconds : float
-        Time that the tasks took to make panes.
-    cycles : int
-        Clock cycles that devices ran.
-    device_seconds : float
-        Time that devices worked.
-    """
-
-    batch: int
-    aggregation: str
-    watermark: str
-    trigger_seconds: float
-    rows: int
-    panes: int
-    results: int
-    seconds: float
-    cycles: int = 0
-    device_seconds: float = 0.0
-
-
-PANE_NUMBERS = observed_numbers(AggregateMicroBatch, "panes", RESULTS)
-"""What is measured of a task in a micro-batch, with its type in Spark; beside its first pane."""
 
 
 def panes_schema(panes: pa.Schema, question: pa.Field) -> pa.Schema:
@@ -146,80 +81,9 @@ def _panes(batches: Iterator[pa.RecordBatch], task: AggregateTask) -> Iterator[p
     yield pa.RecordBatch.from_arrays(columns, schema=task.output)
 
 
-# What a streaming join did in each micro-batch, read from the progress that Spark keeps.
-
-_METRICS = "splitjoin"
-"""First part of the names under which ``observedMetrics`` of a progress has the numbers."""
-
-
 def observed_columns() -> list[Column]:
     """Return what is observed over the output of the processor: sums."""
     return [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in NUMBERS]
-
-
-def read_progress(progress: Any) -> tuple[MicroBatch, ...]:
-    """Return what the streaming joins of a query did in one micro-batch.
-
-    Parameters
-    ----------
-    progress : StreamingQueryProgress
-        From ``query.lastProgress``, ``query.recentProgress`` or a ``StreamingQueryListener``.
-    """
-    return tuple(
-        MicroBatch(join=name, **_of_trigger(progress), **_numbers(observed, NUMBERS))
-        for name, observed in _observed(progress, _METRICS).items()
-    )
-
-
-def _observed(progress: Any, kind: str) -> dict[str, dict[str, Any]]:
-    """Return what was observed of one kind, by its names."""
-    return {
-        name: _observed_by_name(row)
-        for name, row in sorted(progress.observedMetrics.items())
-        if name.split("-")[0] == kind
-    }
-
-
-def _of_trigger(progress: Any) -> dict[str, Any]:
-    """Return what a progress tells of the whole micro-batch."""
-    return {
-        "batch": progress.batchId,
-        "watermark": progress.eventTime.get("watermark", ""),
-        "trigger_seconds": progress.durationMs.get("triggerExecution", 0) / 1000,
-    }
-
-
-def _numbers(observed: Mapping[str, Any], kinds: Mapping[str, str]) -> dict[str, Any]:
-    """Return observed numbers by their types in Spark."""
-    return {
-        name: float(observed[name]) if kind == "double" else int(observed[name])
-        for name, kind in kinds.items()
-    }
-
-
-def _observed_by_name(row: Row) -> dict[str, Any]:
-    """Return the fields of an observed row.
-
-    Spark Connect (as of Spark 4.3) gives them as a row of two fields: all values, and their schema.
-    """
-    fields: dict[str, Any] = row.asDict()
-    if fields.keys() != {"values", "schema"}:
-        return fields
-    names = [field["name"] for field in fields["schema"]["fields"]]
-    return dict(zip(names, fields["values"], strict=True))
-
-
-def stream_metrics(query: StreamingQuery) -> tuple[MicroBatch, ...]:
-    """Return the metrics of the streaming joins of a query, micro-batch by micro-batch.
-
-    Spark remembers the last ``spark.sql.streaming.numRecentProgressUpdates`` (100) of them.
-
-    Parameters
-    ----------
-    query : StreamingQuery
-        A query that was started; it may have ended.
-    """
-    return tuple(batch for progress in query.recentProgress for batch in read_progress(progress))
 
 
 def observed_panes() -> list[Column]:
@@ -231,33 +95,6 @@ def observed_panes() -> list[Column]:
 def observed_results() -> list[Column]:
     """Return what is observed over results."""
     return [F.count(F.lit(1)).alias(RESULTS)]
-
-
-def stream_aggregate_metrics(query: StreamingQuery) -> tuple[AggregateMicroBatch, ...]:
-    """Return the metrics of the aggregations of a streaming query, micro-batch by micro-batch.
-
-    Spark remembers the last ``spark.sql.streaming.numRecentProgressUpdates`` (100) of them.
-
-    Parameters
-    ----------
-    query : StreamingQuery
-        A query that was started; it may have ended.
-    """
-    return tuple(batch for progress in query.recentProgress for batch in _of_progress(progress))
-
-
-def _of_progress(progress: Any) -> list[AggregateMicroBatch]:
-    observed = _observed(progress, AGGREGATES)
-    kinds = observed_numbers(AggregateMicroBatch)
-    return [
-        AggregateMicroBatch(
-            aggregation=name,
-            **_of_trigger(progress),
-            **_numbers({**numbers, **observed[f"{name}-{RESULTS}"]}, kinds),
-        )
-        for name, numbers in observed.items()
-        if not name.endswith(f"-{RESULTS}")
-    ]
 
 
 def measured_by(function: str) -> Callable[[], JoinMetrics]:
@@ -284,7 +121,7 @@ _CHANGING = re.compile(r"#\d+L?|@[0-9a-f]+|\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-
 """What differs between two plans of the same frame: numbers of columns, addresses, identities."""
 
 
-def metrics_name(question: Mapping[str, str], *inputs: DataFrame, kind: str = _METRICS) -> str:
+def metrics_name(question: Mapping[str, str], *inputs: DataFrame, kind: str = JOINS) -> str:
     """Return a name that tells a join from others, and is the same when a query starts again.
 
     Parameters

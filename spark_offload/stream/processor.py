@@ -18,7 +18,7 @@ from host import Device, JoinError, open_device
 from host.operators.asof import AsofStream
 from spark_offload.cluster.machines import TaskDevice, local_device_uri, take_device
 from spark_offload.errors import in_partition, task_partition
-from spark_offload.measures import MicroBatch, observed_numbers
+from spark_offload.measures import NUMBERS
 from spark_offload.partitioning.tagged import LEFT, RIGHT
 from spark_offload.stream.groups import REGISTRY
 from spark_offload.stream.passes import NewPairs, Rows, reach
@@ -43,7 +43,6 @@ __all__ = [
     "BlobGroups",
     "GroupJoin",
     "Groups",
-    "NUMBERS",
     "OUTPUT_TYPES",
     "Step",
     "in_time",
@@ -56,9 +55,6 @@ Both = tuple[pa.Table, pa.Table]
 
 _QUERY = "sql.streaming.queryId"
 """Property by which Spark tells a task its query, the same after a restart."""
-
-NUMBERS = observed_numbers(MicroBatch)
-"""What is measured of a group in a micro-batch, with its type in Spark."""
 
 OUTPUT_TYPES = ", ".join(
     [

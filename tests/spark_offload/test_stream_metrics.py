@@ -6,8 +6,7 @@ from types import SimpleNamespace
 from pyspark.sql import Row
 import pytest
 
-from spark_offload.stream.metrics import read_progress
-from spark_offload.stream.processor import NUMBERS
+from spark_offload.measures import NUMBERS, read_progress
 
 NAMES = [*NUMBERS]
 VALUES = [50, 40, 3, 2, 232, 100, 7, 9000, 4.5, 0.25, 60, 80, 1.25]

@@ -11,7 +11,7 @@ from bench.spark.__main__ import main
 from bench.spark.streams import CASES, TICK, StreamBenchmark, sustained_rate
 from host import FailureError
 from host.query.quantities import as_duration, parse_duration
-from spark_offload.stream.metrics import MicroBatch
+from spark_offload.measures import MicroBatch
 
 
 def test_rows_come_out_of_order_but_never_late(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 from host.operators.aggregate import WindowAggregation
 from host.operators.states import Phases
 from host.query.queries import AggregateQuery
-from spark_offload.stream.metrics import PANE_NUMBERS, panes_function, panes_schema
+from spark_offload.measures import PANE_NUMBERS
+from spark_offload.stream.metrics import panes_function, panes_schema
 from spark_offload.stream.task import question_of_aggregation, question_type
 from spark_offload.task.operators import AggregateTask
 
