@@ -167,26 +167,18 @@ def table(rows: Sequence[tuple[str, str]]) -> str:
 NOTHING = '<p class="soft">Nothing to draw: the device gave no such figures in this run.</p>'
 
 
-def filled(name: str, **values: str) -> str:
+def _filled(name: str, **values: str) -> str:
     """Return a template that lies beside this file, with HTML in its places."""
     text = files("spark_offload.cli").joinpath(name).read_text("utf-8")
     return Template(text).substitute(values)
 
 
-def section(title: str, text: str, body: str) -> str:
+def _section(title: str, text: str, body: str) -> str:
     """Return a section: a title and a text, which are escaped, above its body."""
     return (
         f"<section>\n<h2>{escape(title)}</h2>\n"
         f'<p class="soft">{escape(text)}</p>\n{body}\n</section>'
     )
-
-
-def write_page(title: str, body: str, path: Path) -> None:
-    """Write a page to ``path``, whole or not at all."""
-    page = filled("frame.html", title=escape(title), body=body)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_output(path) as place:
-        place.write_text(page, "utf-8")
 
 
 # The sections of the report.
@@ -199,7 +191,7 @@ BARS = 60
 def write_report(run: Run, path: Path) -> None:
     """Write the report of ``run`` to ``path``, whole or not at all."""
     rows = derive_figures(run)
-    body = filled(
+    body = _filled(
         "page.html",
         title=escape(run.title),
         question=escape(run.question),
@@ -215,7 +207,10 @@ def write_report(run: Run, path: Path) -> None:
         figures=_two_columns(rows),
         explanation=escape(str(run.joined.plan.explanation)),
     )
-    write_page(run.title, body, path)
+    page = _filled("frame.html", title=escape(run.title), body=body)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_output(path) as place:
+        place.write_text(page, "utf-8")
 
 
 def _tiles(rows: list[tuple[str, str]]) -> str:
@@ -245,7 +240,7 @@ def _elsewhere(run: Run) -> str:
     if run.estimates:
         text += " Below them, devices by the cost model, without the way of the rows to them."
         chart += _two_columns([(name, terms) for name, _, terms in run.estimates])
-    return section("The same join elsewhere", text, chart)
+    return _section("The same join elsewhere", text, chart)
 
 
 def _two_columns(rows: Sequence[tuple[str, str]]) -> str:
@@ -285,7 +280,7 @@ def _precision(run: Run) -> str:
         corners(periods, task.cycles), title="Ordering period over time", x_label="cycles",
         y_label=f"{record.unit} per star",
     )  # fmt: skip
-    return section("Ordering period over time", f"Partition {task.partition}: {record}.", chart)
+    return _section("Ordering period over time", f"Partition {task.partition}: {record}.", chart)
 
 
 def _elastic(run: Run) -> str:
@@ -309,7 +304,7 @@ def _elastic(run: Run) -> str:
             )
         )  # fmt: skip
     text = f"Partition {task.partition}: {record}."
-    return section("Active cores and input rate over time", text, "\n".join(charts))
+    return _section("Active cores and input rate over time", text, "\n".join(charts))
 
 
 def _most_changes(

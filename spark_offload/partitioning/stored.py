@@ -566,12 +566,12 @@ def _in_turns(
         if end <= other:
             # A later left row may have the same time, and comes before right rows of it.
             ready, rest = second.cut(int(np.searchsorted(second.times, end)))
-            yield first, (ready if len(ready.times) else None)
+            yield first, ready
             first = next(left, None)
             second = rest if len(rest.times) else next(right, None)
         else:
             ready, rest = first.cut(int(np.searchsorted(first.times, other, side="right")))
-            yield (ready if len(ready.times) else None), second
+            yield ready, second
             second = next(right, None)
             first = rest if len(rest.times) else next(left, None)
     while first is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both inputs as one frame in the order of arrival, which is what a task reads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 import math
@@ -99,29 +99,19 @@ def _with_steps_reached(
     count : int
         Elements of an array, at most; those that it lacks are not reached.
     """
+    # First the block of steps that the number lies in, then the place in the block. There is one
+    # block if the steps are few.
     block = count + 1 if count <= _MOST_STEPS else math.isqrt(count) + 1
-    if block > count:
-        found = {
-            column: steps_reached(name, [f"get({array}, {place})" for place in range(count)])
-            for column, array in arrays.items()
-        }
-        return rows.selectExpr("*", *(f"{sql} AS {column}" for column, sql in found.items()))
-    # First the block of steps that the number lies in, then the place in the block.
+
+    def reached(array: str, first: str, places: Iterable[int]) -> str:
+        return steps_reached(name, [f"get({array}, {first} + {place})" for place in places])
+
     ends = range(block - 1, count, block)
-    blocks = {
-        column: steps_reached(name, [f"get({array}, {end})" for end in ends])
-        for column, array in arrays.items()
-    }
-    rows = rows.selectExpr("*", *(f"{block} * {sql} AS in_{at}" for at, sql in blocks.items()))
-    found = {
-        column: steps_reached(
-            name, [f"get({array}, in_{column} + {place})" for place in range(block - 1)]
-        )
-        for column, array in arrays.items()
-    }
-    return rows.selectExpr(
-        "*", *(f"in_{column} + {sql} AS {column}" for column, sql in found.items())
-    )
+    blocks = {at: f"{block} * {reached(array, '0', ends)}" for at, array in arrays.items()}
+    rows = rows.selectExpr("*", *(f"{sql} AS in_{at}" for at, sql in blocks.items()))
+    places = range(min(count, block - 1))
+    found = {at: reached(array, f"in_{at}", places) for at, array in arrays.items()}
+    return rows.selectExpr("*", *(f"in_{at} + {sql} AS {at}" for at, sql in found.items()))
 
 
 # The order columns as whole numbers, which ranges of time are cut by.

@@ -94,11 +94,6 @@ class Choice:
         """Whether it sends what matches are reduced to, and no pairs."""
         return isinstance(self.manifest, JoinAggregateManifest)
 
-    @property
-    def is_estimated(self) -> bool:
-        """Whether there is a model of its cycles: it counts them."""
-        return not self.uri.startswith(SOFTWARE)
-
     def words(self, query: Query) -> dict[str, Any]:
         """Return what the explanation of a join on it says, of batch frames or of streams."""
         cores = f"{_cores(self.manifest)} on " if self.has_limits else ""

@@ -72,7 +72,23 @@ def make_asof_plan(
     require_columns(left, right, query.pairs)
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     placement = _placement(left, right, query, options.partitions)
-    explanation = _explanation(query, schema, placement)
+    by_time = f"by the time of the left row, {query.time[0]!r}"
+    explanation = Explanation(
+        partitions=placement.partitions,
+        partitioning=placement.reason,
+        window=(
+            "no limit to the distance in time"
+            if query.within is None
+            else f"at most {query.within} away in time"
+        ),
+        arrival=(f"by left {query.time[0]!r} and right {query.time[1]!r}; on a tie in input order"),
+        ordering=(
+            f"{by_time}, over all partitions"
+            if placement.follows_time
+            else f"in each partition {by_time}"
+        ),
+        **words_of(query, schema),
+    )
     strategy: Strategy
     try:
         require_equal_bytes(left.schema, right.schema, query.on)
@@ -163,24 +179,3 @@ def _stored(left: DataFrame, right: DataFrame, query: AsofQuery) -> Placement | 
         return None
     reason = "one, whose task reads Parquet files in less time than a shuffle takes"
     return Placement(1, reason, stored=inputs)
-
-
-def _explanation(query: AsofQuery, schema: StructType, placement: Placement) -> Explanation:
-    left, right = query.time
-    by_time = f"by the time of the left row, {left!r}"
-    return Explanation(
-        partitions=placement.partitions,
-        partitioning=placement.reason,
-        window=(
-            "no limit to the distance in time"
-            if query.within is None
-            else f"at most {query.within} away in time"
-        ),
-        arrival=f"by left {left!r} and right {right!r}; on a tie in input order",
-        ordering=(
-            f"{by_time}, over all partitions"
-            if placement.follows_time
-            else f"in each partition {by_time}"
-        ),
-        **words_of(query, schema),
-    )

@@ -482,7 +482,8 @@ def _sized(plan: Plan, count: bool, *, devices: OnDevices) -> Explanation:
     query, explanation = devices.query, plan.explanation
     inputs = JoinInputs(left, right, query)
     profile, rule = devices.placement.profile, devices.placement.rule
-    manifest = devices.choice.manifest if devices.choice.is_estimated else None
+    # Software counts no cycles.
+    manifest = None if devices.choice.uri.startswith(SOFTWARE) else devices.choice.manifest
     # What the accelerator would take where the software engine joins.
     instead = None if devices.choice.has_limits else known_accelerator(query)
     if profile is None and count:

@@ -215,7 +215,10 @@ def _answer(plan: Plan, *, inputs: OperatorInputs, partitions: int) -> Answer:
 
 
 def _tagged(parts: Sequence[DataFrame], shared: int) -> DataFrame:
-    """Return the parts of both inputs as one frame: side, time, keys, left fields, right fields."""
+    """Return the parts of both inputs as one frame: side, time, keys, left fields, right fields.
+
+    A task finds them by the first letters of their names: s is what both sides have.
+    """
     sides = []
     for side, frame in enumerate(parts):
         own = range(len(frame.columns) - shared)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from host.columns.kinds import contiguous, integer_view
 from host.operators.aggregate import WindowAggregation
@@ -21,7 +22,7 @@ from host.reference.types import Direction, JoinType
 from host.session.intake import TaggedLayout
 from spark_offload.cluster.machines import local_device_uri
 from spark_offload.partitioning.stored import StoredRows
-from spark_offload.partitioning.tagged import LEFT, RIGHT
+from spark_offload.partitioning.tagged import LEFT
 from spark_offload.task.rows import PartitionRows, TaggedTask, gathered, split_sides
 from spark_offload.task.task import BUFFER_ROWS, Task, declared
 
@@ -313,15 +314,11 @@ def _parts_of(batches: Iterator[pa.RecordBatch], columns: OperatorColumns) -> li
     table = pa.Table.from_batches(gathered_)
     if len(columns.parts) == 1:
         return [_named(table, columns.parts[0])]
-    sides = table.column(0).to_numpy()
-    shared = 1 + len(columns.part_keys)
-    width = len(columns.parts[LEFT]) - shared
     found = []
     for side, schema in enumerate(columns.parts):
-        own = table.filter(pa.array(sides == side))
-        first = 1 + shared + (width if side == RIGHT else 0)
-        places = [*range(1, 1 + shared), *range(first, first + len(schema) - shared)]
-        found.append(_named(own.select(places), schema))
+        own = table.filter(pc.equal(table["side"], side))
+        names = [name for name in own.column_names[1:] if name[0] in ("s", "lr"[side])]
+        found.append(_named(own.select(names), schema))
     return found
 
 

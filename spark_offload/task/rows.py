@@ -311,12 +311,9 @@ class PartitionRows:
     ----------
     batches : iterator of RecordBatch
         Tagged batches.
-    left, right : Schema
-        Columns of the inputs.
-    query : Query
-        Names the order columns, the type of the join, and whether the inputs were declared sorted.
-    halos : HaloCounts, optional
-        How large the halos of a count-based window are.
+    task : TaggedTask
+        Columns of the inputs; the order columns, the type of the join, and whether the inputs were
+        declared sorted; how large the halos of a count-based window are.
 
     Attributes
     ----------
@@ -329,14 +326,8 @@ class PartitionRows:
         Halo rows so far, without those that the window does not hold any more.
     """
 
-    def __init__(
-        self,
-        batches: Iterator[pa.RecordBatch],
-        left: pa.Schema,
-        right: pa.Schema,
-        query: Query,
-        halos: HaloCounts | None = None,
-    ) -> None:
+    def __init__(self, batches: Iterator[pa.RecordBatch], task: "TaggedTask") -> None:
+        left, right, query, halos = task.left, task.right, task.query, task.halos
         first = next(batches, None)
         self._batches = batches if first is None else chain([first], batches)
         self._range: RangeRows | None = None
@@ -442,4 +433,4 @@ class TaggedTask(Task):
         large = gathered(
             batches if self.stored is None else self.stored.tagged(batches), BUFFER_ROWS
         )
-        return PartitionRows(large, self.left, self.right, self.query, self.halos)
+        return PartitionRows(large, self)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a partition pass as they are: counted, checked, and told where they stand."""
 
+from types import SimpleNamespace
+
 import pyarrow as pa
 import pytest
 
@@ -25,7 +27,9 @@ def passing(table, *, cuts=(3,), how="inner", halos=None, is_sorted=False, schem
     window = TimeWindow(5) if halos is None else CountWindow(1)
     query = Query(time="t", **over(window), how=how, sorted=is_sorted)
     batches = iter(()) if table is None else in_batches(table, cuts)
-    return PartitionRows(batches, *schemas, query, halos)
+    left, right = schemas
+    task = SimpleNamespace(left=left, right=right, query=query, halos=halos)
+    return PartitionRows(batches, task)
 
 
 def test_rows_without_halos_all_count():
