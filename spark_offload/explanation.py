@@ -22,7 +22,6 @@ from host.protocol.segments import hardware_time
 from host.query.queries import Query
 from spark_offload.cluster.machines import is_connect
 from spark_offload.measures import html_rows
-from spark_offload.partitioning.placement import Placement
 from spark_offload.partitioning.ranges import OrderProfile
 from spark_offload.verification.own_queries import own_join
 
@@ -31,11 +30,12 @@ __all__ = [
     "Explanation",
     "InputSize",
     "TermExplanation",
-    "devices_of",
     "estimate_cost",
     "join_operator",
     "join_size",
 ]
+
+# What a join costs: on the accelerator in cycles, in Spark alone in pairs of rows compared.
 
 NESTED_LOOPS = ("BroadcastNestedLoopJoin", "CartesianProduct")
 """Operators of Spark that compare every row with every row."""
@@ -203,11 +203,6 @@ def _physical_plan(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().executedPlan().toString())
 
 
-def devices_of(placement: Placement) -> int:
-    """Return among how many devices the keys are divided; ranges of time divide only the rows."""
-    return placement.partitions if any(placement.keys) else 1
-
-
 def _short(count: int) -> str:
     """Return a number of bytes with three digits."""
     for unit in ("B", "kB", "MB", "GB"):
@@ -215,6 +210,9 @@ def _short(count: int) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000  # type: ignore[assignment]
     return f"{count:,.4g} TB"
+
+
+# Where a query runs and why: a value to inspect, and text to read.
 
 
 @dataclass(frozen=True)

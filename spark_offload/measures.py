@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import numpy.typing as npt
 from py4j.protocol import Py4JError
-from pyspark import Accumulator, SparkContext
+from pyspark import Accumulator, SparkContext, TaskContext
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import Row
 from pyspark.sql.streaming.query import StreamingQuery
@@ -558,28 +558,19 @@ class _Gathered:
 
 
 class _Gathering(AccumulatorParam[Reports]):
-    """Union of reports, as tasks need it."""
+    """Union of reports in a task; the driver hands them to the joins that wait, and keeps none."""
 
     def zero(self, value: Reports) -> Reports:
         return {}
 
     def addInPlace(self, value1: Reports, value2: Reports) -> Reports:
-        value1.update(value2)
-        return value1
-
-
-class _Delivering(_Gathering):
-    """Hands reports to the joins that still wait for them, and keeps none itself."""
-
-    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:
+        if TaskContext.get() is not None:
+            return value1 | value2
         for (join, _), task in value2.items():
             gathered = _waiting.get(join)
             if gathered is not None:
                 gathered.take(task)
         return value1
-
-    def __reduce__(self) -> tuple[type[_Gathering], tuple[()]]:
-        return _Gathering, ()  # what a task gets of it
 
 
 MOST_ATTEMPTS = 8
@@ -598,7 +589,7 @@ def gather_tasks(context: SparkContext) -> tuple[TaskReport, Callable[[], JoinMe
     """
     with _guard:
         if not _shared:
-            _shared.append(context.accumulator({}, _Delivering()))
+            _shared.append(context.accumulator({}, _Gathering()))
         accumulator = _shared[0]
         join, gathered = next(_joins), _Gathered()
         _waiting[join] = gathered

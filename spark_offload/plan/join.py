@@ -29,7 +29,7 @@ from spark_offload.cluster.query_plans import (
     partition_settings,
 )
 from spark_offload.errors import raised
-from spark_offload.explanation import Explanation, InputSize, devices_of, estimate_cost, join_size
+from spark_offload.explanation import Explanation, InputSize, estimate_cost, join_size
 from spark_offload.partitioning.columns import (
     arrow_schema,
     check_batch_frame,
@@ -55,7 +55,7 @@ from spark_offload.plan.accelerator import (
 )
 from spark_offload.plan.plan import Options, Plan
 from spark_offload.task.handover import count_windows
-from spark_offload.task.join import JoinTask
+from spark_offload.task.join import DeviceTask, JoinTask
 from spark_offload.task.rows import SideCheck, TaggedTask
 from spark_offload.task.task import Answer, in_utc
 from spark_offload.verification.own_queries import Difference, difference_of, own_join
@@ -427,6 +427,9 @@ def splitjoin_order_suspects(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
         yield batch.take(pa.array(sorted(places)))
 
 
+# The join as a plan: on an accelerator, or the software engine.
+
+
 @dataclass(frozen=True, kw_only=True)
 class OnDevices:
     """The strategy of a join of batch frames whose tasks have a device each.
@@ -458,9 +461,7 @@ class OnDevices:
         trace = self.options.trace
         return self.answer(plan, JoinTask, self.goes_on, trace=trace, width=self.width)
 
-    def answer(
-        self, plan: Plan, kind: Callable[..., TaggedTask], goes_on: bool, **known: Any
-    ) -> Answer:
+    def answer(self, plan: Plan, kind: type[DeviceTask], goes_on: bool, **known: Any) -> Answer:
         """Return what tasks of a kind, which have devices, make of the inputs of a plan."""
         cluster = cluster_of(plan.inputs[0].sparkSession)
         answer, read = answer_in_tasks(
@@ -476,22 +477,22 @@ class OnDevices:
         return answer, lambda: read().on_hardware(self.choice.manifest)
 
 
-def _sized(plan: Plan, count: bool, *, devices: OnDevices) -> Explanation:
+def _sized(plan: Plan, count: bool, *, on: OnDevices) -> Explanation:
     """Return the explanation with sizes and cost, from how the rows lie in time, if known."""
     left, right = plan.inputs
-    query, explanation = devices.query, plan.explanation
+    query, placement, explanation = on.query, on.placement, plan.explanation
     inputs = JoinInputs(left, right, query)
-    profile, rule = devices.placement.profile, devices.placement.rule
+    profile, rule = placement.profile, placement.rule
     # Software counts no cycles.
-    manifest = None if devices.choice.uri.startswith(SOFTWARE) else devices.choice.manifest
+    manifest = None if on.choice.uri.startswith(SOFTWARE) else on.choice.manifest
     # What the accelerator would take where the software engine joins.
-    instead = None if devices.choice.has_limits else known_accelerator(query)
+    instead = None if on.choice.has_limits else known_accelerator(query)
     if profile is None and count:
         profile = inputs.profile(1 if rule is None else rule.ranges)
     size = None if profile is None else join_size(query, profile, inputs.facts().width)
-    cost = estimate_cost(
-        left, right, query, manifest or instead, size, devices_of(devices.placement)
-    )
+    # Keys are divided among devices; ranges of time divide only the rows.
+    devices = placement.partitions if any(placement.keys) else 1
+    cost = estimate_cost(left, right, query, manifest or instead, size, devices)
     found = replace(
         explanation,
         inputs=InputSize(None if profile is None else profile.rows, inputs.known_bytes()),
@@ -589,7 +590,7 @@ def make_plan(
         explanation=explanation,
         strategy=devices,
         own=partial(own_join, query=query),
-        sized=partial(_sized, devices=devices),
+        sized=partial(_sized, on=devices),
         follows_time=placement.follows_time,
         manifest=choice.manifest,
     )

@@ -39,6 +39,8 @@ __all__ = [
     "verify",
 ]
 
+# How a query of Spark runs, and the rare words of what it asks.
+
 NOT_ONCE = (
     "pairs='once' goes by the numbers of rows, which Spark does not keep; compare a column that is "
     "unique instead: where='l.id < r.id'."
@@ -159,6 +161,8 @@ class Options:
         """Return the words of a :class:`~host.query.queries.Query` among them."""
         return {name: getattr(self, name) for name in ASKED}
 
+
+# A query that is checked, with the way in which it runs: a plan, and the plan of a frame.
 
 _ATTRIBUTE = "_splitjoin_plan"
 

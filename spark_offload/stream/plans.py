@@ -266,6 +266,9 @@ def state_text(session: SparkSession, groups: int) -> str:
     return text
 
 
+# The operators of a query over streams: pack rows, take them group by group, unpack results.
+
+
 @dataclass(frozen=True)
 class StreamInput:
     """One input of a streaming join.

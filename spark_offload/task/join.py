@@ -29,6 +29,7 @@ from spark_offload.task.rows import PartitionRows, TaggedTask, split_sides
 from spark_offload.task.task import BUFFER_ROWS
 
 __all__ = [
+    "DeviceTask",
     "JoinTask",
     "MatchPieces",
     "MatchTask",
@@ -36,30 +37,40 @@ __all__ = [
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinTask(TaggedTask):
-    """Description of the tasks of a join; shipped with the function.
+class DeviceTask(TaggedTask):
+    """Description of the tasks that have a device each; shipped with the function.
 
     Parameters
     ----------
     devices : DeviceSource
         Where to get a device, shipped.
-    trace : bool
-        Whether to measure the latency of every result.
     progress : str, optional
         Folder in which to tell how far the task has come.
     width : int or None
-        Of a time-based window that can outgrow the device, as a difference of order numbers. None:
-        it cannot, or its rows cannot be counted before the device gets them.
+        Of a time-based window, as a difference of order numbers; None if the window cannot outgrow
+        the device, or its times are no numbers before the device gets them.
     software : str or None
-        Address of the software device that goes on from the row that finds no room; None: such a
-        row is an error.
+        Address of the software device that takes the rows which the device cannot take; None: such
+        rows are an error.
     """
 
     devices: DeviceSource
-    trace: bool = False
     progress: str | None = None
     width: int | None = None
     software: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinTask(DeviceTask):
+    """Description of the tasks of a join.
+
+    Parameters
+    ----------
+    trace : bool
+        Whether to measure the latency of every result.
+    """
+
+    trace: bool = False
 
     def work(
         self, batches: Iterator[pa.RecordBatch], told: dict[str, Any]
@@ -260,29 +271,16 @@ class MatchPieces:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatchTask(TaggedTask):
-    """Description of the tasks of a join aggregate; shipped with the function.
+class MatchTask(DeviceTask):
+    """Description of the tasks of a join aggregate.
 
     Parameters
     ----------
     aggregates : mapping of str to Aggregate
         What is computed of the right rows.
-    devices : DeviceSource
-        Where to get a device, shipped.
-    progress : str, optional
-        Folder in which to tell how far the task has come.
-    width : int or None
-        Of a window of time, as a difference of order numbers; None if they are no numbers.
-    software : str or None
-        Address of the software device that answers for pieces which the device cannot take; None:
-        such a piece is an error.
     """
 
     aggregates: Mapping[str, Aggregate]
-    devices: DeviceSource
-    progress: str | None = None
-    width: int | None = None
-    software: str | None = None
 
     def work(
         self, batches: Iterator[pa.RecordBatch], told: dict[str, Any]

@@ -239,6 +239,12 @@ class AggregateTask(Task):
         )
 
 
+# What the Spark tasks of a described operator do, in two phases.
+#
+# The first phase finds keys, and reduces the rows at hand. The second one makes windows and pairs
+# of all parts of some keys.
+
+
 @dataclass(frozen=True, kw_only=True)
 class OperatorTask(Task):
     """Description of the tasks of one phase of an operator; shipped with the function.
