@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from host import FailureError, UsageError
-from host.cli.command import Status
+from host.cli.command import Status, aligned
 from host.devices.bundles import SIMULATED
 from host.files.reading import format_of
 from host.files.writing import require_outputs, write_table
@@ -38,7 +38,7 @@ from spark_offload.cli.join import (
     report_join,
     settings_from,
 )
-from spark_offload.cli.report import Run, derive_figures, table, write_report
+from spark_offload.cli.report import Run, derive_figures, write_report
 from spark_offload.cluster.session import open_session, show_progress
 from spark_offload.errors import kit_errors
 from spark_offload.plan.accelerator import choose_device
@@ -343,6 +343,6 @@ def _kind(device: str) -> str:
 
 def _show(run: Run, report: Path) -> None:
     """Print the table and write the report."""
-    print(table(derive_figures(run)))
+    print(aligned(derive_figures(run)))
     write_report(run, report)
     print(f"Report: {report}", file=sys.stderr)

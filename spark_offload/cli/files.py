@@ -32,6 +32,7 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from host import FailureError, UsageError
 from host.files.atomic import workplace
+from host.files.reading import ENDINGS
 from host.files.writing import require_outputs
 from host.installation import command
 from spark_offload.errors import raised, task_error
@@ -44,15 +45,7 @@ __all__ = [
     "csv_options_from",
 ]
 
-FORMATS = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".orc": "orc",
-}
+FORMATS = {end: kind[1:] for end, kind in ENDINGS.items() if kind != ".arrow"} | {".orc": "orc"}
 """Spark's name of a format, by the ending of a file."""
 
 MERGED_ROWS = 1 << 17

@@ -20,7 +20,6 @@ __all__ = [
     "derive_figures",
     "percentile",
     "stages",
-    "table",
     "write_report",
 ]
 
@@ -154,12 +153,6 @@ def derive_figures(run: Run) -> list[tuple[str, str]]:
         rows.append((f"{stage.name}: busy / stalled / idle", f"{shares} %"))
     rows.append(("Check", run.check))
     return rows
-
-
-def table(rows: Sequence[tuple[str, str]]) -> str:
-    """Return the rows as two aligned columns."""
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in rows)
 
 
 # The frame of every report: one HTML file with its style in it, which opens offline.

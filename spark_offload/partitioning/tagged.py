@@ -21,8 +21,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from host.columns.kinds import integer_view
 from host.query.quantities import Duration
 from host.query.queries import Query
+from host.query.words import Span
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from spark_offload.partitioning.columns import common_type, partition_key, told_apart
@@ -43,6 +45,7 @@ __all__ = [
     "gauge_width",
     "literals",
     "order_integers",
+    "order_length",
     "order_number",
     "source_of",
     "steps_reached",
@@ -157,10 +160,7 @@ def order_number(order: Column, kind: DataType) -> Column:
 
 def order_integers(column: pa.Array) -> npt.NDArray[np.int64]:
     """Return the order numbers of a column that a task reads; it has no nulls."""
-    if pa.types.is_date32(column.type):
-        column = column.cast(pa.int32())
-    numbers: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return numbers
+    return integer_view(column).astype(np.int64, copy=False)
 
 
 def gauge_width(query: Query, kind: DataType) -> int | None:
@@ -174,8 +174,12 @@ def gauge_width(query: Query, kind: DataType) -> int | None:
 
 def window_width(query: Query, kind: DataType) -> int:
     """Return the width of a time-based window as a difference of order numbers."""
-    width = query.width
-    return width.nanoseconds // _UNIT[type(kind)] if isinstance(width, Duration) else width
+    return order_length(query.width, kind)
+
+
+def order_length(span: Span, kind: DataType) -> int:
+    """Return a length of time as a difference of order numbers."""
+    return span.nanoseconds // _UNIT[type(kind)] if isinstance(span, Duration) else span
 
 
 # Both inputs as one frame in the order of arrival, which is what an accelerator reads.

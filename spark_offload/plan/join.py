@@ -13,7 +13,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from host import CountWindow, UsageError
-from host.columns.kinds import DAY, Kind
 from host.devices.bundles import known_accelerator
 from host.query.quantities import Duration
 from host.query.queries import Query, Term
@@ -245,15 +244,6 @@ def answer_in_tasks(
 
 # Columns of a frame that hold intervals: how long the longest one is, and what is refused.
 
-_UNITS = {
-    Kind.DATE: DAY,
-    Kind.TIMESTAMP: 1_000,
-    Kind.INSTANT: 1_000,
-    Kind.DURATION: 1_000,
-    Kind.TIME: 1,
-}
-"""Nanoseconds in a unit of the numbers that temporal columns are compared as."""
-
 
 def longest_of(
     frames: tuple[DataFrame, DataFrame], intervals: tuple[tuple[str, str], tuple[str, str]]
@@ -271,8 +261,8 @@ def longest_of(
     row = lengths[0].crossJoin(lengths[1].withColumnRenamed("length", "other")).first()
     assert row is not None
     longest = max(0, int(row["length"]), int(row["other"]))
-    unit = _UNITS.get(difference.types.left.kind)
-    return longest if unit is None else Duration(longest * unit)
+    end = difference.types.left
+    return Duration(longest * end.tick) if end.kind.is_temporal else longest
 
 
 def _length(frame: DataFrame, names: tuple[str, str], longest: int | Duration | None) -> Difference:

@@ -13,7 +13,6 @@ from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from host import Ordering, UsageError
 from host.operators.asof import AsofStream
-from host.query.quantities import Duration
 from host.query.queries import AsofQuery, OnFailure, Query
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
@@ -42,7 +41,7 @@ from spark_offload.partitioning.columns import (
     task_columns,
 )
 from spark_offload.partitioning.placement import require_partitions
-from spark_offload.partitioning.tagged import LEFT, RIGHT, window_width
+from spark_offload.partitioning.tagged import LEFT, RIGHT, order_length, window_width
 from spark_offload.plan.accelerator import SOFTWARE, Choice, serving, software_serves
 from spark_offload.plan.asof import words_of
 from spark_offload.plan.join import window_text
@@ -546,7 +545,7 @@ def _closest(plan: Plan, *, query: AsofQuery, grouping: Grouping) -> Answer:
     left, right = plan.inputs
     cluster = cluster_of(left.sparkSession, streaming=True)
     ship_packages(cluster)
-    tolerance = _microseconds(query)
+    tolerance = None if query.within is None else order_length(query.within, TimestampType())
     task = AsofStreamTask(
         query=query,
         times=query.time,
@@ -614,10 +613,3 @@ def make_asof_stream_plan(
         strategy=partial(_closest, query=query, grouping=grouping),
         own=partial(own_asof, query=query),
     )
-
-
-def _microseconds(query: AsofQuery) -> int | None:
-    """Return the tolerance in whole microseconds."""
-    if isinstance(query.within, Duration):
-        return query.within.nanoseconds // 1000
-    return None if query.within is None else 0  # the only number that timestamps take

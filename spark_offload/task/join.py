@@ -15,6 +15,7 @@ from host import CountWindow, Device, JoinError, UsageError, open_device
 from host.devices.software import on_device_or_software
 from host.devices.waiting import Work
 from host.operators.matches import aggregate_matches
+from host.protocol.segments import growth
 from host.query.queries import Aggregate, Query
 from host.session.intake import TaggedLayout
 from host.session.join import Join
@@ -314,14 +315,13 @@ class MatchTask(DeviceTask):
                     software_rows += piece.left.num_rows + piece.right.num_rows
                 yield from answer.filter(pa.array(piece.answered)).to_batches()
                 tell(sum(rows.counts))
-            now = taken.device.counters()
             told.update(
                 device=taken.name,
                 attempt=taken.attempt,
                 device_seconds=spent.seconds,
                 waited_seconds=spent.waited,
                 cycles=spent.cycles,
-                counters={name: value - before.get(name, 0) for name, value in now.items()},
+                counters=growth(taken.device.manifest, before, taken.device.counters()),
                 software_rows=software_rows,
                 handed_over=f"in software: {refused[0]}" if refused else "",
             )

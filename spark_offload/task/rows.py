@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from host import CountWindow, FailureError
+from host.columns.kinds import row_at
 from host.errors import OrderError
 from host.query.queries import Query
 from host.reference.types import JoinType
@@ -284,11 +285,8 @@ class SideCheck:
 
     def _row(self, batch: pa.RecordBatch) -> dict[str, object]:
         """Return the first row of ``batch`` by the names of its columns."""
-        places = range(self.first, self.first + len(self.columns))
-        return {
-            name: batch.column(place)[0].as_py()
-            for name, place in zip(self.columns, places, strict=True)
-        }
+        places = list(range(self.first, self.first + len(self.columns)))
+        return row_at(batch.select(places).rename_columns(list(self.columns)), 0)
 
     def _raise(self, row: int, earlier: object, later: object) -> None:
         partition, within = source_of(row)
