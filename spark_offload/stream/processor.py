@@ -185,69 +185,56 @@ class GroupJoin(Groups[StreamTask]):
     def _work(
         self, group: int, new: Both, watermark_ms: int, fired: int | None
     ) -> Iterator[pd.DataFrame]:
-        if fired is None:
-            yield from self._joined(group, new, watermark_ms)
-            return
-        state = self._state(group)
-        state.expire(watermark_ms * 1000)
-        state.save(fired=fired)
-        HELD.trim()
-        yield from self._alone(state)
-        if state.expired:
-            yield _output_row(
-                expired=state.expired, results=_count(state), read_rows=state.read_rows
-            )
-
-    def _joined(self, group: int, came: Both, watermark_ms: int) -> Iterator[pd.DataFrame]:
         started = time.perf_counter()
-        task = self.task
-        new, late = in_time(came, task, watermark_ms)
-        state = self._state(group)
+        state, told = self._state(group), dict[str, float]()
         if watermark_ms > 0:
             state.expire(watermark_ms * 1000)
+        if fired is None:
+            yield from self._joined(state, new, watermark_ms, told)
+        state.save(fired=fired)
+        HELD.trim()
+        # Rows that the state has let go of, as far as they come alone.
+        for side, rows in state.alone:
+            for batch in as_results(self.task, side, rows):
+                yield _output_row(to_blob([batch], batch.schema))
+        if fired is None:
+            told["seconds"] = time.perf_counter() - started
+        if told or state.expired:
+            told["results"] = told.get("results", 0) + sum(len(rows) for _, rows in state.alone)
+            changed = {"stored": state.stored, "expired": state.expired}
+            yield _output_row(None, read_rows=state.read_rows, **changed, **told)
+
+    def _joined(
+        self, state: WindowState, came: Both, watermark_ms: int, told: dict[str, float]
+    ) -> Iterator[pd.DataFrame]:
+        """Yield the pairs of rows that have come, and keep these; add what is measured."""
+        task = self.task
+        new, late = in_time(came, task, watermark_ms)
         kept = [
             state.near(side, reach(new[1 - side], task.times[1 - side], task.width))
             for side in (LEFT, RIGHT)
         ]
         rows = Rows(kept[LEFT], new[LEFT]), Rows(kept[RIGHT], new[RIGHT])
-        taken = self._open()
-        pairs = NewPairs(
-            task,
-            taken.device,
-            *rows,
-            self._open_software if task.software is not None else None,
-        )
+        software = self._open_software if task.software is not None else None
+        pairs = NewPairs(task, self._open().device, *rows, software)
         for batch in pairs.batches():
             yield _output_row(to_blob([batch], batch.schema))
         for side in (LEFT, RIGHT):
             matched, before = pairs.matched[side], rows[side].kept_count
             state.mark(side, matched[:before])
             state.add(side, new[side], matched[before:])
-        state.save()
-        HELD.trim()
-        yield from self._alone(state)
-        waited, self._waited = self._waited, 0.0
-        yield _output_row(
-            waited_seconds=waited,
+        told.update(
+            waited_seconds=self._waited,
             left_rows=new[LEFT].num_rows,
             right_rows=new[RIGHT].num_rows,
             left_late=late[LEFT],
             right_late=late[RIGHT],
-            results=pairs.results + _count(state),
-            stored=state.stored,
-            expired=state.expired,
+            results=pairs.results,
             software_rows=pairs.software_rows,
-            read_rows=state.read_rows,
             cycles=pairs.cycles,
-            seconds=time.perf_counter() - started,
             device_seconds=pairs.device_seconds,
         )
-
-    def _alone(self, state: WindowState) -> Iterator[pd.DataFrame]:
-        """Rows that the state has let go of, as far as they come alone."""
-        for side, rows in state.alone:
-            for batch in as_results(self.task, side, rows):
-                yield _output_row(to_blob([batch], batch.schema))
+        self._waited = 0.0
 
     def _state(self, group: int) -> WindowState:
         context = TaskContext.get()
@@ -385,10 +372,6 @@ class AsofGroups(BlobGroups[AsofStreamTask]):
         if task.tolerance is not None and kept.num_rows:
             return int(microseconds(kept, task.times[RIGHT]).min()) + task.tolerance + 1
         return None
-
-
-def _count(state: WindowState) -> int:
-    return sum(rows.num_rows for _, rows in state.alone)
 
 
 def _output_row(pairs: bytes | None = None, **numbers: float) -> pd.DataFrame:
