@@ -2,6 +2,7 @@
 """The functions that a PySpark program calls: joins, aggregates, operators of one's own."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
@@ -26,7 +27,7 @@ from spark_offload.plan.accelerator import QueryCheck, check_query
 from spark_offload.plan.aggregate import make_aggregate_plan
 from spark_offload.plan.asof import make_asof_plan
 from spark_offload.plan.join import Intervals, longest_of, make_plan
-from spark_offload.plan.matches import check_aggregates, check_matches, matches_plan, numbered
+from spark_offload.plan.matches import make_matches_plan
 from spark_offload.plan.plan import NOT_ONCE, Options, Plan, answer_of
 
 if TYPE_CHECKING:
@@ -609,17 +610,14 @@ def plan_join_aggregate(
                 f"once and no right column; leave it out."
             )
     chosen = {name: Aggregate.of(given) for name, given in aggregates.items()}
-    check_aggregates(left, right, chosen)
     run = Options.of("join_aggregate", options)
     words = {
         "time": time, "on": on, "band": band, "where": where, "within": within, "advance": advance,
-        "rows": rows,
+        "rows": rows, "how": JoinType.LEFT,
     }  # fmt: skip
+    pairs = partial(plan_words, words=words, options=run)
     with kit_errors():
-        plan = plan_words(
-            *numbered(left, right), words | {"how": JoinType.LEFT}, run, check_matches(chosen)
-        )
-        return matches_plan(left, right, plan, chosen, strict=run.strict)
+        return make_matches_plan(left, right, chosen, pairs, strict=run.strict)
 
 
 @answer_of(plan_join_aggregate)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Aggregates of the matches of each left row as a plan: of pairs, or by a join aggregate."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -29,10 +29,7 @@ from spark_offload.task.task import Answer
 from spark_offload.verification.own_queries import aggregated
 
 __all__ = [
-    "check_aggregates",
-    "check_matches",
-    "matches_plan",
-    "numbered",
+    "make_matches_plan",
 ]
 
 # Aggregates of the matches of each left row as a plan: a left outer join, reduced by its rows.
@@ -47,57 +44,25 @@ _EXACT = "the values of each piece of rows, or codes of them; exact"
 _OTHER_DEVICE = "or use a device of pairs, such as 'software:'"
 
 
-def check_aggregates(
-    left: DataFrame, right: DataFrame, aggregates: Mapping[str, Aggregate]
-) -> None:
-    """Raise unless the aggregates have columns, and names that no left column has.
-
-    Raises
-    ------
-    UsageError
-        If not.
-    """
-    if not aggregates:
-        raise UsageError("Matches need at least one aggregate, such as aggregates={'n': 'count'}.")
-    for name, one in aggregates.items():
-        if name in left.columns:
-            raise UsageError(
-                f"An aggregate cannot be called {name!r}, as a left column is; choose another name."
-            )
-        if one.column is not None:
-            find_column(right.schema, one.column, "right")
-
-
-def numbered(left: DataFrame, right: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Return both inputs with a column more: the number of a left row, and that one is a match."""
-    for frame, name in ((left, _NUMBER), (right, _MATCH)):
-        if name in frame.columns:
-            raise UsageError(f"A column called {name!r} cannot be here; give it another name.")
-    return (
-        left.select("*", F.monotonically_increasing_id().alias(_NUMBER)),
-        right.select("*", F.lit(True).alias(_MATCH)),
-    )
-
-
-def matches_plan(
+def make_matches_plan(
     left: DataFrame,
     right: DataFrame,
-    join: Plan,
     aggregates: Mapping[str, Aggregate],
+    plan_pairs: Callable[..., Plan],
     *,
-    strict: bool = False,
+    strict: bool,
 ) -> Plan:
     """Return the plan of aggregates of matches, by join aggregates if those are the devices.
 
     Parameters
     ----------
     left, right : DataFrame
-        The rows as given.
-    join : Plan
-        The left outer join of the :func:`numbered` rows, with a query that :func:`check_matches`
-        has let pass.
+        The rows.
     aggregates : mapping of str to Aggregate
-        What :func:`check_aggregates` has let pass.
+        What is computed of the right rows.
+    plan_pairs : callable
+        Plans the left outer join of frames with a column more: the number of a left row, and that
+        one is a match; takes the check of a query for its devices, too, as ``check``.
     strict : bool
         Whether it is an error that an accelerator cannot take a row, for which otherwise software
         answers.
@@ -105,8 +70,15 @@ def matches_plan(
     Raises
     ------
     UsageError
-        If the latency of pairs is asked for of a join aggregate, which sends none.
+        If an aggregate lacks its column, or has the name of a left one; or if the latency of pairs
+        is asked for of a join aggregate, which sends none.
     """
+    _require_aggregates(left, right, aggregates)
+    join = plan_pairs(
+        left.select("*", F.monotonically_increasing_id().alias(_NUMBER)),
+        right.select("*", F.lit(True).alias(_MATCH)),
+        check=_check_matches(aggregates),
+    )
     # Raises if Spark cannot compute an aggregate. No join is run for it.
     empty = left.sparkSession.createDataFrame([], join.schema)
     schema = _reduced(empty, join, aggregates).schema
@@ -169,6 +141,24 @@ def matches_plan(
     )
 
 
+def _require_aggregates(
+    left: DataFrame, right: DataFrame, aggregates: Mapping[str, Aggregate]
+) -> None:
+    """Raise unless the aggregates have columns, and names that no left column has."""
+    if not aggregates:
+        raise UsageError("Matches need at least one aggregate, such as aggregates={'n': 'count'}.")
+    for name, one in aggregates.items():
+        if name in left.columns:
+            raise UsageError(
+                f"An aggregate cannot be called {name!r}, as a left column is; choose another name."
+            )
+        if one.column is not None:
+            find_column(right.schema, one.column, "right")
+    for frame, name in ((left, _NUMBER), (right, _MATCH)):
+        if name in frame.columns:
+            raise UsageError(f"A column called {name!r} cannot be here; give it another name.")
+
+
 def _reduced(pairs: DataFrame, join: Plan, aggregates: Mapping[str, Aggregate]) -> DataFrame:
     """Return a row for each left row, from the rows of the left outer join."""
     own, other = (frame.columns for frame in join.inputs)
@@ -189,7 +179,7 @@ def _reduced(pairs: DataFrame, join: Plan, aggregates: Mapping[str, Aggregate]) 
     )
 
 
-def check_matches(aggregates: Mapping[str, Aggregate]) -> QueryCheck:
+def _check_matches(aggregates: Mapping[str, Aggregate]) -> QueryCheck:
     """Return what checks a query for an accelerator of pairs, or for one that reduces matches.
 
     Parameters
