@@ -7,11 +7,14 @@ import sys
 import threading
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyspark
 import pytest
 
 from host import UsageError
 from spark_offload.cluster import session
-from spark_offload.cluster.session import open_session
+from spark_offload.cluster.machines import cluster_of
+from spark_offload.cluster.session import open_session, quick_python
 
 STARTS = """
 import os, sys
@@ -41,6 +44,48 @@ def test_a_running_session_is_returned_if_its_options_are_those_asked_for(spark)
     thread.start()
     thread.join(60)
     assert found[0].sparkContext is spark.sparkContext
+
+
+def test_workers_find_the_installed_pyspark_before_its_archive(spark):
+    """Of the archive's sources, each of the first processes would compile what it imports."""
+
+    def places(batches):
+        for _ in batches:
+            yield pa.record_batch({"path": [pyspark.__file__, sys.executable, *sys.path]})
+
+    cluster_of(spark)
+    found = [row.path for row in spark.range(1).mapInArrow(places, "path string").collect()]
+    assert found[:2] == [pyspark.__file__, sys.executable]
+    assert not any(path.endswith("pyspark.zip") for path in found)
+
+
+def test_another_spark_has_its_own_pyspark(tmp_path, monkeypatch):
+    for home in (tmp_path, tmp_path / "missing"):
+        monkeypatch.setenv("SPARK_HOME", str(home))
+        assert quick_python.__wrapped__() == sys.executable
+
+
+def test_an_interpreter_of_any_name_is_started(tmp_path, monkeypatch):
+    odd = tmp_path / "a b'c$d"
+    odd.symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(odd))
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    program = quick_python.__wrapped__()
+    assert program != str(odd)
+    lib, told = (
+        "/spark/python/lib",
+        "import os, sys; print(os.environ['PYTHONPATH'], *sys.argv[1:])",
+    )
+    for path, kept in (
+        (f"{lib}/pyspark.zip:{lib}/py4j-0.10.9.9-src.zip:/jars:/mine", "/jars:/mine"),
+        ("/mine:/other", "/mine:/other"),
+        ("", ""),
+    ):
+        done = subprocess.run(
+            [program, "-c", told, "x y"],
+            env={"PYTHONPATH": path}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout == f"{kept} x y\n"
 
 
 def test_an_option_that_the_running_session_has_not_got_is_an_error(spark):
