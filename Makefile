@@ -132,7 +132,7 @@ sim: need-compiler $(STAMP) ## Run the cocotb benches under Verilator (WAVES=1 k
 # Without SEED on the command line, every run has another seed.
 .PHONY: soak
 soak: need-compiler $(STAMP) ## Random programs beside a second model (MINUTES=5, SEED, CASE)
-	$(PY) -m sim soak --minutes '$(or $(MINUTES),5)' $(if $(RECORD),--record) \
+	$(PY) -m tests.soak --minutes '$(or $(MINUTES),5)' $(if $(RECORD),--record) \
 	    $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)') \
 	    $(if $(CASE),--case '$(CASE)') $(OPTIONS)
 

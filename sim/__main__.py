@@ -92,20 +92,6 @@ def saturate(options):
     return 0
 
 
-def soak(options):
-    """Run the soak test, or repeat one case of it; return 1 if anything differs from the model."""
-    from .soak.commands import replay, run
-
-    if options.case is not None:
-        if options.seed is None:
-            raise ValueError("A case belongs to a seed: give --seed S as well")
-        return replay(options.seed, options.case, say)
-    return run(
-        seed=options.seed, minutes=options.minutes, shapes=options.shapes,
-        recorded=options.record, report=say,
-    )  # fmt: skip
-
-
 def parser(prog="python -m sim"):
     """Return the parser of the command line."""
     top = CommandParser(prog=prog, description=__doc__.partition(": ")[2])
@@ -155,22 +141,6 @@ def parser(prog="python -m sim"):
     add_card(commands, say)
     add_trial(commands, say)
     add_netlist(commands, say)
-
-    command = commands.add_parser(
-        "soak", help="run random programs on random accelerators, and compare with a model",
-        description="Run random programs of input words on random accelerators, and compare what "
-        "comes out with a model that is written from docs/architecture.md alone.",
-        example="--minutes 1 --seed 1",
-    )  # fmt: skip
-    command.add_argument("--minutes", type=float, default=5, metavar="N", help="default: 5")
-    command.add_argument("--seed", type=int, metavar="S", help="default: a new one")
-    command.add_argument(
-        "--shapes", type=int, metavar="N", help="accelerators to build; default: one a minute"
-    )
-    command.add_argument("--case", metavar="N.M", help="run only program M of shape N, shrunk")
-    # For those who change the kit: add the run to docs/soak.md.
-    command.add_argument("--record", action="store_true", help=argparse.SUPPRESS)
-    command.set_defaults(run=soak)
 
     return top
 

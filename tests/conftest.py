@@ -18,7 +18,9 @@ from tests.spread import SPARK, SparkOnTwoWorkers
 ROOT = Path(__file__).resolve().parent.parent
 
 #: Folders whose tests compile accelerators; each of them takes tens of seconds.
-COMPILING = ("tests/bench/", "tests/examples/", "tests/sim/", "tests/host/devices/")
+COMPILING = (
+    "tests/bench/", "tests/examples/", "tests/sim/", "tests/soak/", "tests/host/devices/",
+)  # fmt: skip
 #: Seconds that the process of a test lives on after the test's own timeout.
 GRACE = 120
 #: Where the stacks of a process go that is ended: the standard error of the run, not of a test.

@@ -2,9 +2,9 @@
 """The figures of failures: whether exactly the listed pairs are missing after a core has failed."""
 
 from host.errors import MissingToolError
+from sim.failures.bundles import faulty, flippable
 from sim.failures.flip_trials import FLIP_SHAPES, run_flip
 from sim.failures.trials import SHAPES, run_trial
-from sim.soak.bundles import faulty, flippable
 
 from .registry import NotMeasured, Result, figure
 

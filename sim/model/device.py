@@ -29,6 +29,7 @@ __all__ = [
     "DeviceModel",
     "MatchesModel",
     "reduced_pairs",
+    "own_predicate",
 ]
 
 # A model of a join aggregate: batches of input in, reductions of matches out.

@@ -286,7 +286,6 @@ ASKS = {
     "bench/figures/model_sweep.py": "the loads are those for which the model has terms",
     "formal/facts.py": "a proof says by itself what is legal, not by asking the engine",
     "sim/benches/shapes.py": "an index has so few entries and buckets that they fill",
-    "sim/soak/programs.py": "the soak is independent of the kit's own objects",
     "spark_offload/cli/report.py": "the efficiency is that of comparators in rows and lanes",
 }
 #: The parts: what names engines and rules, and the manifest, which is the part of the host.

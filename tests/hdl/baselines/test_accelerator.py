@@ -12,7 +12,8 @@ from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.results import ResultKind, result_word
 from host.protocol.manifest import Manifest
-from tests.hdl.baselines.programs import Program, pairs_by_mark, random_program
+from sim.scenarios.chain_answers import read_chain
+from tests.hdl.baselines.programs import Program, random_program
 from tests.hdl.stream_bench import StreamBench
 from tests.hdl.test_accelerator import as_integers, as_rows
 
@@ -34,7 +35,7 @@ def answer(parameters, program, *, stalls=0.0, seed=0, sent=None, emitted=None):
     bench.source(dut.i, as_integers(program.packed()), stamps=sent)
     received = bench.sink(
         dut.o,
-        len(program.expected),
+        len(program.answer.pairs),
         weight=lambda word: layout.from_bits(word).kind == ResultKind.MARK,
         stamps=emitted,
     )
@@ -44,7 +45,7 @@ def answer(parameters, program, *, stalls=0.0, seed=0, sent=None, emitted=None):
 
 def check(parameters, program, **options):
     results = answer(parameters, program, **options)
-    assert pairs_by_mark(program.manifest, results) == (program.expected, [])
+    assert read_chain(program.manifest, results) == (program.answer, [])
 
 
 @pytest.mark.few(1)
@@ -128,7 +129,7 @@ def test_a_tuple_of_each_side_takes_as_many_cycles_as_a_core_has_rows(architectu
     program, sent = alternating(manifest_of(parameters), 5 * rows * cores // 2), []
     program.control("FLUSH")
     results = answer(parameters, program, sent=sent)
-    assert pairs_by_mark(program.manifest, results) == (program.expected, [])
+    assert read_chain(program.manifest, results) == (program.answer, [])
     steady = np.array(sent[:-1])[-2 * rows * cores :]  # windows are full; queues may still fill
     cycles = (steady[-1] - steady[0]) / (len(steady) - 1) * 2
     assert rows - 1 <= cycles <= rows + 2

@@ -10,8 +10,9 @@ from hdl.baselines.accelerator import ChainAccelerator
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import InputKind, input_word
 from hdl.words.results import ResultKind, result_word
+from sim.scenarios.chain_answers import read_chain
 from tests.halves import half
-from tests.hdl.baselines.programs import Program, faults_by_mark, pairs_by_mark
+from tests.hdl.baselines.programs import Program
 from tests.hdl.baselines.test_accelerator import CHAINS, MIXED, X8, answer, check, manifest_of
 from tests.hdl.input_words import integer
 from tests.hdl.stream_bench import StreamBench
@@ -39,9 +40,8 @@ def parameters_of(architecture, cores, **others):
 def check_faults(parameters, program, **options):
     """Both pairs and faults between marks are those of the program."""
     results = answer(parameters, program, **options)
-    assert faults_by_mark(program.manifest, results) == program.faults
-    assert pairs_by_mark(program.manifest, results) == (program.expected, [])
-    return program.faults
+    assert read_chain(program.manifest, results) == (program.answer, [])
+    return program.answer.faults
 
 
 @pytest.mark.few(1)
@@ -67,7 +67,7 @@ def test_a_tuple_that_overflows_is_dropped_and_pairs_of_the_others_stay(
     faults = check_faults(parameters, program, stalls=stalls, seed=cores)
     told = 1 << side
     assert [overflow for overflow, *_ in faults] == [0, told, told, told, 0]
-    assert [bool(pairs) for pairs in program.expected] == [True, True, True, False, True]
+    assert [bool(pairs) for pairs in program.answer.pairs] == [True, True, True, False, True]
 
 
 @pytest.mark.few(1)
@@ -87,7 +87,7 @@ def test_nothing_is_joined_from_a_tuple_out_of_order_until_clear(architecture, c
     program.control("FLUSH")
     faults = check_faults(parameters, program, stalls=stalls, seed=cores)
     assert [disorder for _, disorder, _ in faults] == [1, 1, 0]
-    assert [len(pairs) for pairs in program.expected] == [2, 0, 2]
+    assert [len(pairs) for pairs in program.answer.pairs] == [2, 0, 2]
 
 
 def illegal_words(parameters):
@@ -132,7 +132,7 @@ def test_illegal_words_are_dropped_between_tuples(architecture, cores, timestamp
     program.control("FLUSH")
     faults = check_faults(parameters, program, stalls=0.3, seed=cores)
     assert [illegal for *_, illegal in faults] == [0, 1, 1, 0]
-    assert all(program.expected[n] for n in (0, 1, 3))
+    assert all(program.answer.pairs[n] for n in (0, 1, 3))
 
 
 @pytest.mark.few(1)
@@ -164,11 +164,10 @@ def test_reset_forgets_whatever_was_under_way(architecture, worked, cores, optio
         program.control("FLUSH")
     received, stuck = after_reset(
         parameters, as_integers(before.packed()), as_integers(after.packed()),
-        worked=worked, marks=len(after.expected),
+        worked=worked, marks=len(after.answer.pairs),
     )  # fmt: skip
     rows = as_rows(received, manifest.result_word.columns)
-    assert pairs_by_mark(manifest, rows) == (after.expected, [])
-    assert faults_by_mark(manifest, rows) == after.faults
+    assert read_chain(manifest, rows) == (after.answer, [])
     assert stuck == (worked > 100)
 
 
@@ -238,5 +237,5 @@ def test_a_custom_predicate_is_given_r_before_s(architecture, cores, stalls, pre
         if sides:
             program.tuples(sides, keys, [0] * count)
         program.control("FLUSH")
-    assert len(program.expected[0]) > 10
+    assert len(program.answer.pairs[0]) > 10
     check(parameters, program, stalls=stalls, seed=cores)

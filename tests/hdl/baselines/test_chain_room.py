@@ -13,7 +13,8 @@ from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.results import ResultKind, result_word
 from host.protocol.manifest import Manifest
-from tests.hdl.baselines.programs import Program, pairs_by_mark, random_program
+from sim.scenarios.chain_answers import read_chain
+from tests.hdl.baselines.programs import Program, random_program
 from tests.hdl.stream_bench import DeadlineError, StreamBench
 from tests.hdl.test_accelerator import as_integers, as_rows
 
@@ -85,13 +86,13 @@ class Rooms:
         bench = StreamBench(dut, deadline=deadline, stalls=stalls, seed=seed)
         bench.source(dut.i, as_integers(program.packed()))
         received = bench.sink(
-            dut.o, len(program.expected), begin=begin,
+            dut.o, len(program.answer.pairs), begin=begin,
             weight=lambda word: layout.from_bits(word).kind == ResultKind.MARK,
         )  # fmt: skip
         bench.simulator.add_testbench(self.watch, background=True)
         bench.run()
         results = as_rows(received, program.manifest.result_word.columns)
-        assert pairs_by_mark(program.manifest, results) == (program.expected, [])
+        assert read_chain(program.manifest, results) == (program.answer, [])
 
 
 def late_expiry(parameters, stored):

@@ -11,10 +11,10 @@ from host.devices.simulated import SimulatedDevice
 from host.errors import DeviceError
 from host.query.queries import Query
 from host.session.join import Join
+from sim.failures.bundles import flippable
 from sim.failures.flip_trials import FLIP_SHAPES, run_flip
 from sim.failures.flips import VARIABLES, flipping, memories_of, with_flips
 from sim.failures.trials import tables
-from sim.soak.bundles import flippable
 
 TRIALS = 60
 

@@ -8,11 +8,11 @@ from host.devices import Stamps
 from host.devices.simulated import SimulatedDevice
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
+from sim.failures.bundles import built, faulty
 from sim.failures.trials import SHAPES
 from sim.scenarios import assert_right, random_scenario
 from sim.scenarios.answers import answer
 from sim.scenarios.hostile_words import hostile_scenario
-from sim.soak.bundles import built, faulty
 
 SEEDS = 10
 

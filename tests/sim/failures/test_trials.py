@@ -3,8 +3,8 @@
 
 import pytest
 
+from sim.failures.bundles import faulty
 from sim.failures.trials import SHAPES, run_trial
-from sim.soak.bundles import faulty
 
 TRIALS = 20
 PORTS = {"two ports": SHAPES["scan, arity 2"].with_(result_streams=2)}

@@ -1,42 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios of chains of cores, and the model that answers them."""
+"""Scenarios of chains of cores, and the reference join that answers them."""
 
 import numpy as np
 import pytest
 
-from hdl.parameters import JoinParameters, KeyField
-from host.protocol.manifest import Manifest
 from sim.scenarios import assert_chain_right, chain_answer, make_scenario, names
-from sim.soak.results import MARK
-from tests.host.small_bundles import write_manifest
+from tests.soak.model import ChainModel
+from tests.soak.test_chains import CHAINS, by_mark, manifests
 
 
-@pytest.mark.parametrize("architecture", ["handshake", "low-latency-handshake"])
-def test_every_scenario_of_a_chain_has_an_answer(tmp_path, architecture):
-    bundle = write_manifest(
-        JoinParameters(
-            cores=3, sub_window=8, keys=(KeyField(name="x", bits=8),), timestamp_bits=16,
-            architecture=architecture,
-        ),
-        tmp_path,
-    )  # fmt: skip
-    manifest, pairs = Manifest.load(bundle), 0
+@pytest.mark.parametrize("architecture", CHAINS)
+def test_every_scenario_of_a_chain_has_the_answer_of_the_soak(tmp_path, architecture):
+    ours, manifest = manifests(
+        tmp_path, cores=3, sub_window=8, timestamp_bits=16, architecture=architecture
+    )
+    pairs = 0
     for name in names(manifest):
         scenario = make_scenario(manifest, name, tuples=40, seed=3)
-        results = chain_answer(bundle, scenario).results
-        assert (results.kind == MARK).sum() == scenario.marks
-        pairs += results.is_pair.sum()
+        answer = chain_answer(manifest, scenario.words)
+        assert by_mark(ChainModel(ours).answer(scenario.words)) == (answer.pairs, answer.faults)
+        assert len(answer.pairs) == scenario.marks
+        pairs += len(answer) - scenario.marks
     assert pairs > 1_000
 
 
 def test_a_mark_without_its_pairs_is_wrong(tmp_path):
-    parameters = JoinParameters(cores=1, sub_window=4, architecture="handshake")
-    bundle = write_manifest(parameters, tmp_path)
-    manifest = Manifest.load(bundle)
-    answer = chain_answer(bundle, make_scenario(manifest, "one hot key", tuples=20, seed=1))
+    _, manifest = manifests(tmp_path, cores=1, sub_window=4, architecture=CHAINS[0])
+    scenario = make_scenario(manifest, "one hot key", tuples=20, seed=1)
+    answer = chain_answer(manifest, scenario.words)
     mark = manifest.result_word["kind"]
     assert mark.offset < 64
     word = manifest.result_kinds["MARK"] << mark.offset
-    words = [[word] + [0] * (manifest.result_word.columns - 1)] * 3
-    with pytest.raises(AssertionError, match="expected, 3 found"):
-        assert_chain_right(bundle, np.array(words, np.uint64), answer)
+    words = [[word] + [0] * (manifest.result_word.columns - 1)] * len(answer.pairs)
+    with pytest.raises(AssertionError, match="before mark 2 are not those"):
+        assert_chain_right(manifest, np.array(words, np.uint64), answer)

@@ -13,9 +13,10 @@ from host.devices.simulated import SimulatedDevice
 from host.errors import ManifestError
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
+from sim.scenarios.chain_answers import read_chain
 from sim.verilated.library import build_library
-from tests.hdl.baselines.programs import pairs_by_mark, random_program
-from tests.sim.soak.test_soak import CHAINS
+from tests.hdl.baselines.programs import random_program
+from tests.soak.test_runs import CHAINS
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def run(device, program):
     words, marks, cycles = program.packed(), 0, 0
     codec, results = WordCodec(device.manifest), []
     room = np.zeros((1 << 10, device.manifest.result_word.columns), np.uint64)
-    while marks < len(program.expected):
+    while marks < len(program.answer.pairs):
         done = device.exchange(words, room, cycles=10_000)
         words, cycles = words[done.accepted :], cycles + done.cycles
         results.append(room[: done.produced].copy())
@@ -48,7 +49,7 @@ def test_random_programs_answer_like_the_reference(bundle, stalls):
         program = random_program(manifest, seed, tuples=40 << seed % 4, timed=True)
         with SimulatedDevice(bundle, seed=seed, stall_in=stalls[0], stall_out=stalls[1]) as device:
             results = run(device, program)
-        assert pairs_by_mark(manifest, results) == (program.expected, []), f"seed {seed}"
+        assert read_chain(manifest, results) == (program.answer, []), f"seed {seed}"
 
 
 @pytest.mark.long
