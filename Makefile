@@ -128,6 +128,11 @@ trial: need-compiler need-synthesis ## Join with the bitstream of a board, read 
 .PHONY: sim
 sim: need-compiler $(STAMP) ## Run the cocotb benches under Verilator (WAVES=1 keeps waves)
 	$(if $(WAVES),WAVES='$(WAVES)') $(PY) -m sim bench
+	$(if $(WAVES),WAVES='$(WAVES)') $(PY) -m sim bench $(CHAIN) --architecture bench.handshake:handshake
+	$(if $(WAVES),WAVES='$(WAVES)') $(PY) -m sim bench $(CHAIN) --comparator equality \
+	    --architecture bench.handshake:low_latency_handshake
+
+CHAIN := --cores 3 --sub-window 8 --key x:8 --key y:11:unsigned --timestamp-bits 16 --fan-in 2
 
 # Without SEED on the command line, every run has another seed.
 .PHONY: soak

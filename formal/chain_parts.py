@@ -5,8 +5,8 @@ from itertools import combinations
 
 from amaranth import *
 
-from hdl.baselines.entries import InFlight
-from hdl.baselines.exits import FreeMerger, Outlet
+from bench.handshake.entries import InFlight
+from bench.handshake.exits import FreeMerger, Outlet
 from hdl.memory.columns import KeyColumn
 
 from .proof import proof
@@ -133,7 +133,7 @@ def in_flight(bench):
     What is still to be compared is known late, so ``kept`` may be ahead of the first tuple that is
     needed, by as many as the reserve leaves.
     """
-    dut = bench.add(FewInFlight(chain_parameters("low-latency-handshake")))
+    dut = bench.add(FewInFlight(chain_parameters("expedited")))
     last, kept = bench.constant(1, "last"), bench.any(len(dut.kept), "kept")
     add = bench.wire(bench.any(1, "wants") & dut.room)
     acknowledges, expires = bench.any(1, "acknowledges"), bench.any(1, "expires")

@@ -3,8 +3,8 @@
 
 from amaranth import *
 
-from hdl.baselines.chain import ExpeditedCore
-from hdl.baselines.layouts import LaneKind
+from bench.handshake.chain import ExpeditedCore
+from bench.handshake.layouts import LaneKind
 
 from .link_bench import Link, R, S, among, chosen, since
 from .proof import proof
@@ -28,9 +28,7 @@ __all__ = []
 def expedited_link(bench):
     """Two cores in the middle of a low-latency handshake join."""
     words = [LaneKind.TUPLE, LaneKind.FENCE, LaneKind.EXPIRE]
-    link = Link(
-        bench, ExpeditedCore, "low-latency-handshake", kinds=([*words, LaneKind.ACK], words)
-    )
+    link = Link(bench, ExpeditedCore, "expedited", kinds=([*words, LaneKind.ACK], words))
     left, right = link.left, link.right
     sent = bench.wire(link.leaves[S] & (right.s_o.payload.kind == LaneKind.TUPLE))
     link.acknowledged(right.r_i, link.enters[R], sent)

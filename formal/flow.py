@@ -3,7 +3,7 @@
 
 from amaranth import *
 
-from hdl.baselines.windows import FlowWindow
+from bench.handshake.windows import FlowWindow
 
 from .proof import proof
 from .small import chain_parameters

@@ -3,8 +3,8 @@
 
 from amaranth import *
 
-from hdl.baselines.chain import HandshakeCore
-from hdl.baselines.layouts import LaneKind
+from bench.handshake.chain import HandshakeCore
+from bench.handshake.layouts import LaneKind
 
 from .link_bench import Link, R, S, among, chosen, since
 from .proof import proof

@@ -9,7 +9,7 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect
 
-from hdl.baselines.layouts import LaneKind
+from bench.handshake.layouts import LaneKind
 
 from .small import chain_parameters
 from .stream_rules import answers_within, keeps_order, offer, take
@@ -37,11 +37,9 @@ class Link:
         A word of R enters the right core's register, and one of S the left core's.
     """
 
-    def __init__(self, bench, kind, architecture, *, kinds):
+    def __init__(self, bench, kind, name, *, kinds):
         self.bench = bench
-        self.left, self.right = (
-            kind(chain_parameters(architecture, cores=3, tag_bits=9)) for _ in range(2)
-        )
+        self.left, self.right = (kind(chain_parameters(name, cores=3)) for _ in range(2))
         for n, core in enumerate((self.left, self.right)):
             core.segments = [FreeSegment(segment.signature) for segment in core.segments]
             bench.add(core, ("left", "right")[n])

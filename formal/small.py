@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of the components in the proofs: as small as possible, with all features."""
 
+from bench.handshake import Handshake
 from hdl.parameters import JoinParameters, KeyField
 
 __all__ = [
@@ -84,10 +85,14 @@ def window_parameters(cores=3, sub_window=2, lanes=1, timestamp_bits=0):
     )  # fmt: skip
 
 
-def chain_parameters(architecture, **changes):
-    """Return small parameters of a chain of two cores, with the shortest ring that there is."""
-    few = {
-        "cores": 2, "sub_window": 1, "keys": (KeyField(name="x", bits=1),),
-        "comparator": "equality", "tag_bits": 8, "architecture": architecture,
-    }  # fmt: skip
-    return JoinParameters(**{**few, **changes})
+#: Chains whose tuples have short numbers, as long as those of two and of three cores have to be.
+handshake_2, expedited_2 = (Handshake(expedited=which, ordinal_bits=8) for which in (False, True))
+handshake_3, expedited_3 = (Handshake(expedited=which, ordinal_bits=9) for which in (False, True))
+
+
+def chain_parameters(name, cores=2):
+    """Return small parameters of a chain of two or three cores, with the shortest ring there is."""
+    return JoinParameters(
+        cores=cores, sub_window=1, keys=(KeyField(name="x", bits=1),), comparator="equality",
+        architecture=f"{__name__}:{name}_{cores}",
+    )  # fmt: skip

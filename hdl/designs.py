@@ -16,7 +16,6 @@ from .parameters import JoinParameters, KeyField
 
 __all__ = [
     "Band",
-    "Chain",
     "DigestScan",
     "Equality",
     "ExternalScan",
@@ -206,21 +205,12 @@ class Index(OnChip):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chain(Part):
-    """The cores of a handshake join."""
-
-    predicate: Band | Equality | Own
-    architecture: Annotated[str, ("handshake", "low-latency-handshake")] = "handshake"
-    tag_bits: Annotated[int, range(24, 33)] = 24
-
-
-@dataclass(frozen=True, kw_only=True)
 class Join(Part):
     """A join of two streams, the root of a tree."""
 
     keys: tuple[KeyField, ...] = (KeyField(name="x", bits=32),)
     window: Window = Window()
-    engine: Scan | DigestScan | ExternalScan | ReducingScan | Index | Chain
+    engine: Scan | DigestScan | ExternalScan | ReducingScan | Index
     fan_out: Arity = 4
     fan_in: Arity = 4
 

@@ -75,17 +75,6 @@ def fingerprint(manifest, verilog):
     return hashlib.sha256(f"{text}\0{verilog}".encode()).hexdigest()
 
 
-def chain(parameters, operations):
-    """Describe what a chain of cores answers differently from SplitJoin."""
-    emptying = operations if parameters.architecture == "handshake" else ("CLEAR",)
-    return {
-        "architecture": parameters.architecture,
-        "ordinal_bits": parameters.ordinal_bits,
-        "order": "none",
-        "emptied_by": list(emptying),
-    }
-
-
 def bundle_parts(counters, *, verilog_file, others):
     """Describe what every bundle has: counters, files, their checksums, and the tools.
 
@@ -172,8 +161,7 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
         }
     if len(ports) > 1:
         manifest["result_ports"] = list(ports)
-    if parameters.is_chain:
-        manifest["chain"] = chain(parameters, manifest["operations"])
+    manifest |= parameters.arrangement.described(parameters, manifest["operations"])
     if clock is not None:
         manifest["clock"] = clock
     manifest["parameters"]["keys"] = [dict(key) for key in manifest["parameters"]["keys"]]

@@ -5,7 +5,7 @@ import argparse
 from dataclasses import dataclass
 
 from .aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
-from .parameters import ARCHITECTURES, JoinParameters, KeyField
+from .parameters import JoinParameters, KeyField
 from .parts import COMPARATORS, ENGINES, STORES
 from .presets import PRESETS
 from .tree import least_arity
@@ -132,9 +132,13 @@ OPTIONS = {
         ),
         "clock_requests": flag("ports that tell of each core whether its clock may be stopped"),
     },
-    "handshake joins, which SplitJoin is measured beside": {
-        "architecture": {"choices": ARCHITECTURES, "help": "default: splitjoin"},
-        "tag_bits": number("width of the numbers that results name tuples by"),
+    "cores in another arrangement": {
+        "architecture": {
+            "metavar": "MODULE:NAME",
+            "help": "an arrangement of your own, or, of a checkout, the joins that SplitJoin is "
+            "measured beside: bench.handshake:handshake, bench.handshake:low_latency_handshake. "
+            "Default: splitjoin",
+        },
     },
     AGGREGATE: {
         "operator": {

@@ -13,36 +13,24 @@ import re
 
 from amaranth.utils import ceil_log2
 
-from .engine import require, require_values
+from .arrangement import SPLITJOIN, arrangement_named
+from .engine import require
 from .external.engine import ExternalEngine
 from .parts import COMPARATORS, ENGINES, STORES, engines_named, rule_of
 from .predicates.own import own_predicate
 
-__all__ = ["ARCHITECTURES", "JoinParameters", "KeyField", "Parameters", "low_latency_slack"]
+__all__ = ["JoinParameters", "KeyField", "Parameters"]
 
-ARCHITECTURES = ("splitjoin", "handshake", "low-latency-handshake")
 #: Values of parameters that name a kind of part.
 CHOICES = {
-    "comparator": COMPARATORS, "engine": ENGINES, "store": STORES, "architecture": ARCHITECTURES,
+    "comparator": COMPARATORS, "engine": ENGINES, "store": STORES,
     "tuples_per_word": (1, 2), "result_streams": (1, 2),
     "rounds": (False, True), "parity": (False, True), "clock_requests": (False, True),
 }  # fmt: skip
-#: What the cores of a chain cannot be, and why.
-CHAIN = {
-    "engine": ("scan", "each core scans its part of the window"),
-    "lanes": (1, "a core has one comparator for each side"),
-    "probes": (1, "tuples pass one by one"),
-    "digest_bits": (None, "a core compares whole keys"),
-    "tuples_per_word": (1, "tuples pass one by one"),
-    "result_streams": (1, "pairs of both sides leave in no order"),
-    "rounds": (False, "a chain of cores has no stars"),
-    "failure_cycles": (0, "only the cores of 'splitjoin' have gates"),
-    "parity": (False, "only the cores of 'splitjoin' have gates, which close for a flipped bit"),
-    "clock_requests": (False, "tuples flow through all cores of a chain"),
-}
 #: Parameters that a manifest leaves out at their defaults.
 OPTIONAL = (
     "rounds", "failure_cycles", "result_streams", "parity", "clock_requests", "value_bits", "where",
+    "architecture",
 )  # fmt: skip
 #: Parameters of windows in external memory.
 MEMORY = ("store", *ExternalEngine.own)
@@ -92,43 +80,17 @@ class KeyField:
         )
 
 
-#: Default of ``tag_bits``: a host may send 16 million tuples before it looks at a result.
-TAG_BITS = 24
-#: Rows of a handshake join's ring beyond the sub-window. Tests and the soak found it to be enough.
-HANDSHAKE_SLACK = 14
 #: Cycles on the way through the registers of a core.
 WAY = 32
 #: Rows of those on the chip that do not count for the bursts to external memory.
 RECENT_MARGIN = 24
 
 
-def low_latency_slack(cores):
-    """Return the ring rows beyond the sub-window that a low-latency handshake join needs.
-
-    With so many, no core ever waits for a word that expires a tuple, in either lane:
-
-    - A tuple enters its lane when the other lane's words before it have been taken where they
-      enter. So when it is taken anywhere, the words that expire all tuples beyond one window of its
-      side are in the chain, or have passed.
-    - Between the core where they enter and one that is ``n`` cores on, there are at most ``4 * n``
-      of them: each link holds two words in the register where it begins, and two where it ends. So
-      a core has seen at most ``capacity + 4 * (cores - 1)`` tuples of a side that it has not seen
-      expire.
-    - Their numbers are consecutive, and every ``cores``-th of them is kept here. That makes at most
-      ``sub_window + 4 - 4 // cores`` rows.
-    - A core takes words while fewer than ``ring_rows - 9`` rows are in use
-      (:data:`hdl.baselines.layouts.RING_RESERVE`), and :attr:`JoinParameters.ring_rows` has three
-      rows beside the slack.
-
-    Parameters
-    ----------
-    cores : int
-    """
-    return 4 - 4 // cores + 9 - 3 + 1
-
-
 class Parameters(ABC):
     """What the parameters of every accelerator are, a frozen dataclass."""
+
+    #: See :attr:`hdl.arrangement.Arrangement.rings`.
+    rings = None
 
     @classmethod
     def from_dict(cls, values):
@@ -207,14 +169,11 @@ class JoinParameters(Parameters):
         Largest number of tuples in an input word, and number of results in a result word: 1, or 2
         with an index. With 2, a word can hold one tuple of each side.
     architecture : str
-        ``"splitjoin"``, or one of the joins that it is compared with, in which the cores are a
-        chain: ``"handshake"`` or ``"low-latency-handshake"`` (:mod:`hdl.baselines`). These scan
-        with one comparator per core and side, and their results name tuples by their numbers.
+        ``"splitjoin"``, or ``"module:name"`` of an :class:`hdl.arrangement.Arrangement` of one's
+        own, as are those of the joins that SplitJoin is compared with.
     rounds : bool
         Whether a scan can send the results of a probe in rounds of stored tuples, with a star after
         each round (INNER). It needs a number of lanes that is a power of two.
-    tag_bits : int or None
-        Width of these numbers, for a chain only; by default :data:`TAG_BITS`.
     failure_cycles : int
         Cycles without a sign of life after which a core counts as failed
         (:class:`hdl.failures.core_gate.CoreGate`), at least :attr:`longest_silence`.
@@ -223,7 +182,7 @@ class JoinParameters(Parameters):
     result_streams : int
         Number of ports that results leave by: 1, or 2 for a port of each side's probes. With 2,
         each port takes a result word per cycle, and nothing is fixed of the order between them but
-        their marks (:mod:`hdl.words.results`). Not for a chain.
+        their marks (:mod:`hdl.words.results`).
     store : str
         Where the keys of a scan are: ``"chip"``, or ``"external"`` for a memory that each region
         reaches through an AXI4 port (:mod:`hdl.external`). Timestamps stay on the chip.
@@ -264,8 +223,7 @@ class JoinParameters(Parameters):
     bucket_bits: int | None = None
     digest_bits: int | None = None
     tuples_per_word: int = 1
-    architecture: str = "splitjoin"
-    tag_bits: int | None = None
+    architecture: str = SPLITJOIN
     rounds: bool = False
     failure_cycles: int = 0
     result_streams: int = 1
@@ -299,14 +257,19 @@ class JoinParameters(Parameters):
         return engines_named(self)[0]
 
     @property
+    def arrangement(self):
+        """The :class:`~hdl.arrangement.Arrangement` of the cores: what differs with it."""
+        return arrangement_named(self.architecture)
+
+    @property
+    def rings(self):
+        """Pattern of the memories of cores that are to stand side by side, or None."""
+        return self.arrangement.rings
+
+    @property
     def bounded(self):
         """Key fields that have bounds, which are set at run time."""
         return self.rule.bounded(self)
-
-    @property
-    def is_chain(self):
-        """Whether the cores are a chain through which tuples flow, as in a handshake join."""
-        return self.architecture != "splitjoin"
 
     @property
     def is_aggregated(self):
@@ -332,16 +295,6 @@ class JoinParameters(Parameters):
     def has_gates(self):
         """Whether every core has a gate, which masks it and notices that it fails."""
         return self.failure_cycles > 0
-
-    @property
-    def ordinal_bits(self):
-        """Bits of the number of a tuple in the results of a chain."""
-        return TAG_BITS if self.tag_bits is None else self.tag_bits
-
-    @property
-    def least_tag_bits(self):
-        """Least number of these bits."""
-        return ceil_log2(4 * self.cores * self.ring_rows)
 
     @property
     def key_bits(self):
@@ -392,19 +345,8 @@ class JoinParameters(Parameters):
 
     @property
     def slack(self):
-        """Least number of ring slots per region beyond the sub-window.
-
-        They let tuples be stored while probes wait for their group to fill: the span of the group
-        must survive these stores. Slots for three groups keep both regions of a core busy. A probe
-        of an index is under way for longer than it takes to send the next one, so an index has more
-        slots. A chain has rows for tuples whose expiry is still on its way
-        (:func:`low_latency_slack`).
-        """
-        if self.architecture == "low-latency-handshake":
-            return low_latency_slack(self.cores)
-        if self.is_chain:
-            return HANDSHAKE_SLACK
-        return -(-(3 * self.probes + self.search.under_way) // self.cores) + 1
+        """Least number of ring slots per region beyond the sub-window."""
+        return self.arrangement.slack(self)
 
     @property
     def longest_silence(self):
@@ -441,9 +383,8 @@ class JoinParameters(Parameters):
     def to_dict(self):
         """Return the parameters as JSON-compatible values.
 
-        Those of :data:`OPTIONAL` are left out at their defaults, those of the memory if windows are
-        on the chip, and those of chains unless there is one. ``where`` is there if a predicate says
-        in a text what it means.
+        Those of :data:`OPTIONAL` are left out at their defaults, and those of the memory if windows
+        are on the chip. ``where`` is there if a predicate says in a text what it means.
         """
         values = asdict(self)
         if self.predicate is not None:
@@ -452,7 +393,6 @@ class JoinParameters(Parameters):
         defaults = {field.name: field.default for field in fields(self)}
         absent = [name for name in OPTIONAL if values[name] == defaults[name]]
         absent += () if self.search.has_memory else MEMORY
-        absent += () if self.is_chain else ("architecture", "tag_bits")
         return {name: value for name, value in values.items() if name not in absent}
 
     @classmethod
@@ -476,7 +416,7 @@ def check_parameters(parameters):
     check_choices(parameters)
     for engine in engines_named(parameters):
         engine.check(parameters)
-    check_architecture(parameters)
+    parameters.arrangement.check(parameters)
     if parameters.rounds:
         check_rounds(parameters)
     if parameters.failure_cycles:
@@ -532,23 +472,6 @@ def check_choices(parameters):
             f"Parameter {name!r} is for windows in external memory, not for store 'chip'; set"
             " store='external'",
         )
-
-
-def check_architecture(parameters):
-    """Check the parameters of a chain.
-
-    The cores of a chain compare numbers of tuples modulo ``2 ** tag_bits``, so the numbers of all
-    tuples that are under way at once must lie within half of that range.
-    """
-    if not parameters.is_chain:
-        require(parameters.tag_bits is None, "Parameter 'tag_bits' is for a chain of cores only")
-        return
-    require_values(parameters, f"Architecture {parameters.architecture!r}", CHAIN)
-    least = parameters.least_tag_bits
-    require(
-        least <= parameters.ordinal_bits <= 32,
-        f"Parameter 'tag_bits' must be {least} to 32 for such windows, not {parameters.tag_bits!r}",
-    )
 
 
 def check_rounds(parameters):

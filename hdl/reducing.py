@@ -271,7 +271,6 @@ class ReducingEngine(ScanEngine):
         )
         rules = {
             "engine": ("scan", "an index sends the matches of several probes by turns"),
-            "architecture": ("splitjoin", "a chain of cores does not say when a tuple has met all"),
             "digest_bits": (None, "values are reduced where whole keys are compared"),
             "result_streams": (1, "only tuples of R have results"),
             "rounds": (False, "a tuple has one result, not one per round"),

@@ -4,6 +4,7 @@
 import hashlib
 from pathlib import Path
 
+from bench.handshake import HANDSHAKE, LOW_LATENCY
 from hdl.bundle import write_bundle
 from hdl.parameters import JoinParameters, KeyField
 from host.errors import ManifestError
@@ -14,9 +15,9 @@ from . import hedge
 
 __all__ = ["ACCELERATORS", "ARCHITECTURES", "CORES", "PAPER", "design", "prepare"]
 
-SOURCES = Path(__file__).parents[2] / "hdl"
+SOURCES = tuple(Path(__file__).parents[2] / part for part in ("hdl", "bench/handshake"))
 #: Short names of the architectures, as in the figures.
-ARCHITECTURES = {"sj": "splitjoin", "llhj": "low-latency-handshake", "hj": "handshake"}
+ARCHITECTURES = {"sj": "splitjoin", "llhj": LOW_LATENCY, "hj": HANDSHAKE}
 #: Numbers of join cores of the figures over cores.
 CORES = (2, 4, 8, 16, 32)
 #: Number of join cores of the paper's largest machine.
@@ -65,7 +66,7 @@ ACCELERATORS = {
     ),
     # The paper's cores with sub-windows of the least size that it draws in Figure 19.
     "sj-28-large": compared("splitjoin", PAPER).with_(sub_window=4096),
-    "llhj-28-large": compared("low-latency-handshake", PAPER).with_(sub_window=4096),
+    "llhj-28-large": compared(LOW_LATENCY, PAPER).with_(sub_window=4096),
     "rounds-28-large": compared("splitjoin", PAPER).with_(sub_window=4096, rounds=True),
     "rounds-8": compared("splitjoin", 8).with_(rounds=True),
     "rounds-8x4": compared("splitjoin", 8).with_(rounds=True, lanes=4),
@@ -88,7 +89,7 @@ ACCELERATORS = {
 def design():
     """Return a hash of all sources of the hardware."""
     digest = hashlib.sha256()
-    for path in sorted(SOURCES.rglob("*.py")):
+    for path in [path for part in SOURCES for path in sorted(part.rglob("*.py"))]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

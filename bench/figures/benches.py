@@ -3,22 +3,36 @@
 
 from functools import cache
 
+from bench.handshake import HANDSHAKE, LOW_LATENCY
+from hdl.parameters import JoinParameters, KeyField
 from sim.benches.runner import run_benches
 from sim.benches.shapes import SHAPES
 
 from .registry import Result, figure
 
-__all__ = []
+__all__ = ["CHAINS"]
 
 #: Seed of tuples and stalls, fixed so that the figure is the same in every run.
 SEED = 1
-CONDITIONS = f"{len(SHAPES)} accelerators, seed {SEED}"
+KEYS = (KeyField(name="x", bits=8), KeyField(name="y", bits=11, signed=False))
+#: Accelerators that only a checkout has, by the names of their benches.
+CHAINS = {
+    "a handshake join": JoinParameters(
+        cores=3, sub_window=8, keys=KEYS, timestamp_bits=16, fan_in=2,
+        architecture=HANDSHAKE,
+    ),
+    "a low-latency handshake join": JoinParameters(
+        cores=3, sub_window=8, keys=KEYS, timestamp_bits=16, fan_in=2, comparator="equality",
+        architecture=LOW_LATENCY,
+    ),
+}  # fmt: skip
+CONDITIONS = f"{len(SHAPES) + len(CHAINS)} accelerators, seed {SEED}"
 
 
 @cache
 def covered():
     """Run all benches once for both figures; return what they have covered."""
-    return run_benches(SHAPES, seed=SEED)
+    return run_benches(SHAPES | CHAINS, seed=SEED)
 
 
 @figure("cocotb.coverage", unit="of 1", goal=">= 1")

@@ -5,7 +5,8 @@ from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hdl.baselines.accelerator import ChainAccelerator
+from bench.handshake import HANDSHAKE, LOW_LATENCY
+from bench.handshake.accelerator import ChainAccelerator
 from hdl.parameters import JoinParameters, KeyField
 from hdl.words.inputs import Control, InputKind, input_word
 from sim.link.simulation import simulate
@@ -132,7 +133,7 @@ def chain_words(report):
     gates, the other cores go on (``failure.lost_pairs_exact``).
     """
     notes, most = [], 0
-    for architecture in ("handshake", "low-latency-handshake"):
+    for architecture in (HANDSHAKE, LOW_LATENCY):
         report(architecture)
         words = received(architecture, 8, 4)
         most = max(most, *(count for core in words for count in core))

@@ -69,7 +69,6 @@ class ExternalEngine(ScanEngine):
     def check(cls, parameters):
         rules = {
             "engine": ("scan", "an index reads its memory at random, which no burst can serve"),
-            "architecture": ("splitjoin", "the cores of a chain keep their windows on the chip"),
             "digest_bits": (None, "whole keys that belong to a digest are read at random"),
             "failure_cycles": (
                 0, "a core that is reset would forget transactions that are under way"

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The accelerator that parameters describe, and the family that it belongs to."""
 
-from hdl.accelerator import Accelerator, JoinAggregateAccelerator
 from hdl.aggregate.accelerator import AggregateAccelerator
 from hdl.aggregate.aggregate_parameters import AggregateParameters
-from hdl.baselines.accelerator import ChainAccelerator
 
 from .aggregates import AggregateFamily
 from .joins import JoinFamily
@@ -34,6 +32,4 @@ def make_accelerator(parameters):
     """
     if isinstance(parameters, AggregateParameters):
         return AggregateAccelerator(parameters)
-    if parameters.is_aggregated:
-        return JoinAggregateAccelerator(parameters)
-    return (ChainAccelerator if parameters.is_chain else Accelerator)(parameters)
+    return parameters.arrangement.accelerator(parameters)

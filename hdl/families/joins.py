@@ -7,6 +7,7 @@ from operator import or_
 from amaranth import *
 
 from hdl.accelerator import accelerator_ports
+from hdl.arrangement import SPLITJOIN
 from hdl.counters import address_bits, counters_of
 from hdl.memory.axi4 import BaseAddress, memory_members, shared_port
 from hdl.words.inputs import SOURCE_OPERATION, InputKind, SourceOrder, input_word, operation_indices
@@ -47,7 +48,7 @@ def traits_of(parameters):
         ("TIMESTAMPS", parameters.timestamp_bits > 0, "Tuples have timestamps."),
         ("GATES", parameters.has_gates, "Cores have gates: a core that fails is masked."),
         ("PARITY", parameters.parity, "Stored tuples have parity."),
-        ("CHAIN", parameters.is_chain, "A chain of cores, which SplitJoin is compared with."),
+        ("OWN", parameters.architecture != SPLITJOIN, "Cores in an arrangement of one's own."),
         (
             "CLOCK_REQUESTS",
             parameters.clock_requests,

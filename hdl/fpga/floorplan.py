@@ -30,8 +30,8 @@ def by_region(names, pattern):
     names : iterable of str
         Hierarchical names of the block RAMs.
     pattern : re.Pattern
-        Pattern that finds core, side and memory in a name. The side is "left" or "right", or in a
-        chain "s" or "r", which are the sides that a left and a right region store.
+        Pattern that finds core, side and memory in a name. The side is "left" or "right", or "s"
+        or "r", which are the sides that a left and a right region store.
 
     Returns
     -------
@@ -147,19 +147,18 @@ SCAN_NAME = re.compile(
 )
 #: The memory of deadlines, as :data:`NAME` finds it.
 DEADLINES = "tracker.by_time.deadlines"
-#: Hierarchical name of a block RAM of a chain of cores: in the ring of a segment.
-CHAIN = re.compile(r"\.chain\.core_(\d+)\.segment_([rs])\.(ring)\.block_\d+\.")
 
 
-def scan_floorplan(names, device, *, cores):
-    """Return the site of every block RAM of a scan or a chain, or no sites if they do not fit.
+def scan_floorplan(names, device, *, cores, rings=None):
+    """Return the site of every block RAM of a scan, or no sites if they do not fit.
 
     With few cores, each core takes a strip of the device's columns of block RAMs and two of its
     rows, one for each region; half of the cores stand in the upper rows. With many cores, the
     regions are narrower than the distance between rows. Both regions of a core then stand side by
-    side, and each core below the previous one. In a chain every other strip or row is turned round,
-    so that each core stands beside both of its neighbours. Without a floorplan, the placer moves
-    block RAMs to any free site at the end, and in a full device their wires become twice as long.
+    side, and each core below the previous one. With ``rings`` every other strip or row is turned
+    round, so that each core stands beside both of its neighbours. Without a floorplan, the placer
+    moves block RAMs to any free site at the end, and in a full device their wires become twice as
+    long.
 
     Deadlines stand at the end of a region's row that is closer to the middle of the device, where
     timestamps come from. Registers bridge the distance to what compares them, which the keys of a
@@ -168,11 +167,13 @@ def scan_floorplan(names, device, *, cores):
     Parameters
     ----------
     names : iterable of str
-        Hierarchical names of the block RAMs. If any of them is neither that of a scan nor that of a
-        chain, there are no sites.
+        Hierarchical names of the block RAMs. If any of them is neither that of a scan nor one of
+        the ``rings``, there are no sites.
     device : Device
     cores : int
         Number of cores of the accelerator.
+    rings : re.Pattern, optional
+        See :attr:`hdl.arrangement.Arrangement.rings`.
 
     Returns
     -------
@@ -180,7 +181,7 @@ def scan_floorplan(names, device, *, cores):
         Name to nextpnr's name of the site.
     """
     names = list(names)
-    chained = by_region(names, CHAIN)
+    chained = by_region(names, rings) if rings else {}
     regions = chained or by_region(names, SCAN_NAME)
     rows = {region: keys_and_deadlines(memories) for region, memories in regions.items()}
     down = len(device.ram_rows)
@@ -260,7 +261,7 @@ def open_carries(cells):
     return len(chains)
 
 
-def lay_out(path, *, top, device, cores):
+def lay_out(path, *, top, device, cores, rings=None):
     """Fix cells of the flat netlist at ``path`` to sites; return the number of fixed cells by type.
 
     Parameters
@@ -272,6 +273,8 @@ def lay_out(path, *, top, device, cores):
     device : Device
     cores : int
         Number of cores of the accelerator.
+    rings : re.Pattern, optional
+        See :attr:`hdl.arrangement.Arrangement.rings`.
     """
     netlist = json.loads(path.read_text(encoding="utf-8"))
     cells = netlist["modules"][top]["cells"]
@@ -281,7 +284,7 @@ def lay_out(path, *, top, device, cores):
         for kind in (RAM, MULTIPLIER)
     }
     sites = {
-        RAM: scan_floorplan(of_type[RAM], device, cores=cores)
+        RAM: scan_floorplan(of_type[RAM], device, cores=cores, rings=rings)
         or index_floorplan(of_type[RAM], device),
         MULTIPLIER: multiplier_sites(of_type[MULTIPLIER], device),
     }

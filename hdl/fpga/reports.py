@@ -311,7 +311,9 @@ def design_name(parameters, preset):
     for name, value in parameters.to_dict().items():
         if name == "operator":
             text = value["name"]
-        elif name in ("comparator", "architecture"):
+        elif name == "architecture":
+            text = value.rpartition(":")[2].replace("_", "-")
+        elif name == "comparator":
             text = value
         elif name == "keys" and not isinstance(value, int):
             text = "_".join(f"{key['name']}{key['bits']}" for key in value)

@@ -66,7 +66,10 @@ def placed_netlist(verilog, parameters, device, *, folder):
     netlist = synthesize_netlist(
         verilog, top=SHELL, folder=folder, wide_luts=parameters.search.wide_luts
     )
-    return netlist, lay_out(netlist, top=SHELL, device=device, cores=parameters.cores)
+    placed = lay_out(
+        netlist, top=SHELL, device=device, cores=parameters.cores, rings=parameters.rings
+    )
+    return netlist, placed
 
 
 @dataclass(frozen=True, kw_only=True)

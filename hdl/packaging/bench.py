@@ -214,7 +214,7 @@ def bench_text(parameters, manifest, names, shell, ports, axi):
         for op in ("OP_BOUND_LOW", "OP_BOUND_HIGH")
         if parameters.bounded
     ]
-    stars = not parameters.is_chain
+    stars = parameters.arrangement.has_stars
     texts = {
         "name": names.name,
         "top": names.top(shell),

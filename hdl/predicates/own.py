@@ -48,15 +48,11 @@ class Predicate(ABC):
         parameters : JoinParameters
         """
         what = type(self).__name__ if self.where is None else repr(self.where)
-        if not 1 <= self.latency <= MOST_LATENCY:
+        most = parameters.arrangement.predicate_cycles
+        if not 1 <= self.latency <= most:
             raise ValueError(
-                f"Predicate {what} takes {self.latency} cycles, of 1 to {MOST_LATENCY}: multiply "
-                f"fewer values one after another"
-            )
-        if self.latency > 1 and parameters.is_chain:
-            raise ValueError(
-                f"Predicate {what} takes {self.latency} cycles, and a core of architecture "
-                f"{parameters.architecture!r} has one for it; use 'splitjoin'"
+                f"Predicate {what} takes {self.latency} cycles, of 1 to {most} with architecture "
+                f"{parameters.architecture!r}: multiply fewer values one after another"
             )
         if self.where is None:
             return

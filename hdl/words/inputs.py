@@ -207,7 +207,7 @@ def operation_indices(parameters):
     indices |= parameters.search.operations(parameters) | parameters.rule.operations(parameters)
     if parameters.has_gates:
         indices[Control.MASK] = indices[Control.UNMASK] = any_index
-    if not parameters.is_chain:
+    if parameters.arrangement.has_stars:
         indices[Control.CORE] = indices[Control.SEGMENT] = any_index
     if parameters.rounds:
         indices[Control.INNER] = any_index

@@ -15,7 +15,6 @@ __all__ = [
     "failure_members",
     "faults_layout",
     "node_result",
-    "ordinals_layout",
     "pair_layout",
     "punctuation_layout",
     "result_kinds",
@@ -149,11 +148,6 @@ def result_word(parameters):
     return data.StructLayout({"one": result, "two": result})
 
 
-def ordinals_layout(parameters):
-    """Which tuples match: their numbers within their sides since CLEAR, modulo a power of two."""
-    return data.StructLayout(dict.fromkeys(("r", "s"), unsigned(parameters.ordinal_bits)))
-
-
 def faults_layout(parameters):
     """Return the layout of a star or mark, as the user gets them: the faults that it reports.
 
@@ -174,10 +168,10 @@ def faults_layout(parameters):
 def result_layout(parameters):
     """Return the layout of one result.
 
-    ``side`` is the side of the probe, and zero for a mark. A pair says where the match is, or, in a
-    chain, which tuples match. A star or mark reports faults: ``overflow`` of the window of side R
-    (bit 0) or S (bit 1), ``disorder`` if time went backwards, ``illegal`` if a word was illegal,
-    and, if cores have gates, :func:`failure_members`.
+    ``side`` is the side of the probe, and zero for a mark. A pair says where the match is, if cores
+    are arranged as in a SplitJoin. A star or mark reports faults: ``overflow`` of the window of
+    side R (bit 0) or S (bit 1), ``disorder`` if time went backwards, ``illegal`` if a word was
+    illegal, and, if cores have gates, :func:`failure_members`.
 
     All probes of a join aggregate are of side R, so its results name no side, and a ``value`` takes
     the place of a pair (:func:`hdl.words.values.match_layout`).
@@ -185,17 +179,13 @@ def result_layout(parameters):
     if parameters.is_aggregated:
         value = match_layout(parameters, root_level(parameters))
         return value_word(value, faults_layout(parameters))
-    if parameters.is_chain:
-        pair = ordinals_layout(parameters)
-    else:
-        pair = pair_layout(parameters, core_shape(parameters).width)
     return data.StructLayout(
         {
             "kind": ResultKind,
             "side": unsigned(1),
             "body": data.UnionLayout(
                 {
-                    "pair": pair,
+                    "pair": parameters.arrangement.pair_layout(parameters),
                     "punctuation": faults_layout(parameters),
                 }
             ),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accelerators of the cocotb benches: every engine, comparator, chain, shape of a preset."""
+"""The accelerators of the cocotb benches: every engine, comparator, shape of a preset."""
 
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
@@ -77,13 +77,6 @@ SHAPES = {
     "a join aggregate": JoinParameters(
         cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=2, lanes=2, fan_in=2,
         value_bits=12,
-    ),
-    "a handshake join": JoinParameters(
-        cores=3, sub_window=8, keys=XY, timestamp_bits=16, fan_in=2, architecture="handshake",
-    ),
-    "a low-latency handshake join": JoinParameters(
-        cores=3, sub_window=8, keys=XY, timestamp_bits=16, fan_in=2, comparator="equality",
-        architecture="low-latency-handshake",
     ),
     **{
         name: small(PRESETS[name])

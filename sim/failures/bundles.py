@@ -3,6 +3,7 @@
 
 from functools import cache
 import hashlib
+import inspect
 import json
 from pathlib import Path
 
@@ -19,14 +20,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @cache
-def sources():
-    """Return a hash of everything that Verilog and libraries are made from."""
+def sources(folder):
+    """Return a hash of the sources in a folder."""
     digest = hashlib.sha256()
-    for folder in ("hdl", "sim"):
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in (".py", ".cpp", ".h", ".v"):
-                digest.update(path.read_bytes())
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".py", ".cpp", ".h", ".v"):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def made_from(parameters):
+    """Return hashes of everything that Verilog and libraries are made from."""
+    own = Path(inspect.getfile(type(parameters.arrangement))).parent
+    return [sources(folder) for folder in (ROOT / "hdl", ROOT / "sim", own)]
 
 
 def manifest_of(bundle):
@@ -37,7 +43,7 @@ def manifest_of(bundle):
 def written(parameters, folder):
     """Return the bundle of some parameters, which need not have a library."""
     folder = folder or cache_folder() / "failures"
-    name = hashlib.sha256(f"{parameters}{sources()}".encode()).hexdigest()[:12]
+    name = hashlib.sha256(f"{parameters}{made_from(parameters)}".encode()).hexdigest()[:12]
     bundle = folder / name
     if not (bundle / "manifest.json").exists():
         write_bundle(parameters, bundle)

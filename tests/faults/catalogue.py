@@ -9,6 +9,7 @@ import random
 
 from amaranth.lib import wiring
 
+from bench import handshake
 from formal.mutation import mutants_of
 import hdl
 
@@ -24,13 +25,14 @@ WIDER = ("tests/hdl/test_accelerator.py", "tests/hdl", "tests/sim/verilated/test
 def components():
     """Return the classes of all components of an accelerator, by module and name."""
     found = {}
-    for module in pkgutil.walk_packages(hdl.__path__, "hdl."):
-        if module.name.startswith(OTHERS):
-            continue
-        for name, member in vars(import_module(module.name)).items():
-            if inspect.isclass(member) and issubclass(member, wiring.Component):
-                found[member.__module__, name] = member
-    return [found[key] for key in sorted(found) if key[0].startswith("hdl.")]
+    for package in (hdl, handshake):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if module.name.startswith(OTHERS):
+                continue
+            for name, member in vars(import_module(module.name)).items():
+                if inspect.isclass(member) and issubclass(member, wiring.Component):
+                    found[member.__module__, name] = member
+    return [found[key] for key in sorted(found) if key[0].startswith(("hdl.", "bench."))]
 
 
 def component_named(module, name):
@@ -57,5 +59,6 @@ def drawn(seed, count):
 def stages(component):
     """Return the tests to run, one group after the other, until a fault is found."""
     name = f"test_{component.__module__.rpartition('.')[2]}.py"
-    own = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests" / "hdl").rglob(name))
+    folders = (ROOT / "tests" / part for part in ("hdl", "bench/handshake"))
+    own = sorted(str(path.relative_to(ROOT)) for part in folders for path in part.rglob(name))
     return [*own, *WIDER]

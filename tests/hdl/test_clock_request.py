@@ -7,6 +7,7 @@ from amaranth import *
 from amaranth.sim import Simulator
 import pytest
 
+from bench.handshake import HANDSHAKE
 from hdl.accelerator import Accelerator
 from hdl.join_core import ClockRequest, JoinCore
 from hdl.parameters import JoinParameters, KeyField
@@ -223,7 +224,7 @@ def test_vacant_says_that_the_windows_of_a_core_have_expired():
     ("changes", "message"),
     [
         ({"clock_requests": 1}, r"must be one of \(False, True\), not 1"),
-        ({"architecture": "handshake"}, "needs parameter 'clock_requests' to be False, not True"),
+        ({"architecture": HANDSHAKE}, "needs parameter 'clock_requests' to be False, not True"),
         ({"store": "external"}, "Store 'external' needs parameter 'clock_requests' to be False"),
     ],
 )

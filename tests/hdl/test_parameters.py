@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from bench.handshake import HANDSHAKE
 import hdl
 from hdl.engine import Engine
 from hdl.external.rows import MARGIN
@@ -38,8 +39,12 @@ from tests.timing import least_seconds
         ),
         ({"result_streams": 0}, r"Parameter 'result_streams' must be one of \(1, 2\), not 0"),
         (
-            {"result_streams": 2, "architecture": "handshake"},
-            "Architecture 'handshake' needs parameter 'result_streams' to be 1, not 2",
+            {"result_streams": 2, "architecture": HANDSHAKE},
+            "Architecture 'bench.handshake:handshake' needs parameter 'result_streams' to be 1",
+        ),
+        *(
+            ({"architecture": name}, f"must be 'splitjoin' or the importable .*, not '{name}'")
+            for name in ("handshake", "bench.handshake:Handshake", "bench.handshake:star", "x:y")
         ),
         ({"comparator": "xor"}, "Parameter 'comparator' must be one of .*, not 'xor'"),
         (
@@ -115,8 +120,8 @@ from tests.timing import least_seconds
             "Store 'external' needs parameter 'engine' to be 'scan', not 'index': an index reads",
         ),
         (
-            {"store": "external", "architecture": "handshake"},
-            "needs parameter 'architecture' to be 'splitjoin', not 'handshake'",
+            {"store": "external", "architecture": HANDSHAKE},
+            "Architecture .* needs parameter 'store' to be 'chip', not 'external'",
         ),
         (
             {"store": "external", "digest_bits": 8, "comparator": "equality"},
@@ -251,7 +256,7 @@ CHOICES = {
     "clock_requests": [False, True],
     "store": ["chip", "external"],
     "value_bits": [0, 8],
-    "architecture": ["splitjoin", "handshake"],
+    "architecture": ["splitjoin", HANDSHAKE],
 }
 
 

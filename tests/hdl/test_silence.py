@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+from bench.handshake import HANDSHAKE
 from hdl.accelerator import Accelerator
 from hdl.parameters import JoinParameters, KeyField
 from host.protocol.codecs import WordCodec
@@ -68,4 +69,4 @@ def test_a_shorter_deadline_is_refused(failure_cycles):
 
 def test_cores_of_a_chain_have_no_gates():
     with pytest.raises(ValueError, match="only the cores of 'splitjoin' have gates"):
-        JoinParameters(architecture="handshake", failure_cycles=1 << 20)
+        JoinParameters(architecture=HANDSHAKE, failure_cycles=1 << 20)

@@ -5,14 +5,26 @@ from dataclasses import replace
 
 import numpy as np
 
+from bench.handshake import HANDSHAKE, LOW_LATENCY, Handshake
 from hdl.parameters import JoinParameters, KeyField
 
 from .predicates import CUSTOM
 
 __all__ = ["KINDS", "engine_of", "random_shape", "shape_facts"]
 
-CHAINS = ("handshake", "low-latency-handshake")
-#: Engines, or architectures of a chain, and comparators, in turn: so a run of a few shapes has met
+handshake_13, handshake_16 = (Handshake(ordinal_bits=bits) for bits in (13, 16))
+expedited_13, expedited_16 = (Handshake(expedited=True, ordinal_bits=bits) for bits in (13, 16))
+#: Chains, by their kinds: what parameters call them, half of them with numbers of short length.
+CHAINS = {
+    "handshake": (
+        *[HANDSHAKE] * 2, f"{__name__}:handshake_13", f"{__name__}:handshake_16",
+    ),
+    "low-latency-handshake": (
+        *[LOW_LATENCY] * 2,
+        f"{__name__}:expedited_13", f"{__name__}:expedited_16",
+    ),
+}  # fmt: skip
+#: Engines, or kinds of a chain, and comparators, in turn: so a run of a few shapes has met
 #: all of them. An external engine is a scan whose windows are in external memory, an aggregate one
 #: that reduces the matches of each tuple of R, a crowd an index or a scan of many cores.
 KINDS = (
@@ -80,14 +92,14 @@ def random_timestamp_bits(random):
     return choose(random, [1, 4, 8, 12, 16, 24, 32, 48])
 
 
-def random_chain(random, architecture, comparator, fields):
+def random_chain(random, kind, comparator, fields):
     """Return the parameters of a chain of cores."""
     return JoinParameters(
-        architecture=architecture, comparator=comparator, keys=fields,
+        comparator=comparator, keys=fields,
         predicate=random_predicate(random, comparator),
         cores=choose(random, [1, 1, 2, 2, 3, 4, 5, 7, 9]), sub_window=int(60 ** random.random()),
         timestamp_bits=random_timestamp_bits(random), fan_in=choose(random, [2, 2, 3, 4, 5]),
-        tag_bits=choose(random, [None, None, 13, 16]),
+        architecture=choose(random, CHAINS[kind]),
     )  # fmt: skip
 
 
@@ -188,9 +200,10 @@ def random_shape(seed, number):
 
 
 def engine_of(parameters):
-    """Return the engine, or the architecture of a chain, as it is in :data:`KINDS`."""
-    if parameters.is_chain:
-        return parameters.architecture
+    """Return the engine, or the kind of a chain, as it is in :data:`KINDS`."""
+    for kind, names in CHAINS.items():
+        if parameters.architecture in names:
+            return kind
     if parameters.is_aggregated:
         return "aggregate"
     if parameters.cores > FEW_CORES:
@@ -208,14 +221,14 @@ def shape_facts(parameters):
     for name in ("cores", "slack", "lanes", "probes", "fan_out", "fan_in", "tuples_per_word",
                  "timestamp_bits", "probe_bits"):  # fmt: skip
         yield name.replace("_", " "), getattr(parameters, name)
-    if not parameters.is_chain:
+    if parameters.arrangement.has_stars:
         if parameters.search.has_rounds:
             yield "rounds", parameters.rounds
         yield "gates", parameters.has_gates
         yield "parity", parameters.parity
         yield "result streams", parameters.result_streams
-    if parameters.is_chain:
-        yield "ordinal bits", parameters.ordinal_bits
+    else:
+        yield "ordinal bits", parameters.arrangement.ordinal_bits
     if parameters.is_aggregated:
         yield "value bits", parameters.value_bits
     for name in parameters.search.own:

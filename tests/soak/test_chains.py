@@ -8,16 +8,19 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from bench.handshake import HANDSHAKE, LOW_LATENCY, Handshake
 from hdl.parameters import JoinParameters, KeyField
 from host.protocol.manifest import Manifest
-from tests.hdl.baselines.programs import Program, random_program
+from tests.bench.handshake.programs import Program, random_program
 from tests.host.small_bundles import write_manifest
+from tests.soak import shapes
 from tests.soak.checking import difference
 from tests.soak.model import ChainModel, Model, model_of
 from tests.soak.results import MARK, ORDINAL, describe, pack, pack_match
 from tests.soak.shapes import KINDS, random_shape
 
-CHAINS = ("handshake", "low-latency-handshake")
+CHAINS = (HANDSHAKE, LOW_LATENCY)
+short = Handshake(expedited=True, ordinal_bits=7)
 X8 = (KeyField(name="x", bits=8),)
 
 
@@ -87,7 +90,7 @@ def test_faults_and_dropped_tuples_are_those_of_the_reference(tmp_path, architec
 
 def test_numbers_of_tuples_wrap_around(tmp_path):
     ours, theirs = manifests(
-        tmp_path, architecture=CHAINS[1], cores=1, sub_window=2, tag_bits=7, comparator="equality"
+        tmp_path, architecture=f"{__name__}:short", cores=1, sub_window=2, comparator="equality"
     )
     program, count = Program(theirs), 130
     program.tuples([0, 1] * count, [[1]] * 2 * count, [0] * 2 * count)
@@ -131,11 +134,11 @@ def test_the_manifest_says_which_model_is_meant(tmp_path):
 
 
 def test_shapes_of_chains_differ():
-    of_chains = [number for number, (engine, _) in enumerate(KINDS) if engine in CHAINS]
+    of_chains = [number for number, (engine, _) in enumerate(KINDS) if engine in shapes.CHAINS]
     numbers = [number + len(KINDS) * turn for turn in range(15) for number in of_chains]
-    shapes = [random_shape(2, number) for number in numbers]
-    assert {shape.architecture for shape in shapes} == set(CHAINS)
-    assert {shape.comparator for shape in shapes} == {"band", "equality", "custom"}
-    assert len({shape.cores for shape in shapes}) >= 6
-    assert {shape.tag_bits for shape in shapes} == {None, 13, 16}
-    assert len({shape.timestamp_bits for shape in shapes}) >= 5
+    found = [random_shape(2, number) for number in numbers]
+    arrangements = {(one.arrangement.expedited, one.arrangement.ordinal_bits) for one in found}
+    assert arrangements == {(kind, bits) for kind in (False, True) for bits in (13, 16, 24)}
+    assert {shape.comparator for shape in found} == {"band", "equality", "custom"}
+    assert len({shape.cores for shape in found}) >= 6
+    assert len({shape.timestamp_bits for shape in found}) >= 5

@@ -16,14 +16,15 @@ from tests.host.session.test_driver_simulated import PARAMETERS
 from tests.host.small_bundles import BUNDLES
 from tests.soak import __main__ as commands
 from tests.soak import runs as soaking
+from tests.soak import shapes
 from tests.soak.checking import Checker
 from tests.soak.runs import Soak
 from tests.soak.shapes import KINDS, engine_of, random_shape
 from tests.soak.workloads import KEYS, SIDES, TIMES
 
 CHAINS = {
-    architecture: BUNDLES["tiny"].with_(architecture=architecture, cores=3, sub_window=5)
-    for architecture in ("handshake", "low-latency-handshake")
+    kind: BUNDLES["tiny"].with_(architecture=names[0], cores=3, sub_window=5)
+    for kind, names in shapes.CHAINS.items()
 }
 SHAPES = {
     "scan": PARAMETERS["scan"],
@@ -39,7 +40,7 @@ SHAPES = {
     **CHAINS,
 }
 #: No other default test compiles these. What is special about them is in other shapes, or, of the
-#: chains, in tests.hdl.baselines.
+#: chains, in tests.bench.handshake.
 LONG = (
     "scan in rounds", "scan with gates and rounds", *CHAINS,
     "large windows in memory", "windows in memory, two ports", "join aggregate",

@@ -2,8 +2,9 @@
 import pytest
 
 from bench.figures.chain_failures import received
+from bench.handshake import HANDSHAKE, LOW_LATENCY
 
-CHAINS = ("handshake", "low-latency-handshake")
+CHAINS = (HANDSHAKE, LOW_LATENCY)
 
 
 @pytest.mark.few(1)

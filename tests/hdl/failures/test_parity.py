@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from bench.handshake import HANDSHAKE
 from hdl.accelerator import Accelerator
 from hdl.parameters import JoinParameters, KeyField
 from host.protocol.codecs import WordCodec
@@ -131,7 +132,7 @@ def test_failures_and_flipped_bits_are_counted(tmp_path):
         ({"parity": True}, "needs 'failure_cycles', not 0: a core that reads a flipped bit"),
         ({"parity": 1}, r"must be one of \(False, True\), not 1"),
         (
-            {"parity": True, "architecture": "handshake"},
+            {"parity": True, "architecture": HANDSHAKE},
             "needs parameter 'parity' to be False, not True: only the cores of 'splitjoin'",
         ),
     ],

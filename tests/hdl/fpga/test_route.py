@@ -4,6 +4,7 @@ import shlex
 
 import pytest
 
+from bench.handshake import HANDSHAKE
 from hdl.__main__ import main
 from hdl.fpga import reports as published
 from hdl.fpga import route as flow
@@ -39,7 +40,7 @@ def test_a_design_is_named_by_its_preset_and_what_differs():
     assert design_name(paper, "paper") == "paper"
     changed = paper.with_(cores=100, probes=4, comparator="equality")
     assert design_name(changed, "paper") == "paper-cores100-equality-probes4"
-    assert design_name(paper.with_(architecture="handshake"), "paper") == "paper-handshake"
+    assert design_name(paper.with_(architecture=HANDSHAKE), "paper") == "paper-handshake"
 
 
 def package(name, version, release):

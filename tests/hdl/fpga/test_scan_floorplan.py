@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import pytest
 
+from bench.handshake import HANDSHAKE, LOW_LATENCY, Handshake
 from hdl.fpga.critical_path import Hierarchy, class_of
 from hdl.fpga.devices import DEVICES
 from hdl.fpga.floorplan import scan_floorplan
@@ -147,7 +148,7 @@ def test_every_block_ram_of_a_scan_as_it_is_routed_has_a_site(digest_bits, times
 )
 def test_each_core_of_a_chain_stands_beside_its_neighbours(cores, blocks):
     rams = chain_names(cores=cores, blocks=blocks)
-    sites = places(scan_floorplan(rams, DEVICE, cores=cores))
+    sites = places(scan_floorplan(rams, DEVICE, cores=cores, rings=Handshake.rings))
     assert set(sites) == set(rams)
     assert len(set(sites.values())) == len(rams)
     columns, rows = [column for column, _ in DEVICE.ram_columns], list(DEVICE.ram_rows)
@@ -173,7 +174,7 @@ def test_each_core_of_a_chain_stands_beside_its_neighbours(cores, blocks):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("architecture", "cores", "sub_window"),
-    half(["handshake", "low-latency-handshake"], [(2, 504), (3, 252)], of=3),
+    half([HANDSHAKE, LOW_LATENCY], [(2, 504), (3, 252)], of=3),
 )
 def test_every_block_ram_of_a_chain_as_it_is_routed_has_a_site(architecture, cores, sub_window):
     """The names are those of the Verilog, whose hierarchy synthesis flattens."""
@@ -183,7 +184,7 @@ def test_every_block_ram_of_a_chain_as_it_is_routed_has_a_site(architecture, cor
     )
     rams = block_rams(parameters)
     assert len(rams) == 2 * cores * (parameters.ring_rows // 512)
-    assert set(scan_floorplan(rams, DEVICE, cores=cores)) == set(rams)
+    assert set(scan_floorplan(rams, DEVICE, cores=cores, rings=parameters.rings)) == set(rams)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_every_block_ram_of_a_chain_as_it_is_routed_has_a_site(architecture, cor
     ],
 )
 def test_what_does_not_fit_is_left_to_the_placer(rams):
-    assert scan_floorplan(rams, DEVICE, cores=8) == {}
+    assert scan_floorplan(rams, DEVICE, cores=8, rings=Handshake.rings) == {}
 
 
 def test_a_device_without_known_sites_is_left_to_the_placer():

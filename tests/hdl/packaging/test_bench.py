@@ -3,6 +3,7 @@
 
 import pytest
 
+from bench.handshake import HANDSHAKE
 from hdl.packaging.files import write_package
 from hdl.parameters import KeyField
 from hdl.shells.axi import AxiOptions
@@ -18,7 +19,7 @@ SHAPES = {
     ),
     "rounds": (TINY.with_(rounds=True, cores=2), None),
     "gates": (TINY.with_(failure_cycles=TINY.longest_silence), "axi"),
-    "chain": (TINY.with_(architecture="handshake", cores=2), "axi"),
+    "chain": (TINY.with_(architecture=HANDSHAKE, cores=2), "axi"),
 }  # fmt: skip
 
 

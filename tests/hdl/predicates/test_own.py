@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
+from bench.handshake import HANDSHAKE
 from hdl.parameters import JoinParameters, KeyField
 from hdl.predicates.rule import Comparator
 from host.query.conditions import Condition
@@ -129,7 +130,7 @@ def test_the_examples_do_what_they_say(name, keys, latency, probe_side):
         ({"where": "l.x + r.y"}, "is a number, no condition; compare it"),
         ({"where": "l.x and r.x > 1"}, "has 'l.x', which is no condition"),
         ({"where": "l.x <"}, "is no Python expression"),
-        ({"where": "l.x * r.x > 0", "architecture": "handshake"}, "takes 3 cycles, and a core of"),
+        ({"where": "l.x * r.x > 0", "architecture": HANDSHAKE}, "takes 3 cycles, of 1 to 1 with"),
         ({"where": " * ".join(["l.x"] * 9) + " > 0"}, "takes 17 cycles, of 1 to 16"),
         ({"where": "l.x < r.x", "engine": "index"}, "a custom predicate takes a scan"),
         ({"where": "l.x < r.x", "comparator": "band"}, "'where' likewise"),

@@ -92,7 +92,7 @@ def test_the_map_says_what_was_generated():
     table = shell_table(parameters)
     engine = {field.name: field.reset for field in table["ENGINE"].fields}
     assert engine == {
-        "CORES": 3, "INDEX": 1, "TIMESTAMPS": 1, "GATES": 1, "PARITY": 1, "CHAIN": 0,
+        "CORES": 3, "INDEX": 1, "TIMESTAMPS": 1, "GATES": 1, "PARITY": 1, "OWN": 0,
         "CLOCK_REQUESTS": 0,
     }  # fmt: skip
     words = {field.name: field.reset for field in table["WORDS"].fields}

@@ -8,6 +8,7 @@ import re
 from amaranth.lib.wiring import In
 import pytest
 
+from bench.handshake import HANDSHAKE
 from hdl.__main__ import main
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.bundle import write_bundle
@@ -87,7 +88,7 @@ GATED = TINY.with_(engine="index", tuples_per_word=2, result_streams=2)
 SHAPES = {
     "two of all": GATED.with_(failure_cycles=GATED.longest_silence, parity=True),
     "rounds": TINY.with_(rounds=True),
-    "chain": TINY.with_(architecture="handshake"),
+    "chain": TINY.with_(architecture=HANDSHAKE),
 }
 
 

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+from bench.handshake import HANDSHAKE
 from hdl.aggregate.accelerator import describe_aggregate
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 from hdl.manifest import describe
@@ -260,7 +261,7 @@ def test_only_a_star_can_be_one_of_a_round():
 
 
 def test_a_result_of_a_chain_has_no_place():
-    codec = JoinWords(manifest_of(JoinParameters(architecture="handshake", cores=2, sub_window=4)))
+    codec = JoinWords(manifest_of(JoinParameters(architecture=HANDSHAKE, cores=2, sub_window=4)))
     assert not set(PLACE) & set(codec.result.fields)
     fields = codec.unpack_results(np.zeros((3, codec.result.columns), np.uint64))
     for name in PLACE:

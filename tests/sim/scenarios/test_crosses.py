@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+from bench.figures.benches import CHAINS
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest, load_join_manifest
 from sim.benches.shapes import SHAPES
@@ -85,7 +86,7 @@ def test_what_an_accelerator_cannot_meet_does_not_count(tmp_path):
 @pytest.mark.parametrize("name", ["one core", "rounds", "an index of equality", "a handshake join"])
 def test_busy_words_are_of_every_kind_in_every_state_at_every_precision(name, tmp_path):
     """Whether they are refused is up to the accelerator; all that could be are there."""
-    manifest = load_join_manifest(write_manifest(SHAPES[name], tmp_path / "bundle"))
+    manifest = load_join_manifest(write_manifest((SHAPES | CHAINS)[name], tmp_path / "bundle"))
     made = make_scenario(manifest, "busy", tuples=0, seed=1)
     crosses = Crosses(manifest)
     assert sampled(manifest, [made.words], ["refused"]) == {
