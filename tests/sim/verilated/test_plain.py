@@ -88,7 +88,9 @@ KINDS = {
     "external windows": JoinParameters(
         cores=2, sub_window=16, keys=(X,), store="external", memory_width=32, memory_burst=4,
     ),
-    "handshake": JoinParameters(cores=3, sub_window=8, keys=(X,), architecture="bench.handshake:handshake"),
+    "handshake": JoinParameters(
+        cores=3, sub_window=8, keys=(X,), architecture="bench.handshake:handshake",
+    ),
 }  # fmt: skip
 
 
