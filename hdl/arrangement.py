@@ -67,14 +67,15 @@ def arrangement_named(name):
     """
     if name == SPLITJOIN:
         return Arrangement()
+    wrong = (
+        f"Parameter 'architecture' must be {SPLITJOIN!r} or the importable 'module:name' of an"
+        f" arrangement of cores, not {name!r}"
+    )
+    require(isinstance(name, str), wrong)
     module, _, attribute = name.partition(":")
     try:
         found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError):
-        found = None
-    require(
-        isinstance(found, Arrangement),
-        f"Parameter 'architecture' must be {SPLITJOIN!r} or the importable 'module:name' of an"
-        f" arrangement of cores, not {name!r}",
-    )
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"{wrong} ({error})") from error
+    require(isinstance(found, Arrangement), wrong)
     return found

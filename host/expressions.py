@@ -344,7 +344,7 @@ class Symbol(NDArrayOperatorsMixin):
                 f"NumPy's {ufunc.__name__} is not in the language",
                 f"use {_signs()}, where, minimum and maximum",
             )
-        made, (node, *others) = kind(), map(_node, inputs)
+        made, (node, *others) = kind(), map(_node, map(_scalar, inputs))
         if isinstance(made, ast.unaryop):
             return Symbol(ast.UnaryOp(made, node))
         if isinstance(made, ast.operator):
@@ -404,6 +404,16 @@ def _any_symbol(values: tuple[Any, ...]) -> bool:
 
 def _call(name: str, *arguments: Any) -> Symbol:
     return Symbol(ast.Call(ast.Name(name), [_node(argument) for argument in arguments], []))
+
+
+def _scalar(value: Any) -> Any:
+    """Return Python's own value of one of NumPy, which NumPy may have put into an array."""
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
+    plain = value.item() if isinstance(value, np.generic) else value
+    # Of nanoseconds, it would be a plain number.
+    is_time = isinstance(value, (np.datetime64, np.timedelta64))
+    return value if is_time and isinstance(plain, int) else plain
 
 
 def _node(value: Any) -> ast.expr:

@@ -22,8 +22,11 @@ from .netlist.commands import add_command as add_netlist
 __all__ = ["main"]
 
 
-#: Commands that measure, which are those of :mod:`bench` now.
-MOVED = ("calibrate", "epochs", "experiments", "figures", "model")
+#: Commands that are elsewhere now, by their names.
+MOVED = {
+    name: f"python -m bench {name}"
+    for name in ("calibrate", "epochs", "experiments", "figures", "model")
+} | {"soak": "python -m tests.soak"}
 
 
 def say(text):
@@ -149,7 +152,7 @@ def main(arguments=None, *, prog="python -m sim"):
     """Run the command line; return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments and arguments[0] in MOVED:
-        moved = f"`python -m bench {arguments[0]}`, in a checkout of the kit"
+        moved = f"`{MOVED[arguments[0]]}`, in a checkout of the kit"
         print(f"{prog}: Command {arguments[0]!r} is {moved}", file=sys.stderr)
         return 2
     options = parser(prog).parse_args(arguments, argparse.Namespace(arguments=arguments))

@@ -27,6 +27,7 @@ from hdl.packaging.headers import PackageNames, word_fields
 from hdl.packaging.integrations import package_page
 from hdl.packaging.integrations import table as table_lines
 from hdl.packaging.one_file import packaged_component, packaged_ports
+from hdl.parameters import JoinParameters
 from hdl.presets import PRESETS
 from hdl.registers.documents import bits_of, markdown
 from hdl.registers.table import shell_table
@@ -313,7 +314,9 @@ def address_map():
     """Return the table of the registers of all shells; those with a number are one row."""
     of_two = shell_table(SHOWN.with_(cores=512, clock_requests=True), merged=("R", "S"))
     of_many = shell_table(SHOWN, merged=input_names(64))
-    known = {register.name: register for each in (of_many, of_two) for register in each.registers}
+    of_memory = shell_table(JoinParameters(cores=1, store="external", lanes=16))
+    tables = (of_memory, of_many, of_two)
+    known = {register.name: register for each in tables for register in each.registers}
     registers = sorted(known.values(), key=lambda register: register.address)
     rows = []
     for kind, run in groupby(registers, key=kind_of_register):
@@ -333,8 +336,7 @@ def address_map():
 
 def kind_of_register(register):
     """Return what registers of one row have in common: their name, or that they are counters."""
-    is_counter = register.name.endswith(("_LO", "_HI"))
-    return COUNTERS if is_counter else re.sub(r"\d+$", "", register.name)
+    return COUNTERS if register.stored else re.sub(r"(\d+|LO|HI)$", "", register.name)
 
 
 def boards():

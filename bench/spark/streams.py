@@ -180,11 +180,7 @@ class StreamBenchmark:
             running = [
                 _started(frame, folder / f"checkpoint-{n}") for n, frame in enumerate(frames)
             ]
-            try:
-                for query in running:
-                    query.awaitTermination()
-            except StreamingQueryException as error:
-                raise task_error(error) from error
+            _await(running)
             return stream_metrics(running[0])
 
     def floors(self, spark: SparkSession, *, skip: int) -> dict[str, float]:
@@ -196,7 +192,7 @@ class StreamBenchmark:
         ):
             with self.streamed() as folder:
                 query = _started(frame(folder), folder / "checkpoint")
-                query.awaitTermination()
+                _await([query])
             seconds = [
                 batch["durationMs"]["triggerExecution"] / 1000
                 for batch in query.recentProgress
@@ -221,6 +217,18 @@ def _started(frame: DataFrame, checkpoint: Path) -> StreamingQuery:
         .trigger(availableNow=True)
         .start()
     )
+
+
+def _await(queries: Sequence[StreamingQuery]) -> None:
+    """Wait until all queries have ended; none goes on if one fails."""
+    try:
+        for query in queries:
+            query.awaitTermination()
+    except StreamingQueryException as error:
+        raise task_error(error) from error
+    finally:
+        for query in queries:
+            query.stop()
 
 
 class Nothing(StatefulProcessor):

@@ -441,12 +441,12 @@ def memory_base(place):
     return [
         Register(
             name=f"MEMORY_BASE_{half}", address=MEMORY_BASE_ADDRESS + least // 8,
-            description=f"Address of the shared memory, {which} 32 bits; region n begins "
-            f"n * {1 << place.ring_bits:#x} bytes behind it.",
+            description=f"Address of the external memory of all regions, {which} 32 bits.",
             fields=(
                 Field(name="ADDRESS", offset=offset, bits=DATA_BITS - offset, access="rw",
-                      description=f"A multiple of {1 << place.least_bit:#x}. Change it only while "
-                      "the accelerator is empty."),
+                      description=f"A multiple of {1 << place.least_bit:#x}; region n begins "
+                      f"n * {1 << place.ring_bits:#x} bytes behind it. Change it only while "
+                      "windows are empty."),
             ),
         )
         for half, least, which in halves

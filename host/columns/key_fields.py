@@ -251,7 +251,7 @@ class _FloatingField(FieldPlan):
 
     field: KeyField
     factors: tuple[int, int]
-    learned: _Learned[int] = state(init=False, repr=False, default_factory=_Learned)
+    learned: _Learned[int] = state(init=False, repr=False, compare=False, default_factory=_Learned)
 
     @property
     @abstractmethod
@@ -301,7 +301,7 @@ class MixedField(_FloatingField):
     A field of few bits runs out of codes, as :class:`CodedField` does.
     """
 
-    codes: GrowingCodes = state(init=False, repr=False, default_factory=GrowingCodes)
+    codes: GrowingCodes = state(init=False, repr=False, compare=False, default_factory=GrowingCodes)
 
     @property
     def is_exact(self) -> bool:
@@ -437,8 +437,12 @@ class CodedField(FieldPlan):
 
     field: KeyField
     strict: bool = False
-    values: defaultdict[int, GrowingCodes] = state(init=False, repr=False, default_factory=_codes)
-    pairs: defaultdict[int, GrowingCodes] = state(init=False, repr=False, default_factory=_codes)
+    values: defaultdict[int, GrowingCodes] = state(
+        init=False, repr=False, compare=False, default_factory=_codes
+    )
+    pairs: defaultdict[int, GrowingCodes] = state(
+        init=False, repr=False, compare=False, default_factory=_codes
+    )
 
     @property
     def is_exact(self) -> bool:
@@ -546,7 +550,9 @@ class FloatBandField(FieldPlan):
     field: KeyField
     exponent: int
     shift: int
-    learned: _Learned[float] = state(init=False, repr=False, default_factory=_Learned)
+    learned: _Learned[float] = state(
+        init=False, repr=False, compare=False, default_factory=_Learned
+    )
 
     @property
     def is_exact(self) -> bool:

@@ -27,6 +27,7 @@ INITIAL_VALUES = Path(__file__).with_name("initial_values.h")
 #: Source files that decide what a library contains, besides its harness, the Verilog and the tools.
 SOURCES = [
     Path(__file__),
+    Path(__file__).with_name("lockstep.py"),
     Path(__file__).with_name("clock_cycle.h"),
     INITIAL_VALUES,
     Path(__file__).with_name("memory.h"),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+import hashlib
 import logging
 import os
 from pathlib import Path
@@ -30,7 +31,9 @@ from pyspark.sql import SparkSession
 
 from host import FailureError, UsageError
 from host.cli.command import Status
+from host.devices.bundles import cache_folder, prepare_folder
 from host.errors import MissingToolError
+from host.files.atomic import atomic_file
 
 __all__ = [
     "JavaLog",
@@ -397,12 +400,16 @@ def quick_python() -> str:
     home = Path(os.environ.get("SPARK_HOME", package))
     if not (home.is_dir() and home.samefile(package)):
         return sys.executable
-    folder = tempfile.mkdtemp(prefix="splitjoin-python-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    program = Path(folder, "python")
-    program.write_text(_LAUNCHER.format(python=shlex.quote(sys.executable)), encoding="utf-8")
-    program.chmod(0o755)
-    # Files of some folders for temporary files cannot be run.
+    text = _LAUNCHER.format(python=shlex.quote(sys.executable))
+    try:
+        folder = prepare_folder(cache_folder() / "launchers")
+        program = folder / hashlib.sha256(text.encode()).hexdigest()[:32]
+        if not program.exists():
+            with atomic_file(program, mode=0o755) as partial:
+                partial.write_text(text, encoding="utf-8")
+    except (FailureError, OSError):
+        return sys.executable
+    # Files of some folders cannot be run.
     return str(program) if os.access(program, os.X_OK) else sys.executable
 
 

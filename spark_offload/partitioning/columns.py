@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     DataType,
     DecimalType,
@@ -31,6 +31,7 @@ from host.reference.arrivals import Side
 from host.reference.types import JoinType
 
 __all__ = [
+    "WATERMARK",
     "answer_schema",
     "arrow_schema",
     "check_batch_frame",
@@ -52,7 +53,11 @@ __all__ = [
     "rows_with_a_time",
     "task_columns",
     "told_apart",
+    "without_watermarks",
 ]
+
+#: Key of the metadata of an event time: milliseconds by which its watermark stays behind.
+WATERMARK = "spark.watermarkDelayMs"
 
 # Columns of the two inputs and of the answer: checked once, before any row is read.
 
@@ -357,17 +362,45 @@ def numbered(schema: StructType) -> StructType:
     )
 
 
-def answer_schema(given: pa.Schema, query: AggregateQuery) -> StructType:
-    """Return the columns of the answer, in Spark's types.
+def without_watermarks(schema: StructType) -> StructType:
+    """Return ``schema`` with columns that are no event times.
+
+    A pair can be older than the watermark by the width of the window, in either of its times; an
+    operator that took one of them for its event time would drop the pair as late.
+    """
+    fields = [
+        StructField(
+            field.name,
+            field.dataType,
+            field.nullable,
+            {key: value for key, value in field.metadata.items() if key != WATERMARK},
+        )
+        for field in schema.fields
+    ]
+    return StructType(fields)
+
+
+def answer_schema(schema: StructType, query: AggregateQuery) -> StructType:
+    """Return the columns of the answer, in Spark's types; keys are the columns of the input.
 
     Parameters
     ----------
-    given : pa.Schema
-        Columns that are read.
+    schema : StructType
+        Columns of the input.
     query : AggregateQuery
         The aggregation.
     """
-    counts = (name for name, one in query.aggregates.items() if one.function == "count")
-    known = {*BOUNDARIES, *counts}
-    found = from_arrow_schema(WindowAggregation(given, query).schema, prefer_timestamp_ntz=True)
-    return StructType([StructField(at.name, at.dataType, at.name not in known) for at in found])
+    time = schema[query.time].dataType
+    bound = LongType() if isinstance(time, IntegralType) else time
+    fields = [StructField(name, bound, False) for name in BOUNDARIES]
+    fields += [schema[key] for key in query.on]
+    for name, one in query.aggregates.items():
+        kind = LongType() if one.column is None else schema[one.column].dataType
+        if one.function == "mean":
+            kind = DoubleType()
+        elif one.function == "sum":
+            kind = LongType() if isinstance(kind, IntegralType) else DoubleType()
+        elif one.function == "count":
+            kind = LongType()
+        fields.append(StructField(name, kind, one.function != "count"))
+    return without_watermarks(StructType(fields))

@@ -84,6 +84,9 @@ UNIT_ROWS = 1 << 20
 BATCH_ROWS = 1 << 16
 """Rows of one side in a batch, at most."""
 
+ORDERS = "the order columns are not whole numbers, days, or microseconds, both of one kind"
+"""Why tasks cannot find ranges of the order by themselves."""
+
 _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 """Notes in a footer: days and times are those of another calendar."""
 
@@ -699,13 +702,15 @@ def stored_inputs(
         if isinstance(read, str):
             return f"the {side} input {read}"
         schema = arrow_schema(frame.schema, side)
+        if _order_kind(schema.field(order).type) is None:
+            return ORDERS
         own = stored_input(side, read, schema, order, is_sorted=bool(query.sorted))
         if isinstance(own, str):
             return f"the {side} input {own}"
         found.append(own)
     kinds = {_order_kind(own.types[own.time]) for own in found}
-    if None in kinds or len(kinds) > 1:
-        return "the order columns are not whole numbers, days, or microseconds, both of one kind"
+    if len(kinds) > 1:
+        return ORDERS
     for at, (_, end) in enumerate(intervals or ()):
         place = (left, right)[at].columns.index(end)
         if _order_kind(found[at].types[place]) not in kinds:

@@ -182,7 +182,7 @@ def aggregate_plan(
         computed = reduced or query
         device = None if device is None else accelerator_of(given, computed, device)
         text = _device_text(device, given, computed, goes_on=not options.strict)
-        schema = answer_schema(given, query)
+        schema = answer_schema(frame.schema, query)
     except (UnsupportedTypeError, AcceleratorLimitError) as error:
         if options.strict or device is not None:
             raise

@@ -94,7 +94,8 @@ class OperatorInputs:
             why = "stores in turns" if operator.in_turns else "has no keys"
             raise UsageError(
                 f"partitions={partitions} needs keys, and operator {operator.name!r} {why}: all "
-                f"its rows meet in one task; leave partitions out."
+                f"its rows meet in one {'group' if frames[0].isStreaming else 'task'}; leave "
+                f"partitions out."
             )
         device = None if options.device == SOFTWARE else options.device
         assert device is None or isinstance(device, str)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType, TimestampType
+from pyspark.sql.types import DataType, StructType, TimestampType
 
 from host import Ordering, UsageError
 from host.operators.asof import AsofStream
@@ -27,6 +27,7 @@ from spark_offload.cluster.machines import (
 from spark_offload.cluster.query_plans import delaying_operator
 from spark_offload.explanation import Explanation
 from spark_offload.partitioning.columns import (
+    WATERMARK,
     arrow_schema,
     check_frame,
     common_type,
@@ -39,6 +40,7 @@ from spark_offload.partitioning.columns import (
     require_columns,
     require_equal_bytes,
     task_columns,
+    without_watermarks,
 )
 from spark_offload.partitioning.placement import require_partitions
 from spark_offload.partitioning.tagged import LEFT, RIGHT, order_length, window_width
@@ -75,8 +77,6 @@ __all__ = [
 ]
 
 # What a query over streams asks of its inputs, said before it starts.
-
-_DELAY = "spark.watermarkDelayMs"
 
 
 def check_streams(left: DataFrame, right: DataFrame, query: Query, options: Options) -> None:
@@ -169,9 +169,9 @@ def require_watermark(schema: StructType, side: str, order: str) -> None:
             f"{field.dataType.simpleString()}, and Spark has watermarks for columns of type "
             f"timestamp only; take such a column, or cast this one."
         )
-    if _DELAY in field.metadata:
+    if WATERMARK in field.metadata:
         return
-    others = [other.name for other in schema.fields if _DELAY in other.metadata]
+    others = [other.name for other in schema.fields if WATERMARK in other.metadata]
     if others:
         raise UsageError(
             f"The watermark of the {side} input is on {others[0]!r}, but its rows arrive by "
@@ -187,25 +187,7 @@ def require_watermark(schema: StructType, side: str, order: str) -> None:
 
 def delay(schema: StructType, order: str) -> int:
     """Return by how many milliseconds the watermark stays behind."""
-    return int(schema[order].metadata[_DELAY])
-
-
-def _without_watermarks(schema: StructType) -> StructType:
-    """Return ``schema`` with columns that are no event times.
-
-    A pair can be older than the watermark by the width of the window, in either of its times; an
-    operator that took one of them for its event time would drop the pair as late.
-    """
-    fields = [
-        StructField(
-            field.name,
-            field.dataType,
-            field.nullable,
-            {key: value for key, value in field.metadata.items() if key != _DELAY},
-        )
-        for field in schema.fields
-    ]
-    return StructType(fields)
+    return int(schema[order].metadata[WATERMARK])
 
 
 # Where a streaming join runs and why.
@@ -501,7 +483,7 @@ def make_stream_plan(
     require_columns(left, right, query)
     equal = equal_columns(query)
     require_equal_bytes(left.schema, right.schema, equal)
-    schema = _without_watermarks(joined_schema(left.schema, right.schema, query))
+    schema = without_watermarks(joined_schema(left.schema, right.schema, query))
     schemas = arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right")
     choice = serving(query, options, left.sparkSession, schemas)
     goes_on = not options.strict and choice.has_limits and software_serves(query, choice, *schemas)
@@ -584,7 +566,7 @@ def make_asof_stream_plan(
     require_columns(left, right, query.pairs)
     require_equal_bytes(left.schema, right.schema, query.on)
     require_watermarks(left, right, query.time)
-    schema = _without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
+    schema = without_watermarks(output_schema(left.schema, right.schema, query.suffix, query.how))
     # Raises if the columns or the tolerance do not suit.
     AsofStream(arrow_schema(left.schema, "left"), arrow_schema(right.schema, "right"), query)
     columns = left.schema.simpleString(), right.schema.simpleString()

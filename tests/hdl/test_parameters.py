@@ -234,6 +234,14 @@ def test_tuples_go_side_by_side_through_an_index(engine, tuples_per_word, expect
     assert parameters.lane == JoinParameters(engine=engine)
 
 
+def test_an_arrangement_that_is_none_is_refused_with_the_cause():
+    for name in (None, 5, ".x:y", "json", "json:dumps", "json:none", "nowhere.at.all:x", ":"):
+        with pytest.raises(ValueError, match="'architecture' must be 'splitjoin' or the import"):
+            JoinParameters(architecture=name)
+    with pytest.raises(ValueError, match="No module named 'nowhere'"):
+        JoinParameters(architecture="nowhere.at.all:x")
+
+
 #: Values of each parameter, among which some that do not go with those of others.
 CHOICES = {
     "cores": [1, 2, 5],

@@ -214,3 +214,28 @@ def test_limits_of_the_language():
     assert interval(Expression("x & 7"), {"x": Interval(-9, 300)}) == Interval(0, 7)
     assert set(FUNCTIONS) == set(PYTHON)
     assert all(ast.parse(f"{name}(1, 2, 3)") for name in FUNCTIONS)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.int64(2), "2"), (np.uint8(7), "7"), (np.float64(1.5), "1.5"), (np.float32(1.5), "1.5"),
+        (np.array(3), "3"), (np.datetime64("2024-01-02"), "'2024-01-02'"),
+    ],
+)  # fmt: skip
+def test_scalars_of_numpy_stand_on_either_side_of_a_field(value, text):
+    field = Record("l").x
+    assert repr(value <= field) in (f"{text} <= l.x", f"l.x >= {text}")
+    assert repr(field <= value) == f"l.x <= {text}"
+    if text.isdigit():
+        assert repr(value * field) == f"{text} * l.x"
+        assert repr(field - value) == f"l.x - {text}"
+
+
+@pytest.mark.parametrize(
+    "value", [np.datetime64(1, "ns"), np.array([1, 2]), np.timedelta64(5, "ns")]
+)
+def test_what_has_no_place_in_an_expression_is_not_taken_for_a_number(value):
+    for compute in (lambda: Record("l").x <= value, lambda: value <= Record("l").x):
+        with pytest.raises(ExpressionError, match="has no place in an expression"):
+            compute()

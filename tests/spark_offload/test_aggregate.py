@@ -7,6 +7,7 @@ import random
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
+from pyspark.sql.types import DayTimeIntervalType, LongType, StringType, StructField, StructType
 import pytest
 
 from host import FailureError, UsageError
@@ -243,3 +244,21 @@ def test_wrong_arguments_are_named_before_anything_runs(frame, changes, kind, me
     with pytest.raises(kind) as caught:
         stream_aggregate(frame, **given | changes)
     assert message in str(caught.value)
+
+
+def test_keys_of_the_answer_are_the_columns_of_the_input(spark):
+    """As those of Spark's own groupBy: what may be null, notes, and the kind of an interval."""
+    schema = StructType(
+        [
+            StructField("t", LongType(), False),
+            StructField("k", StringType(), False, {"comment": "a note"}),
+            StructField("d", DayTimeIntervalType(0, 1)),
+        ]
+    )
+    frame = spark.createDataFrame([(1, "a", timedelta(days=1))], schema)
+    found = stream_aggregate(
+        frame, time="t", on=["k", "d"], window=10, aggregates={"n": "count", "low": "min:d"}
+    ).schema
+    assert [found["k"], found["d"]] == [schema["k"], schema["d"]]
+    assert found["low"].dataType == schema["d"].dataType
+    assert [field.nullable for field in found] == [False, False, False, True, False, True]

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 import pytest
 
 from host import UsageError
-from spark_offload import explain, metrics, stream_aggregate, stream_join
+from spark_offload import asof_join, explain, metrics, stream_aggregate, stream_join
 
 
 @pytest.fixture
@@ -154,3 +154,12 @@ def test_an_aggregation_of_files_has_the_answer_of_the_same_rows(spark, tmp_path
     assert sorted(map(repr, found.collect())) == sorted(map(repr, expected.collect()))
     assert found.count() > 50
     assert metrics(found).total("left_rows") == rows.where("t is not null").count()
+
+
+def test_decimals_are_no_order_that_footers_tell(spark, tmp_path):
+    """Spark orders them; the numbers of a footer are bytes."""
+    columns = {"m": pa.array([1, 2, 3], pa.decimal128(12, 2)), "k": [1, 1, 1]}
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    rows = spark.read.parquet(str(tmp_path / "rows.parquet"))
+    found = asof_join(rows, rows, time="m", on="k").collect()
+    assert [(row[0], row[2]) for row in found] == [(value, value) for value in map(int, (1, 2, 3))]
