@@ -315,8 +315,6 @@ class Region(wiring.Component):
         ``control``: the word is a control word.
         ``closes``: the word closes the group.
         ``star``: a star follows that group.
-        ``mine``: a tuple to store is stored here.
-        ``displaces``: the oldest key of this region leaves for a tuple to store.
         ``grouped``: the word is a tuple that probes or closes the group; it waits for the engine.
         """
         word = words.payload
@@ -329,9 +327,15 @@ class Region(wiring.Component):
             "closes": closes,
             "star": word.star[0],
             "grouped": probe | (store & closes),
-            "mine": word.storing[1] == self.position,
-            "displaces": word.leaves[1] & (word.leaving[1] == self.position),
         }
+
+    def turns(self, word):
+        """Return whether a tuple to store is stored here, and whether the oldest key leaves for it.
+
+        The word comes from a register of the region, as the tree's registers are far away.
+        """
+        leaves = word.leaves[1] & (word.leaving[1] == self.position)
+        return Cat(word.storing[1] == self.position, leaves)
 
     def elaborate_tuples(self, m, words, takes, tracker, engine):
         """Accept a tuple in one cycle, store or probe in the next; return whether it is accepted.
@@ -354,7 +358,7 @@ class Region(wiring.Component):
             engine.prepared.eq(tuple_),
         ]
         m.d.sync += [
-            Cat(tracker.mine, tracker.displaces).eq(Cat(is_.mine, is_.displaces)),
+            Cat(tracker.mine, tracker.displaces).eq(self.turns(is_.word)),
             tracker.store.eq(accepted & is_.store),
             engine.probe.eq(accepted & is_.probe),
         ]
@@ -460,7 +464,7 @@ class PairedRegion(Region):
             probes.eq(is_.probe & Mux(alone, ~is_.store_first, ~second | is_.store_first)),
         ]
         m.d.sync += [
-            Cat(tracker.mine, tracker.displaces).eq(Cat(is_.mine, is_.displaces)),
+            Cat(tracker.mine, tracker.displaces).eq(self.turns(is_.word)),
             tracker.store.eq((accepted | alone) & stores),
             tracker.after.eq(is_.both & is_.store_first & ~second),
             engine.probe.eq((accepted | alone) & probes),
