@@ -129,10 +129,11 @@ class Specification:
 
 def schedule_states(bench, dut, specification):
     """Claim the reachable states of a :class:`GroupSchedule`, as invariants."""
-    begun, grouped, filled, passed, exhausted, left, due, unstarred = (
+    begun, grouped, filled, passed, nearly, exhausted, left, due, unstarred = (
         bench.inside(dut, name)
         for name in (
-            "begun", "grouped", "filled", "passed", "exhausted", "left", "due", "unstarred",
+            "begun", "grouped", "filled", "passed", "nearly", "exhausted", "left", "due",
+            "unstarred",
         )
     )  # fmt: skip
     group = specification.group
@@ -140,6 +141,7 @@ def schedule_states(bench, dut, specification):
     bench.invariant(begun == (group.count != 0))
     bench.invariant(~begun | (grouped == group.count))
     bench.invariant(~begun | (passed == group.others))
+    bench.invariant(~begun | (nearly == specification.limit - LEAST_LIMIT))
     bench.invariant(filled == (group.count == probes - 1))
     bench.invariant(exhausted == (begun & (group.others == specification.limit - 1)))
     period = specification.period

@@ -97,6 +97,9 @@ class GroupSchedule(wiring.Component):
         filled = Signal(init=probes == 1)  # the group is one probe short of full
         # Tuples of the other side since the group began.
         passed = Signal.like(limit, name="passed", reset_less=True)
+        # The limit less two, a cycle late: no group is open where the limit changes.
+        nearly = Signal.like(limit, name="nearly", reset_less=True)
+        m.d.sync += nearly.eq(limit - 2)
         exhausted = Signal()  # `passed` is one below the limit, which is two at the least
         # Probes to the next star; zero if none is wanted, as a count of one is its last.
         left = Signal(self.parameters.probe_bits + 1, init=1)
@@ -114,11 +117,12 @@ class GroupSchedule(wiring.Component):
                 self.exhausted.eq(exhausted),
                 self.ripe.eq(self.probe & (due | filled)),
             ]
+        less = left - 1
         with m.If(self.advance):
             with m.If(starred | self.finish):
                 m.d.sync += [left.eq(self.period), due.eq(self.single), unstarred.eq(0)]
             with m.Elif(self.probe):
-                m.d.sync += [left.eq(left - left.any()), due.eq(left == 2), unstarred.eq(1)]
+                m.d.sync += [left.eq(Mux(less[-1], 0, less)), due.eq(left == 2), unstarred.eq(1)]
             # The counts start anew with a group, so they need not wait to know whether one ends.
             probes_before = Mux(begun, grouped, 0)
             # The tuple of the other side, if it comes after the probe that begins the group.
@@ -133,13 +137,13 @@ class GroupSchedule(wiring.Component):
                 m.d.sync += [begun.eq(1), filled.eq(probes_before == probes - 2)]
                 if self.parameters.side_by_side:
                     with m.If(self.other & begun):
-                        m.d.sync += exhausted.eq(passed == limit - 2)
+                        m.d.sync += exhausted.eq(passed == nearly)
                     if self.parameters.slack == 2:
                         # One core's limit is two then, one tuple of which is that beside the probe.
                         with m.Elif(follows):
                             m.d.sync += exhausted.eq(limit == 2)
             with m.Elif(self.other & begun):
-                m.d.sync += exhausted.eq(passed == limit - 2)
+                m.d.sync += exhausted.eq(passed == nearly)
         return m
 
 
