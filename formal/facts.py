@@ -47,8 +47,9 @@ def legal_words(parameters, word):
 
 def window_facts(bench, parameters, known, control, executed):
     """Claim what a control word says of windows, and of turns."""
-    core = Cat(control.value == n for n in range(parameters.cores)).any()
-    bench.claim("a core that exists is seen", known["exists"] == core)
+    which = Cat(control.value == n for n in range(parameters.cores))
+    bench.claim("a core that exists is seen", known["exists"] == which.any())
+    bench.claim("… with its number", ~known["exists"] | (known["which"] == which))
     for name, op in (("core", Control.CORE), ("segment", Control.SEGMENT)):
         bench.claim(f"{op.name} is seen", known[name] == (executed & (control.op == op)))
     count, time = control.op == Control.WINDOW, control.op == Control.LIFESPAN

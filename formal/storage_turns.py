@@ -28,50 +28,40 @@ def core_lists(bench):
     inputs = {name: bench.any(1, name) for name in ("append", "begin", "forget", "advance")}
     append, begin, forget, advance = inputs.values()
     bench.assume((append + begin + forget) <= 1)
-    value, exists, needed = (
-        bench.any(n, name) for n, name in ((2, "value"), (1, "exists"), (1, "needed"))
-    )
-    bench.assume(exists == (value < cores))
-    places = {**inputs, "value": value, "exists": exists, "needed": needed}
-    bench.drive(dut, **places)
+    value, needed = bench.any(2, "value"), bench.any(1, "needed")
+    exists, which = value < cores, Cat(value == n for n in range(cores))
+    bench.drive(dut, **inputs, core=value, exists=exists, which=which, needed=needed)
+    needed = bench.past(needed)
 
     write, begins = Signal(name=bench.name("write")), Signal(name=bench.name("begins"))
     lists = Lists(bench, cores, write=write, value=value, begins=begins, forget=forget & advance)
     twice = lists.listed.bit_select(value, 1)
-    newest = bench.register(2, "newest")
     refused = {
         "core": append & (~exists | twice), "segment": begin & ((lists.length == 0) | needed)
     }  # fmt: skip
     bench.set(write, advance & append & ~refused["core"])
-    bench.set(begins, advance & begin & ~refused["segment"])
-    bench.next(newest.eq(newest + begins))
+    bench.set(begins, advance & begin)
+    bench.assume(~(advance & refused["segment"]))
     bench.claim(
         "a core is refused if there is none of its number or if it is listed already, a segment if"
         " its list is empty or if a side needs the list that follows",
         (dut.core_refused == refused["core"]) & (dut.segment_refused == refused["segment"]),
     )
+    told = lists.told(bench, dut.lists.shape(), begins)
+    entry = Cat(lists.length[:2], told[0].number)
     bench.claim(
-        "each core of a list is written once, at the end of it",
-        (dut.write == write) & (~write | ((dut.entry == lists.length) & (dut.core == value))),
+        "each core of a list is written once, at the end of it, in the cycle after its word",
+        (dut.write == bench.past(write))
+        & (~dut.write | ((dut.entry == bench.past(entry)) & (dut.value == bench.past(value)))),
     )
-    bench.claim("a segment begins unless it is refused", dut.begins == begins)
-    bench.claim("each segment has the list after that of the one before", dut.newest == newest)
     bench.claim("the limit is that of the cores in force", dut.limit == slack * lists.live)
-    for n in range(LISTS):
-        mine = write & ((newest + 1)[:2] == n)
-        first, last = bench.register(2, "first"), bench.register(2, "last", init=cores - 1)
-        plain = bench.register(1, "plain", init=n == 0)
-        bench.next(
-            first.eq(Mux(mine & (lists.length == 0), value, first)),
-            last.eq(Mux(mine, lists.length, last)),
-            plain.eq(plain & ~mine),
-        )
+    for at, words in enumerate(("being written", "in force", "of the segment before")):
+        vacant = (lists.length == 0) & (at == 0)
         bench.claim(
-            f"list {n} tells its first entry and the number of its last one",
-            (dut.first[n] == first) & (dut.last[n] == last),
+            f"the list {words} tells where it is, its first entry and the number of its last one",
+            Mux(vacant, dut.lists[at].number == told[at].number, dut.lists[at] == told[at]),
         )
-        bench.claim(f"list {n} is plain until it is written", dut.plain[n] == plain)
-    list_states(bench, dut, lists, slack)
+    list_states(bench, dut, lists, told)
     bench.cover(
         "all cores are live, in another order",
         (lists.live == cores) & (lists.now[0] == 2) & (lists.now[1] == 0),
@@ -81,14 +71,12 @@ def core_lists(bench):
     )
 
 
-def list_states(bench, dut, lists, slack):
+def list_states(bench, dut, lists, told):
     """Claim the states of :class:`CoreLists`, as invariants."""
-    listed, length, vacant, staged = (
-        bench.inside(dut, name) for name in ("listed", "length", "vacant", "staged")
-    )
+    listed, length, vacant = (bench.inside(dut, name) for name in ("listed", "length", "vacant"))
     bench.invariant((listed == lists.listed) & (length == lists.length))
     bench.invariant(vacant == (length == 0))
-    bench.invariant(staged == slack * lists.length)
+    bench.invariant(bench.inside(dut, "barred") | ~vacant)
     bench.invariant(lists.length == sum(listed[n] for n in range(len(listed))))
     bench.invariant((lists.live > 0) & (lists.live <= len(listed)))
 
@@ -112,12 +100,12 @@ def side_turns(bench):
     parameters = window_parameters(sub_window=1)
     cores, capacity = parameters.cores, parameters.capacity
     dut = bench.add(SideTurns(parameters))
-    names = ("tuple", "restart", "segment", "advance", "begins", "write")
+    names = ("tuple", "restart", "segment", "advance")
     inputs = {name: bench.any(1, name) for name in names}
-    held, empties, segment, taken, begins, write = inputs.values()
-    advance, restart = taken & held, taken & empties
+    held, empties, segment, taken = inputs.values()
+    write = bench.any(1, "write")
+    advance, restart, begins = taken & held, taken & empties, taken & segment
     bench.assume((held + empties + segment + write) <= 1)
-    bench.assume(~begins | (taken & segment))
     begin, timed, size = bench.any(1, "begin"), bench.any(1, "timed"), bench.any(2, "size")
     value = bench.any(2, "value")
     bench.assume((size > 0) & (size <= capacity) & (value < cores))
@@ -135,30 +123,20 @@ def side_turns(bench):
         timed=timed,
     )
     bench.assume(~begins | ((lists.length != 0) & (window.empty | (window.age < LISTS - 2))))
-    newest, plain = bench.register(2, "newest"), bench.register(LISTS, "plain", init=1)
-    then = (newest + 1)[:2]
-    bench.next(newest.eq(newest + begins), plain.eq(plain & ~(write << then)))
-    entries = {"first": (0, value, lists.length == 0), "last": (cores - 1, lists.length, C(1))}
-    told = {
-        **inputs, "begin": begin, "size": size, "timed": timed, "value": value, "newest": newest,
-        "plain": plain, "entry": lists.length,
-    }  # fmt: skip
-    for name, (before, entry, kept) in entries.items():
-        told[name] = bench.register(
-            2 * LISTS, name, init=sum(before << 2 * n for n in range(LISTS))
-        )
-        for n in range(LISTS):
-            of_list = told[name].word_select(n, 2)
-            bench.next(of_list.eq(Mux(write & kept & (then == n), entry, of_list)))
-    bench.drive(dut, **told)
+    told = lists.told(bench, dut.lists.shape(), begins)
+    entry = bench.past(Cat(lists.length[:2], told[0].number))
+    bench.drive(
+        dut, **inputs, begin=begin, size=size, timed=timed, lists=told,
+        write=bench.past(write), entry=entry, value=bench.past(value),
+    )  # fmt: skip
     bench.claim("cores store in the order of the list in force", dut.core == window.core)
     bench.claim("a tuple leaves if a count-based window is full", dut.expires == window.leaves)
     bench.claim(
         "the tuple that leaves is the oldest one", ~window.leaves | (dut.oldest == window.oldest)
     )
     bench.claim(
-        "a window tells whether it has tuples of three segments",
-        dut.spans_three == (~window.empty & (window.age == LISTS - 2)),
+        "a window has told whether it has tuples of three segments",
+        bench.past(dut.spans_three) == (~window.empty & (window.age == LISTS - 2)),
     )
     side_states(bench, dut, lists, window, told)
     bench.cover(
@@ -183,7 +161,7 @@ def side_states(bench, dut, lists, window, told):
         (newer, middle, older), has, (of_newest, between, of_oldest), strict=True
     ):
         bench.invariant((some == (number != 0)) & (~some | (held == number)))
-    bench.invariant(newer == of_newest)
+    bench.invariant(window.timed | (newer == of_newest))
     single, fresh, room, size = (
         bench.inside(dut, name) for name in ("single", "fresh", "room", "size")
     )
@@ -191,15 +169,16 @@ def side_states(bench, dut, lists, window, told):
     bench.invariant(size == window.size)
     bench.invariant(fresh | window.timed | dut.expires | (room == window.size - window.held))
     bench.invariant(~fresh | (window.held == 0))
-    for name, turn, at in (
-        ("storing", window.turn, told["newest"]),
-        ("leaving", None, (told["newest"] - Mux(window.empty, 0, window.age))[:2]),
+    for name, turn, age in (
+        ("storing", window.turn, C(0)),
+        ("leaving", None, bench.wire(Mux(window.empty, 0, window.age))),
     ):
-        known = ("core", "coming", "last", "plain", "at")
-        core, coming, last, plain, kept = (bench.inside(dut, name, one) for one in known)
-        bench.invariant(last == told["last"].word_select(at, 2))
-        bench.invariant(kept == at[: len(kept)])
-        bench.invariant(plain == told["plain"].bit_select(at, 1))
+        known, core = ("coming", "last", "plain", "at"), bench.inside(dut, name).core
+        coming, last, plain, kept = (bench.inside(dut, name, one) for one in known)
+        bench.invariant(kept == (told[1].number - age)[: len(kept)])
+        for n in range(2):
+            at = told[n + 1]
+            bench.invariant((age != n) | ((last == at.last) & (plain == at.plain)))
         bench.invariant((coming <= last) & ((coming == 0) | (last != 0)))
         if turn is None:
             bench.invariant(window.empty | (core == window.oldest))
@@ -223,7 +202,7 @@ def storage_turns(bench):
     names = ("core", "segment", "clear", "begins")
     flags = {name: bench.any(1, name) for name in names}
     core, segment, clear, begins = flags.values()
-    advance, tuples, empties = (bench.any(n, "word") for n in (1, 2, 2))
+    taken, tuples, empties = (bench.any(n, "word") for n in (1, 2, 2))
     timed, value = bench.any(1, "timed"), bench.any(dut.value.shape(), "value")
     below, above = bench.any(1, "below"), bench.any(1, "above")
     bench.assume((core + segment + clear + begins + tuples.any()) <= 1)
@@ -231,9 +210,10 @@ def storage_turns(bench):
     bench.assume(~clear | (empties == 3))
     bench.assume(~begins | (empties == 1) | (empties == 2))
     bench.assume((below == (value < 1)) & (above == (value > capacity)))
+    advance = bench.wire(taken & ~dut.segment_refused)
     given = {**flags, "advance": advance, "tuples": tuples, "empties": empties, "timed": timed,
              "value": value}  # fmt: skip
-    bench.drive(dut, **given)
+    bench.drive(dut, **given, which=Cat(value[0] == n for n in range(cores)))
     bench.set(dut.exists, (value >= 0) & (value < cores))
     bench.set(dut.limits.WINDOW.below, below)
     bench.set(dut.limits.WINDOW.above, above)

@@ -56,6 +56,30 @@ class Lists:
             for n in range(cores)
         )
 
+    def told(self, bench, shape, begins):
+        """Return what is told of the list that is being written, that in force, and the one before.
+
+        Parameters
+        ----------
+        bench : Bench
+        shape : ArrayLayout
+            See :func:`hdl.ingress.storage_turns.known_lists`.
+        begins : Value
+            As that of the model.
+        """
+        told, before = Signal(shape, name=bench.name("told")), bench.register(shape[0].width)
+        begun, newest = bench.register(1, "begun"), bench.register(range(LISTS), "newest")
+        bench.next(begun.eq(begun | begins), newest.eq(newest + begins))
+        bench.next(before.eq(Mux(begins, told[1], before)))
+        written, in_force, _ = told
+        bench.set(Cat(written.number, written.first), Cat((newest + 1)[:2], self.next[0]))
+        bench.set(Cat(written.last, written.several), Cat((self.length - 1)[:2], self.length > 1))
+        bench.set(Cat(in_force.number, in_force.first), Cat(newest, self.now[0]))
+        bench.set(Cat(in_force.last, in_force.several), Cat((self.live - 1)[:2], self.live > 1))
+        bench.set(in_force.plain, ~begun)
+        bench.set(told[2].as_value(), before)
+        return told
+
     def core(self, turn):
         """Return the core whose turn it is, in the list in force."""
         return pick(self.now, turn)

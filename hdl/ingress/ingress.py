@@ -104,19 +104,22 @@ class Ingress(wiring.Component):
         connect(m, preparation.o, flipped(self.o))
         output = preparation.i
         passes = accepted.payload.legal & ~accepted.payload.core
+        # A segment that is refused changes nothing; what leaves with it has no meaning.
+        advance = Signal()
         m.d.comb += [
             # A CORE word concerns only the turns, which are decided here.
             output.valid.eq(accepted.valid & passes & ~refused),
+            advance.eq(accepted.valid & output.ready & ~refused),
             output.payload.disorder.eq(accepted.payload.disorder),
             output.payload.bounds.as_value().eq(accepted.payload.bounds),
             output.payload.limits.as_value().eq(accepted.payload.limits),
         ]
         self.elaborate_legality(m, accepted, output, refused | turns.core_refused)
         m.submodules.punctuation = punctuation = Punctuation(self.parameters)
-        self.elaborate_groups(m, accepted, output, punctuation, refused)
+        self.elaborate_groups(m, accepted, output, punctuation, advance)
         if self.parameters.rounds:
-            self.elaborate_rounds(m, accepted, output, punctuation, refused)
-        self.elaborate_turns(m, accepted, output, punctuation, turns)
+            self.elaborate_rounds(m, accepted, output, punctuation, advance)
+        self.elaborate_turns(m, accepted, output, punctuation, turns, advance)
         if not self.parameters.side_by_side:
             self.elaborate_tuple(m, accepted, output, punctuation)
         else:
@@ -186,18 +189,26 @@ class Ingress(wiring.Component):
             m.d.sync += self.disorder.eq(0)
         return ordered, is_.late
 
-    def elaborate_turns(self, m, words, output, punctuation, turns):
+    def elaborate_turns(self, m, words, output, punctuation, turns, advance):
         """Say of every tuple which core stores it, and whose oldest tuple leaves for it."""
         word = words.payload
-        advance = words.valid & output.ready
         m.d.comb += [
             turns.advance.eq(advance),
             turns.tuples.eq(punctuation.probes),
             turns.value.eq(word.word.body.control.value),
             turns.limits.as_value().eq(word.limits),
             *(
-                getattr(turns, name).eq(word[name] & word.legal.replicate(len(word[name])))
-                for name in ("core", "exists", "segment", "empties", "begins", "timed", "clear")
+                getattr(turns, name).eq(word[name])
+                for name in (
+                    "core",
+                    "exists",
+                    "which",
+                    "segment",
+                    "empties",
+                    "begins",
+                    "timed",
+                    "clear",
+                )
             ),
             punctuation.limit.eq(turns.limit),
             *(
@@ -219,10 +230,9 @@ class Ingress(wiring.Component):
         with m.If(advance):
             m.d.sync += illegal.eq((illegal & ~word.clear) | drops)
 
-    def elaborate_groups(self, m, words, output, punctuation, refused):
+    def elaborate_groups(self, m, words, output, punctuation, advance):
         """Let the punctuation decide which groups the word at hand closes; tell the combiner."""
         word = words.payload
-        advance = words.valid & output.ready
         turns = punctuation.star
         if self.parameters.side_by_side:
             turns = Cat(turns, punctuation.s_first)
@@ -230,9 +240,8 @@ class Ingress(wiring.Component):
             punctuation.advance.eq(advance),
             *(
                 getattr(punctuation, name).eq(word[name])
-                for name in ("set_precision", "wanted", "single", "unordered")
+                for name in ("finish", "set_precision", "wanted", "single", "unordered")
             ),
-            punctuation.finish.eq(word.finish & ~refused),
             *(
                 output.payload[name].eq(getattr(punctuation, name))
                 for name in ("close", "star", "free")
@@ -244,16 +253,16 @@ class Ingress(wiring.Component):
             self.closing.eq(punctuation.starring),
         ]
 
-    def elaborate_rounds(self, m, words, output, punctuation, refused):
+    def elaborate_rounds(self, m, words, output, punctuation, advance):
         """Say of every word in which rounds results come from there on."""
         word = words.payload
         m.submodules.rounds = mode = RoundMode(self.parameters)
         m.d.comb += [
-            mode.advance.eq(words.valid & output.ready),
+            mode.advance.eq(advance),
             mode.tuples.eq(punctuation.probes),
             mode.set_precision.eq(word.set_precision),
             mode.wanted.eq(word.rounds),
-            mode.segment.eq(word.segment & ~refused),
+            mode.segment.eq(word.segment),
             mode.empties.eq(word.empties),
             output.payload.rounds.eq(mode.rounds),
         ]

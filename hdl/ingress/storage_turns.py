@@ -17,6 +17,34 @@ __all__ = ["LISTS", "CoreLists", "ListWalk", "SideTurns", "StorageTurns"]
 LISTS = 4
 
 
+def list_layout(parameters):
+    """Return the layout of what is known of a list beside its entries.
+
+    ``number``: where it is kept; the next list has the next number.
+    ``first``, ``last``: the core of its first entry, and the number of its last one.
+    ``several``: it has more than one entry.
+    ``plain``: it has all cores in the order of their numbers, and is written nowhere.
+    """
+    core = range(max(2, parameters.cores))
+    return data.StructLayout(
+        {"number": range(LISTS), "first": core, "last": core, "several": 1, "plain": 1}
+    )
+
+
+def entry_members(parameters):
+    """Return the members that write the core ``value`` to the place ``entry``.
+
+    A place is the number of an entry, and above it that of its list.
+    """
+    core = unsigned(ceil_log2(max(2, parameters.cores)))
+    return {"write": In(1), "entry": In(core.width + ceil_log2(LISTS)), "value": In(core)}
+
+
+def known_lists(parameters):
+    """Return the layout of the list that is being written, that in force, and the one before."""
+    return data.ArrayLayout(list_layout(parameters), LISTS - 1)
+
+
 class CoreLists(wiring.Component):
     """Collect the cores of the next segment, and begin it.
 
@@ -34,31 +62,25 @@ class CoreLists(wiring.Component):
 
     Members
     -------
-    value : In
+    core : In
         Number of the core to append, if such a core ``exists``.
     exists : In(1)
+    which : In(cores)
+        For each core, whether ``core`` is its number.
     append, begin : In(1)
         The word at hand appends a core, or begins a segment.
     advance : In(1)
-        The word at hand is taken.
+        The word at hand is taken, and is no segment that is refused.
     forget : In(1)
         The word at hand discards the list that is being written.
     needed : In(1)
-        A side still needs the list that would be written next.
+        After the word at hand, a side still needs the list that would be written next.
     core_refused, segment_refused : Out(1)
         The word at hand appends a core, or begins a segment, and is refused: it has no effect.
-    begins : Out(1)
-        A segment begins with the word that is taken in this cycle.
-    newest : Out
-        List of the segment in force.
-    write, entry, core : Out
-        In this cycle, ``core`` is written as number ``entry`` of the list after ``newest``.
-    first, last : Out
-        For each list, the core of its first entry, and the number of its last one; of the list that
-        is being written, as far as it is written.
-    plain : Out(LISTS)
-        The lists of all cores in the order of their numbers, which are written nowhere. The segment
-        in force after reset has such a list.
+    lists : Out(known_lists(parameters))
+        The segment in force after reset has a plain list.
+    write, entry, value : Out
+        See :func:`entry_members`; from registers, in the cycle after the word.
     limit : Out
         ``slack`` times the number of cores in the segment in force.
     """
@@ -66,11 +88,12 @@ class CoreLists(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.latency = 0
-        cores = range(max(2, parameters.cores))
+        written = {name: member.flip() for name, member in entry_members(parameters).items()}
         super().__init__(
             {
-                "value": In(cores),
+                "core": In(range(max(2, parameters.cores))),
                 "exists": In(1),
+                "which": In(parameters.cores),
                 "append": In(1),
                 "begin": In(1),
                 "advance": In(1),
@@ -78,14 +101,8 @@ class CoreLists(wiring.Component):
                 "needed": In(1),
                 "core_refused": Out(1),
                 "segment_refused": Out(1),
-                "begins": Out(1),
-                "newest": Out(range(LISTS)),
-                "write": Out(1),
-                "entry": Out(cores),
-                "core": Out(cores),
-                "first": Out(data.ArrayLayout(cores, LISTS)),
-                "last": Out(data.ArrayLayout(cores, LISTS)),
-                "plain": Out(LISTS),
+                "lists": Out(known_lists(parameters)),
+                **written,
                 "limit": Out(range(parameters.cores * parameters.slack + 1)),
             }
         )
@@ -93,72 +110,59 @@ class CoreLists(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         cores, slack = self.parameters.cores, self.parameters.slack
-        bits = len(self.core)
-        newest = Signal(range(LISTS))
         listed = Signal(cores)  # the cores of the list that is being written
         length = Signal(range(cores + 1))
         vacant = Signal(init=1)  # this list has no cores yet
-        staged = Signal.like(self.limit)  # the limit of the segment that this list would begin
-        firsts, lasts = (
-            Signal(self.first.shape()),
-            Signal(self.last.shape(), init=[cores - 1] * LISTS),
-        )
-        plain = Signal(LISTS, init=1, name="plain_lists")
+        barred = Signal(init=1)  # it cannot begin a segment
+        layout = list_layout(self.parameters)
+        first = Signal(layout["first"].shape, reset_less=True)
+        written = Signal(layout)
+        all_cores = {"last": cores - 1, "several": cores > 1, "plain": 1}
+        kept = Signal(data.ArrayLayout(layout, LISTS - 2), init=[all_cores, {}])
         limit = Signal.like(self.limit, init=cores * slack, name="limit_now")
+        is_new = (self.which & ~listed).any()
+        appends = self.advance & self.append & self.exists
+        clears = self.advance & (self.begin | self.forget)
+        stays = Signal()  # the list has no cores after the word at hand
         m.d.comb += [
-            self.core.eq(self.value),
-            self.entry.eq(length[:bits]),
-            self.core_refused.eq(self.append & (~self.exists | listed.bit_select(self.value, 1))),
-            self.segment_refused.eq(self.begin & (vacant | self.needed)),
-            self.write.eq(self.advance & self.append & ~self.core_refused),
-            self.begins.eq(self.advance & self.begin & ~self.segment_refused),
-            self.newest.eq(newest),
-            self.first.eq(firsts),
-            self.last.eq(lasts),
-            self.plain.eq(plain),
+            self.core_refused.eq(self.append & ~(self.exists & is_new)),
+            self.segment_refused.eq(self.begin & barred),
+            stays.eq(clears | (vacant & ~appends)),
+            written.number.eq(kept[0].number + 1),
+            written.first.eq(first),
+            written.last.eq(length - 1),
+            written.several.eq(length > 1),
+            self.lists.as_value().eq(Cat(written, kept)),
             self.limit.eq(limit),
         ]
-        then = (newest + 1)[: len(newest)]
-        with m.If(self.write):
+        m.d.sync += [
+            vacant.eq(stays),
+            barred.eq(stays | self.needed),
+            self.write.eq(appends & is_new),
+            self.entry.eq(Cat(length[: len(self.core)], written.number)),
+            self.value.eq(self.core),
+        ]
+        with m.If(vacant):
+            m.d.sync += first.eq(self.core)
+        with m.If(appends):
+            m.d.sync += listed.eq(listed | self.which)
+            with m.If(is_new):
+                m.d.sync += length.eq(length + 1)
+        with m.If(self.advance & self.begin):
             m.d.sync += [
-                lasts[then].eq(length),
-                plain.bit_select(then, 1).eq(0),
-                listed.eq(listed | (Const(1, cores) << self.core)),
-                length.eq(length + 1),
-                vacant.eq(0),
-                staged.eq(staged + slack),
+                kept.as_value().eq(self.lists.as_value()),
+                limit.eq(length * slack),
             ]
-            with m.If(vacant):
-                m.d.sync += firsts[then].eq(self.core)
-        with m.If(self.begins):
-            m.d.sync += [newest.eq(then), limit.eq(staged)]
-        with m.If(self.begins | (self.advance & self.forget)):
-            m.d.sync += [listed.eq(0), length.eq(0), vacant.eq(1), staged.eq(0)]
+        with m.If(clears):
+            m.d.sync += [listed.eq(0), length.eq(0)]
         return m
-
-
-def list_members(parameters):
-    """Return the members that say what the lists hold.
-
-    They are those of :class:`~hdl.ingress.storage_turns.CoreLists`; ``value`` is its ``core``.
-    """
-    cores = range(max(2, parameters.cores))
-    return {
-        "newest": In(range(LISTS)),
-        "write": In(1),
-        "entry": In(cores),
-        "value": In(cores),
-        "first": In(data.ArrayLayout(cores, LISTS)),
-        "last": In(data.ArrayLayout(cores, LISTS)),
-        "plain": In(LISTS),
-    }
 
 
 class ListWalk(wiring.Component):
     """Go through the cores of a list, over and over.
 
-    The core at hand is in a register, and so is the place of the core after it. So the memory of
-    the lists is read before it is known whether there is a step, which only enables registers.
+    The place of the core after the one at hand is in a register. So the memory of the lists is read
+    before it is known whether there is a step, which only a flag says behind the registers.
 
     Latency: 1 cycle. Throughput: 1 step per cycle.
 
@@ -173,13 +177,13 @@ class ListWalk(wiring.Component):
     -------
     move : In(1)
         Go on to another core: to the next one of the list or, if the walk is to begin ``anew``, to
-        the first one of list ``at``.
+        the first one of the list ``to``.
     anew : In(1)
-    at : In
+    to : In(list_layout(parameters))
     core : Out
-        The core at hand, from a register.
-    newest, write, entry, value, first, last, plain : In
-        See :func:`list_members`.
+        The core at hand, of one of two registers.
+    write, entry, value : In
+        See :func:`entry_members`.
     """
 
     def __init__(self, parameters, *, lists):
@@ -190,9 +194,9 @@ class ListWalk(wiring.Component):
             {
                 "move": In(1),
                 "anew": In(1),
-                "at": In(range(LISTS)),
+                "to": In(list_layout(parameters)),
                 "core": Out(range(max(2, parameters.cores))),
-                **list_members(parameters),
+                **entry_members(parameters),
             }
         )
 
@@ -204,12 +208,13 @@ class ListWalk(wiring.Component):
         m.submodules.memory = memory = Memory(shape=bits, depth=self.lists << bits, init=[])
         write, read = memory.write_port(), memory.read_port(domain="comb")
         place = ceil_log2(self.lists)  # bits of a list's number that say where it is kept
-        core = Signal.like(self.core, name="core_now")
+        moved, stepped = Signal(), Signal.like(self.core, reset_less=True)
+        core = Signal.like(self.core, name="core_before")
         at, plain = Signal(place, name="list_now"), Signal(init=1, name="plain_now")
         coming, last = Signal.like(core, init=1), Signal.like(core, init=cores - 1, name="last_now")
         m.d.comb += [
-            self.core.eq(core),
-            write.addr.eq(Cat(self.entry, (self.newest + 1)[:place])),
+            self.core.eq(Mux(moved, stepped, core)),
+            write.addr.eq(self.entry),
             write.data.eq(self.value),
             write.en.eq(self.write),
             read.addr.eq(Cat(coming, at)),
@@ -217,17 +222,19 @@ class ListWalk(wiring.Component):
         with m.If(self.move):
             with m.If(self.anew):
                 m.d.sync += [
-                    core.eq(self.first[self.at]),
-                    coming.eq(self.last[self.at].any()),
-                    at.eq(self.at[:place]),
-                    plain.eq(self.plain.bit_select(self.at, 1)),
-                    last.eq(self.last[self.at]),
+                    coming.eq(self.to.several),
+                    at.eq(self.to.number),
+                    plain.eq(self.to.plain),
+                    last.eq(self.to.last),
                 ]
             with m.Else():
-                m.d.sync += [
-                    core.eq(Mux(plain, coming, read.data)),
-                    coming.eq(self.following(coming, last)),
-                ]
+                m.d.sync += coming.eq(self.following(coming, last))
+        known = Mux(self.anew, self.to.first, coming)
+        m.d.sync += [
+            moved.eq(self.move),
+            stepped.eq(Mux(self.anew | plain, known, read.data)),
+            core.eq(self.core),
+        ]
         return m
 
     def following(self, place, last):
@@ -247,7 +254,7 @@ class SideTurns(wiring.Component):
     are not known here: tuples of a time-based window leave by the decision of their region.)
 
     What the word at hand would change is known from registers, a tuple ahead. Whether it is taken,
-    which is known late in the cycle, only enables them.
+    which is known late in the cycle, only enables others.
 
     Latency: 1 cycle. Throughput: 1 tuple per cycle, whatever segments there are.
 
@@ -262,12 +269,9 @@ class SideTurns(wiring.Component):
         The word at hand holds a tuple of the side, empties the window, or is to begin a segment.
         One of them at most is high. Emptying leaves the list of cores as it is.
     advance : In(1)
-        The word at hand is taken.
-    begins : In(1)
-        The segment at hand begins: the word is taken, and is not refused.
+        The word at hand is taken, and is no segment that is refused.
     core, oldest : Out
-        The core that stores the next tuple, and the core whose oldest tuple leaves for it; from
-        registers.
+        The core that stores the next tuple, and the core whose oldest tuple leaves for it.
     expires : Out(1)
         The next tuple expires a tuple; from a register.
     begin : In(1)
@@ -275,10 +279,11 @@ class SideTurns(wiring.Component):
     size : In
         1 to ``capacity``.
     timed : In(1)
-    newest, write, entry, value, first, last, plain : In
-        See :func:`list_members`.
+    lists, write, entry, value : In
+        See :class:`CoreLists`.
     spans_three : Out(1)
-        The window has tuples of three segments, so a fourth one cannot begin; from a register.
+        After the word at hand, the window has tuples of three segments, so a fourth one cannot
+        begin.
     """
 
     def __init__(self, parameters):
@@ -291,14 +296,14 @@ class SideTurns(wiring.Component):
                 "restart": In(1),
                 "segment": In(1),
                 "advance": In(1),
-                "begins": In(1),
                 "core": Out(cores),
                 "oldest": Out(cores),
                 "expires": Out(1),
                 "begin": In(1),
                 "size": In(range(parameters.capacity + 1)),
                 "timed": In(1),
-                **list_members(parameters),
+                "lists": In(known_lists(parameters)),
+                **entry_members(parameters),
                 "spans_three": Out(1),
             }
         )
@@ -306,46 +311,48 @@ class SideTurns(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         timed = Signal(name="window_timed")
-        comes, restarts = self.advance & self.tuple, self.advance & self.restart
-        ends, list_after, empty = self.elaborate_segments(m, comes & ~timed, restarts)
-        self.elaborate_total(m, timed, comes, restarts)
-        then = (self.newest + 1)[: len(self.newest)]
+        ends, list_after, empty = self.elaborate_segments(m, timed)
+        self.elaborate_total(m, timed)
+        written, in_force = self.lists[0], self.lists[1]
         # Tuples are stored by the newest list only, while another one is being written.
         m.submodules.storing = storing = ListWalk(self.parameters, lists=2)
         m.submodules.leaving = leaving = ListWalk(self.parameters, lists=LISTS)
         m.d.comb += [
-            storing.move.eq(comes | restarts | self.begins),
+            storing.move.eq(self.advance & (self.tuple | self.restart | self.segment)),
             storing.anew.eq(~self.tuple),
-            storing.at.eq(Mux(self.segment, then, self.newest)),
+            storing.to.eq(Mux(self.segment, written, in_force)),
             self.core.eq(storing.core),
-            leaving.move.eq((comes & self.expires) | restarts | (self.begins & empty)),
+            leaving.move.eq(
+                self.advance & ((self.tuple & self.expires) | self.restart | (self.segment & empty))
+            ),
             leaving.anew.eq(~self.tuple | ends),
-            leaving.at.eq(Mux(self.segment, then, Mux(self.tuple, list_after, self.newest))),
+            leaving.to.eq(Mux(self.segment, written, Mux(self.tuple, list_after, in_force))),
             self.oldest.eq(leaving.core),
         ]
         for walk in (storing, leaving):
             m.d.comb += [
                 getattr(walk, name).eq(getattr(self, name))
-                for name in list_members(self.parameters)
+                for name in entry_members(self.parameters)
             ]
         return m
 
-    def elaborate_total(self, m, timed, comes, restarts):
+    def elaborate_total(self, m, timed):
         """Tell in a register whether a count-based window is full; only ``restart`` ends that."""
         size = Signal(range(self.parameters.capacity + 1), init=self.parameters.capacity)
         room = Signal.like(size, reset_less=True)
         fresh = Signal(init=1)  # no tuple has come, so there is room for `size`
         left = Mux(fresh, size, room)
-        with m.If(restarts & self.begin):
-            m.d.sync += [timed.eq(self.timed), size.eq(self.size)]
-        with m.If(restarts):
-            m.d.sync += [fresh.eq(1), self.expires.eq(0)]
-        with m.Elif(comes):
-            # Once the window is full, nobody asks for the room.
-            m.d.sync += [fresh.eq(0), room.eq(left - 1)]
-            m.d.sync += self.expires.eq(self.expires | (~timed & (left == 1)))
+        with m.If(self.advance):
+            with m.If(self.restart):
+                m.d.sync += [fresh.eq(1), self.expires.eq(0)]
+                with m.If(self.begin):
+                    m.d.sync += [timed.eq(self.timed), size.eq(self.size)]
+            with m.Elif(self.tuple):
+                # Once the window is full, nobody asks for the room.
+                m.d.sync += [fresh.eq(0), room.eq(left - 1)]
+                m.d.sync += self.expires.eq(self.expires | (~timed & (left == 1)))
 
-    def elaborate_segments(self, m, comes, restarts):
+    def elaborate_segments(self, m, timed):
         """Count the tuples of a count-based window by segment.
 
         A tuple leaves only when another one comes. So if all tuples are of the segment in force,
@@ -357,33 +364,42 @@ class SideTurns(wiring.Component):
         """
         count = range(self.parameters.capacity + 1)
         names = ("new", "mid", "old")
-        newer, middle, older = (Signal(count, name=f"held_{name}") for name in names)
+        newer, middle, older = (
+            Signal(count, name=f"held_{name}", reset_less=name != "new") for name in names
+        )
         has_newer, has_middle, has_older = (Signal(name=f"has_{name}") for name in names)
         single = Signal()  # exactly one tuple is left of the older segment
+        spans = Signal(name="spans")  # the window has tuples of three segments
         ends = has_older & single
-        with m.If(restarts):
-            m.d.sync += [has.eq(0) for has in (has_newer, has_middle, has_older)]
-            m.d.sync += [newer.eq(0), self.spans_three.eq(0)]
-        with m.Elif(self.begins):
-            m.d.sync += [newer.eq(0), has_newer.eq(0)]
-            with m.If(has_older):
-                m.d.sync += [middle.eq(newer), has_middle.eq(has_newer), self.spans_three.eq(1)]
-            with m.Else():
-                m.d.sync += [older.eq(newer), has_older.eq(has_newer), single.eq(newer == 1)]
-        with m.Elif(comes):
-            m.d.sync += has_newer.eq(1)
-            with m.If(~self.expires | has_older):
-                m.d.sync += newer.eq(newer + 1)
-            with m.If(self.expires & has_older):
-                m.d.sync += [older.eq(older - 1), single.eq(older == 2)]
-            with m.If(self.expires & ends):
-                m.d.sync += [older.eq(middle), has_older.eq(has_middle), single.eq(middle == 1)]
-                m.d.sync += [has_middle.eq(0), self.spans_three.eq(0)]
-        return ends, (self.newest - has_middle)[: len(self.newest)], ~has_newer & ~has_older
+        leaves = self.restart | (self.tuple & self.expires & single)
+        m.d.comb += self.spans_three.eq(
+            (spans & ~(self.advance & leaves)) | (self.advance & self.segment & has_older)
+        )
+        m.d.sync += spans.eq(self.spans_three)
+        with m.If(self.advance):
+            with m.If(self.restart):
+                m.d.sync += [has.eq(0) for has in (has_newer, has_middle, has_older)]
+                m.d.sync += newer.eq(0)
+            with m.Elif(self.segment):
+                m.d.sync += [newer.eq(0), has_newer.eq(0)]
+                with m.If(has_older):
+                    m.d.sync += [middle.eq(newer), has_middle.eq(has_newer)]
+                with m.Else():
+                    m.d.sync += [older.eq(newer), has_older.eq(has_newer), single.eq(newer == 1)]
+            with m.Elif(self.tuple):
+                m.d.sync += has_newer.eq(~timed)
+                with m.If(~self.expires | has_older):
+                    m.d.sync += newer.eq(newer + 1)
+                with m.If(self.expires & has_older):
+                    m.d.sync += [older.eq(older - 1), single.eq(older == 2)]
+                with m.If(self.expires & ends):
+                    m.d.sync += [older.eq(middle), has_older.eq(has_middle), single.eq(middle == 1)]
+                    m.d.sync += has_middle.eq(0)
+        return ends, Mux(has_middle, self.lists[2], self.lists[1]), ~has_newer & ~has_older
 
 
 #: What both sides need to know of the lists.
-SHARED = ("newest", "write", "entry", "first", "last", "plain", "begins")
+SHARED = ("lists", "write", "entry", "value")
 
 
 class StorageTurns(wiring.Component):
@@ -405,12 +421,11 @@ class StorageTurns(wiring.Component):
     Members
     -------
     advance : In(1)
-        The word at hand, or the tuple at hand of two, is taken.
+        The word at hand, or the tuple at hand of two, is taken, and is no segment that is refused.
     tuples : In(2)
         Tuples of side R (bit 0) and S (bit 1) at hand.
-    core, exists, segment, clear, empties, begins, timed : In
-        What is known of the word at hand (:func:`hdl.ingress.word_facts.word_facts`); all zero if
-        the word is not legal.
+    core, exists, which, segment, clear, empties, begins, timed : In
+        What is known of the word at hand (:func:`hdl.ingress.word_facts.word_facts`).
     value, limits : In
         Operand of the word, and the limits that it exceeds.
     core_refused, segment_refused : Out(1)
@@ -433,6 +448,7 @@ class StorageTurns(wiring.Component):
                 "tuples": In(2),
                 "core": In(1),
                 "exists": In(1),
+                "which": In(parameters.cores),
                 "segment": In(1),
                 "clear": In(1),
                 "empties": In(2),
@@ -455,8 +471,9 @@ class StorageTurns(wiring.Component):
         exceeded = self.limits.WINDOW
         size = Mux(exceeded.below, 1, Mux(exceeded.above, self.parameters.capacity, self.value))
         m.d.comb += [
-            lists.value.eq(self.value[: len(lists.value)]),
+            lists.core.eq(self.value[: len(lists.core)]),
             lists.exists.eq(self.exists),
+            lists.which.eq(self.which),
             lists.append.eq(self.core),
             lists.begin.eq(self.segment),
             lists.forget.eq(self.clear),
@@ -477,7 +494,6 @@ class StorageTurns(wiring.Component):
                 turns.begin.eq(self.begins),
                 turns.size.eq(size[: len(turns.size)]),
                 turns.timed.eq(self.timed),
-                turns.value.eq(lists.core),
                 *(getattr(turns, shared).eq(getattr(lists, shared)) for shared in SHARED),
                 self.storing[n].eq(turns.core),
                 self.leaving[n].eq(turns.oldest),

@@ -4,6 +4,7 @@
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from hdl.ecp5 import is_below
 from hdl.streams.registers import StreamRegister
@@ -40,6 +41,7 @@ def word_facts(parameters, word):
     ``rounds``, with rounds: the code of the rounds that INNER asks for; zero for PRECISION.
     ``core``: the word is CORE.
     ``exists``: the value of the word is the number of a core.
+    ``which``: for each core, whether the lowest bits of the value are its number.
     ``segment``: the word is SEGMENT.
     ``empties``: the sides whose windows the word empties.
     ``begins``: the word is WINDOW or LIFESPAN.
@@ -57,6 +59,7 @@ def word_facts(parameters, word):
     longest = 1 << bits
     low, high = control.value[:bits], control.value[bits:]
     held = held_tuples(parameters, word)
+    number = control.value[: ceil_log2(max(2, parameters.cores))]
     # The period is shorter than the longest one. Numbers that are too large, and those below zero,
     # stand for the longest period; zero stands for no stars.
     none = control.value == 0
@@ -84,6 +87,7 @@ def word_facts(parameters, word):
         & Mux(shorter, low > parameters.probes, none | (longest > parameters.probes)),
         "core": is_control & (control.op == Control.CORE),
         "exists": core_exists(parameters, control),
+        "which": Cat(number == core for core in range(parameters.cores)),
         "segment": is_control & (control.op == Control.SEGMENT),
         "empties": emptied(parameters, word),
         "begins": is_control & begins_window(control),

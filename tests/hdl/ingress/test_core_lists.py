@@ -52,42 +52,45 @@ def test_lists_are_those_of_the_words_that_are_taken(cores):
     parameters = JoinParameters(cores=cores, sub_window=3)
     dut = CoreLists(parameters)
     model = Lists(parameters)
-    written = {}
+    written, entries = {}, 1 << len(dut.core)
     seen = dict.fromkeys(("taken append", "taken begin", "refused append", "refused begin"), 0)
 
     async def bench(ctx):
+        needed = False
         for _ in range(1_500):
             word = generator.choice([*["append"] * 6, "begin", "begin", "forget", None])
             value = generator.choice([*range(cores), -1, cores, cores + 1, -2048, 2047])
             taken = generator.random() < 0.8
-            newest = len(model.begun) - 1
+            refused = model.refuses(word, value, needed)
+            taken = taken and not (refused and word == "begin")
             for name in INPUTS:
                 ctx.set(getattr(dut, name), name == word or (name == "advance" and taken))
-            ctx.set(dut.value, value % (1 << len(dut.value)))
+            ctx.set(dut.core, value % (1 << len(dut.core)))
             ctx.set(dut.exists, 0 <= value < cores)
+            ctx.set(dut.which, 1 << value % entries)
             needed = generator.random() < 0.3
             ctx.set(dut.needed, needed)
-            refused = model.refuses(word, value, needed)
             assert ctx.get(dut.core_refused) == (refused and word == "append")
             assert ctx.get(dut.segment_refused) == (refused and word == "begin")
-            assert ctx.get(dut.begins) == (taken and word == "begin" and not refused)
-            assert ctx.get(dut.write) == (taken and word == "append" and not refused)
-            if ctx.get(dut.write):
-                written[(newest + 1) % LISTS, ctx.get(dut.entry)] = ctx.get(dut.core)
             if word in ("append", "begin"):
                 seen[f"{'refused' if refused else 'taken'} {word}"] += 1
             if taken and not refused:
                 model.take(word, value)
             await ctx.tick()
-            newest = len(model.begun) - 1
-            assert ctx.get(dut.newest) == newest % LISTS
+            assert ctx.get(dut.write) == (taken and word == "append" and not refused)
+            if ctx.get(dut.write):
+                written[ctx.get(dut.entry)] = ctx.get(dut.value)
             assert ctx.get(dut.limit) == len(model.begun[-1]) * parameters.slack
-            for number in range(max(0, newest - 2), newest + 1):
-                live, place = model.begun[number], number % LISTS
-                assert ctx.get(dut.last[place]) == len(live) - 1
-                assert ctx.get(dut.first[place]) == live[0]
-                assert ctx.get(dut.plain[place]) == (number == 0)
-                assert number == 0 or [written[place, n] for n in range(len(live))] == live
+            newest = len(model.begun) - 1
+            assert ctx.get(dut.lists[0].number) == (newest + 1) % LISTS
+            for number, live in enumerate([*model.begun, model.next][-3:], max(0, newest - 1)):
+                told, place = dut.lists[newest + 1 - number], number % LISTS * entries
+                assert ctx.get(told.number) == number % LISTS
+                assert ctx.get(told.plain) == (number == 0)
+                if live:
+                    assert ctx.get(told.last) == len(live) - 1
+                    assert ctx.get(told.first) == live[0]
+                assert number == 0 or [written[place + n] for n in range(len(live))] == live
 
     run(dut, bench)
     assert all(seen.values())

@@ -10,7 +10,7 @@ from hdl.parameters import JoinParameters
 from tests.halves import half
 from tests.hdl.turns_model import Turns
 
-SHARED = ("newest", "write", "entry", "first", "last", "plain", "begins")
+SHARED = ("lists", "write", "entry", "value")
 
 
 def pair(parameters):
@@ -21,7 +21,7 @@ def pair(parameters):
     for name in "rs":
         m.submodules[f"turns_{name}"] = turns = SideTurns(parameters)
         m.d.comb += [getattr(turns, port).eq(getattr(lists, port)) for port in SHARED]
-        m.d.comb += [turns.value.eq(lists.core), turns.segment.eq(lists.begin)]
+        m.d.comb += turns.segment.eq(lists.begin)
         sides.append(turns)
     m.d.comb += lists.needed.eq(sides[0].spans_three | sides[1].spans_three)
     return m, lists, sides
@@ -52,17 +52,20 @@ def test_turns_are_those_of_lists_in_every_cycle(cores, seed):
 
     async def control(ctx, name, value=0):
         ctx.set(getattr(lists, name), 1)
-        ctx.set(lists.value, value % (1 << len(lists.value)))
+        ctx.set(lists.core, value % (1 << len(lists.core)))
         ctx.set(lists.exists, 0 <= value < cores)
-        ctx.set(lists.advance, 1)
+        ctx.set(lists.which, 1 << max(value, 0))
         refused = model.append(value) if name == "append" else model.begin()
+        for part in (lists, *sides):
+            ctx.set(part.advance, name == "append" or not refused)
         told = lists.core_refused if name == "append" else lists.segment_refused
         assert ctx.get(told) == refused
         seen["refused"] += refused
         seen["begun"] += name == "begin" and not refused
         await ctx.tick()
         ctx.set(getattr(lists, name), 0)
-        ctx.set(lists.advance, 0)
+        for part in (lists, *sides):
+            ctx.set(part.advance, 0)
 
     async def restart(ctx, side):
         size = generator.choice([0, 1, cores, generator.randint(1, parameters.capacity)])

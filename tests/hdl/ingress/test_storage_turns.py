@@ -70,9 +70,9 @@ def test_both_sides_have_the_turns_of_lists_in_every_cycle(cores, stalls):
                 ctx.set(getattr(dut, name), inputs.get(name, 0))
             ctx.set(dut.value, value)
             ctx.set(dut.exists, 0 <= value < cores)
+            ctx.set(dut.which, 1 << value if 0 <= value < cores else 1)
             ctx.set(dut.limits.WINDOW.below, value < 1)
             ctx.set(dut.limits.WINDOW.above, value > parameters.capacity)
-            ctx.set(dut.advance, taken)
             for side in range(2):
                 core, leaves = words.model.next(side)
                 assert ctx.get(dut.storing[side]) == core
@@ -82,6 +82,7 @@ def test_both_sides_have_the_turns_of_lists_in_every_cycle(cores, stalls):
                     assert ctx.get(dut.leaving[side]) == leaves
             assert ctx.get(dut.limit) == len(words.model.live) * parameters.slack
             told = ctx.get(dut.core_refused) + ctx.get(dut.segment_refused)
+            ctx.set(dut.advance, taken and not ctx.get(dut.segment_refused))
             if taken:
                 refused = take()
                 concerns = "core" in inputs or "segment" in inputs
