@@ -118,7 +118,7 @@ class CoreLists(wiring.Component):
         first = Signal(layout["first"].shape, reset_less=True)
         written = Signal(layout)
         all_cores = {"last": cores - 1, "several": cores > 1, "plain": 1}
-        kept = Signal(data.ArrayLayout(layout, LISTS - 2), init=[all_cores, {}])
+        kept = Signal(data.ArrayLayout(layout, 2), init=[all_cores, {}])
         limit = Signal.like(self.limit, init=cores * slack, name="limit_now")
         is_new = (self.which & ~listed).any()
         appends = self.advance & self.append & self.exists
