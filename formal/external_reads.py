@@ -32,10 +32,12 @@ def keeps_addresses(bench, axi, prefix, parameters):
     """Claim that an address channel keeps the rules of AXI4, whatever it asks for."""
     valid, address = (getattr(axi, f"{prefix}{name}") for name in ("valid", "addr"))
     beats = getattr(axi, f"{prefix}len") + 1
-    size = parameters.memory_width // 8
+    size = parameters.engine.memory_width // 8
     end = address % BOUNDARY + beats * size
     bench.claim("no burst crosses a multiple of 4 KiB", ~valid | (end <= BOUNDARY))
-    bench.claim("a burst has as many beats as it may", ~valid | (beats <= parameters.memory_burst))
+    bench.claim(
+        "a burst has as many beats as it may", ~valid | (beats <= parameters.engine.memory_burst)
+    )
     bench.claim("addresses are those of whole beats", ~valid | (address % size == 0))
     bench.claim("every beat is as wide as the port", (1 << getattr(axi, f"{prefix}size")) == size)
     bench.claim("addresses rise from beat to beat", getattr(axi, f"{prefix}burst") == 1)
@@ -52,13 +54,13 @@ def read_master(bench):
     """Bursts of up to eight beats of 1024 bits, and a queue with places for four of them."""
     parameters = external_parameters(memory_width=1024, memory_burst=8)
     dut = bench.add(ReadMaster(parameters))
-    axi, bursts, burst = dut.axi, dut.bursts, parameters.memory_burst
+    axi, bursts, burst = dut.axi, dut.bursts, parameters.engine.memory_burst
     put = offer(bench, bursts)
     place, more = bursts.payload.row % burst, bursts.payload.more
     bench.assume(~bursts.valid | (place + more < burst))  # as PassSplitter makes them
     got = take(bench, address_channel(axi, "ar"), "ar")
     keeps_addresses(bench, axi, "ar", parameters)
-    row = axi.araddr[ceil_log2(parameters.memory_width // 8) :]
+    row = axi.araddr[ceil_log2(parameters.engine.memory_width // 8) :]
     asked = keeps_order(
         bench, "bursts", put, Cat(bursts.payload.row[: len(row)], more), got,
         Cat(row, axi.arlen[: len(more)]), most=2,

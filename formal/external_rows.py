@@ -78,7 +78,7 @@ def pass_splitter(bench):
     """Bursts of four rows; rows become written while a pass goes on."""
     parameters = external_parameters()
     dut = bench.add(PassSplitter(parameters))
-    passes, bursts, burst = dut.passes, dut.bursts, parameters.memory_burst
+    passes, bursts, burst = dut.passes, dut.bursts, parameters.engine.memory_burst
     put = offer(bench, passes)
     rows = bench.wire((passes.payload.stop - passes.payload.first)[: len(passes.payload.first)])
     empty = passes.payload.empty

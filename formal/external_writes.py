@@ -31,7 +31,7 @@ def write_batcher(bench):
     """Bursts of two rows; rows are complete at any pace, one of them is watched."""
     parameters = external_parameters(memory_burst=2)
     dut = bench.add(WriteBatcher(parameters))
-    axi, burst, depth = dut.axi, parameters.memory_burst, parameters.recent_rows
+    axi, burst, depth = dut.axi, parameters.engine.memory_burst, parameters.engine.recent_rows
     head = bench.register(len(dut.head), "head")
     grows = bench.any(2, "grows")
     bench.next(head.eq(head + grows))

@@ -34,13 +34,13 @@ def legal_words(parameters, word):
         del known[Control.MASK], known[Control.UNMASK]
     if not parameters.timestamp_bits:
         del known[Control.LIFESPAN]
-    if parameters.engine != "index":
+    if parameters.engine.kind != "index":
         del known[Control.DISTINCT], known[Control.COORDINATE]
-    if parameters.bounded and parameters.digest_bits is not None:
+    if parameters.bounded and parameters.engine.digest_bits is not None:
         known[Control.CELL] = index < len(parameters.keys)
     executed = Cat((control.op == op) & legal for op, legal in known.items()).any()
     tuples = (word.kind == InputKind.R) | (word.kind == InputKind.S)
-    if parameters.tuples_per_word == 2:
+    if parameters.engine.tuples_per_word == 2:
         tuples |= word.kind == InputKind.BOTH
     return tuples | (is_control & executed)
 
@@ -95,7 +95,7 @@ def word_facts(bench, parameters):
             )
         ).any(),
     )
-    both = word.kind == InputKind.BOTH if parameters.tuples_per_word == 2 else C(0)
+    both = word.kind == InputKind.BOTH if parameters.engine.tuples_per_word == 2 else C(0)
     bench.claim("tuples of R are seen", known["is_r"] == ((word.kind == InputKind.R) | both))
     bench.claim("tuples of S are seen", known["is_s"] == ((word.kind == InputKind.S) | both))
     passes = control.op.as_value().matches(Control.BOUND_LOW, Control.BOUND_HIGH, Control.CORE)
@@ -109,13 +109,13 @@ def word_facts(bench, parameters):
     window_facts(bench, parameters, known, control, is_control & legal)
     precision = bench.wire(is_control & (control.op == Control.PRECISION))
     bench.claim("a precision is set by its control word only", known["set_precision"] == precision)
-    longest = 1 << parameters.probe_bits
+    longest = 1 << parameters.engine.probe_bits
     inside = (control.value > 0) & (control.value < longest)
     none = bench.wire(control.value == 0)
     period = bench.wire(Mux(inside, control.value, Mux(none, 0, longest)))
     clear = is_control & (control.op == Control.CLEAR)
     bench.claim("CLEAR is seen", known["clear"] == clear)
-    if parameters.tuples_per_word == 2:
+    if parameters.engine.tuples_per_word == 2:
         bench.claim("the side of the first tuple is told", known["first"] == word.first)
     bench.claim(
         "zero asks for no stars, and a number beyond the probe index for the longest period",
@@ -124,7 +124,7 @@ def word_facts(bench, parameters):
     bench.claim("a period of one is told", ~precision | (known["single"] == (period == 1)))
     bench.claim(
         "a period longer than a group, or none, is told",
-        ~precision | (known["unordered"] == (none | (period > parameters.probes))),
+        ~precision | (known["unordered"] == (none | (period > parameters.engine.probes))),
     )
     limits = dict(zip(value_ranges(parameters).items(), range(0, 8, 2), strict=False))
     for (op, (low, high)), bit in limits.items():

@@ -27,7 +27,7 @@ def gated(**changes):
 def is_passage(result, parameters):
     """Return whether a result is no stop: a pair or, with rounds, the star of a round."""
     passage = result.kind == ResultKind.PAIR
-    if parameters.rounds:
+    if parameters.engine.rounds:
         passage |= (result.kind == ResultKind.STAR) & result.body.punctuation.inner
     return passage
 
@@ -92,7 +92,7 @@ def owed_stops(bench, parameters):
     bench.cover("a failed region's star is answered", got_stop & word.body.punctuation.failed)
     bench.cover("an excused star is answered", got_stop & own & ~word.body.punctuation.failed)
     bench.cover("a failed region goes on", dut.i.valid & dut.i.ready & cut & shows_passage)
-    if parameters.rounds:
+    if parameters.engine.rounds:
         is_round = got & (word.kind == ResultKind.STAR) & word.body.punctuation.inner
         bench.cover("the star of a round passes", is_round)
 

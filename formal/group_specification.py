@@ -68,13 +68,13 @@ class Specification:
         self.parameters = parameters
         self.period = period
         self.limit = limit
-        longest = 1 << parameters.probe_bits
+        longest = 1 << parameters.engine.probe_bits
         self.group = Group(
-            bench.register(range(parameters.probes + 1), "count"),
+            bench.register(range(parameters.engine.probes + 1), "count"),
             bench.register(len(limit), "others"),
             bench.register(range(longest + 1), "since"),
         )
-        bench.invariant(self.group.count < parameters.probes)
+        bench.invariant(self.group.count < parameters.engine.probes)
         bench.invariant((self.group.count == 0) | (self.group.others < self.limit))
         bench.invariant((self.group.count != 0) | (self.group.others == 0))
         bench.invariant((period == 0) | (self.group.count <= self.group.since))
@@ -85,13 +85,13 @@ class Specification:
     @property
     def free(self):
         """Return whether stars are so rare that mergers need not keep the order of cores."""
-        return (self.period == 0) | (self.period > self.parameters.probes)
+        return (self.period == 0) | (self.period > self.parameters.engine.probes)
 
     def probe(self, group, comes):
         """Return the group after a probe of this side, if it ended, and if with a star."""
         count, since = group.count + 1, Mux(self.period == 0, 1, group.since + 1)
         due = since == self.period
-        ends = comes & (due | (count == self.parameters.probes))
+        ends = comes & (due | (count == self.parameters.engine.probes))
         star = ends & (due | ~self.free)
         after = Group(
             Mux(comes, Mux(ends, 0, count), group.count),
@@ -137,7 +137,7 @@ def schedule_states(bench, dut, specification):
         )
     )  # fmt: skip
     group = specification.group
-    probes = specification.parameters.probes
+    probes = specification.parameters.engine.probes
     bench.invariant(begun == (group.count != 0))
     bench.invariant(~begun | (grouped == group.count))
     bench.invariant(~begun | (passed == group.others))

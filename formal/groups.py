@@ -16,7 +16,7 @@ __all__ = []
 def group_schedule(bench, parameters):
     """Return a function that builds the bench of one side's schedule."""
     dut = bench.add(GroupSchedule(parameters))
-    longest = 1 << parameters.probe_bits
+    longest = 1 << parameters.engine.probe_bits
     period = bench.register(range(longest + 1), "period", init=1)
     bench.invariant(period <= longest)
     wanted = bench.any(range(longest + 1), "wanted")
@@ -69,7 +69,7 @@ def group_schedule(bench, parameters):
 def punctuation(bench, parameters):
     """Return a function that builds the bench of both sides' schedules under one precision."""
     dut = bench.add(Punctuation(parameters))
-    longest = 1 << parameters.probe_bits
+    longest = 1 << parameters.engine.probe_bits
     period = bench.register(range(longest + 1), "period", init=1)
     bench.invariant(period <= longest)
     wanted = bench.any(range(longest + 1), "wanted")
@@ -82,7 +82,7 @@ def punctuation(bench, parameters):
     bench.assume(~changes | finish)
 
     def rare(period):
-        return (period == 0) | (period > parameters.probes)
+        return (period == 0) | (period > parameters.engine.probes)
 
     limit = free_limit(bench, parameters, finish & advance)
     first = bench.any(1, "first") if parameters.side_by_side else C(0)

@@ -21,7 +21,7 @@ small_distance = Distance(3)
 
 def predicate_bench(bench, keys, predicate, probe_side, meaning):
     """A stored key is compared with a probe; ``meaning`` says of two keys whether they match."""
-    parameters = JoinParameters(keys=keys, comparator="custom", predicate=predicate)
+    parameters = JoinParameters.of(keys=keys, comparator="custom", predicate=predicate)
     dut = bench.add(Comparator(parameters, probe_side=probe_side))
     probe = {field.name: bench.any(field.bits, f"probe_{field.name}") for field in keys}
     stored = {field.name: bench.any(field.bits, f"stored_{field.name}") for field in keys}

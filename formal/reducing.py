@@ -24,7 +24,7 @@ def match_parameters(**changes):
         "cores": 2, "sub_window": 3, "keys": (KeyField(name="x", bits=1),), "probe_bits": 2,
         "fan_in": 2, "value_bits": 2, **changes,
     }  # fmt: skip
-    return JoinParameters(**few)
+    return JoinParameters.of(**few)
 
 
 def smaller(a, b):
@@ -129,7 +129,7 @@ def reductions(bench, put, lane, value, probes):
                 kept[name].eq(Mux(put, Mux(lane.last, neutral[name], now[name]), kept[name]))
             )
         # A pass meets no more keys than a region holds.
-        bench.assume(~(put & match) | (kept["count"] < parameters.sub_window))
+        bench.assume(~(put & match) | (kept["count"] < parameters.window.sub_window))
         outcome.append(Cat(now[name] for name in NAMES))
     return Cat(outcome)
 

@@ -32,16 +32,18 @@ def pair_serializer_bench(bench, parameters):
     dut = bench.add(PairSerializer(parameters))
     put = offer(bench, dut.i)
     got = take(bench, dut.o, "output")
-    lane, probes = dut.i.payload, parameters.probes
+    lane, probes = dut.i.payload, parameters.engine.probes
     base = Numbering(bench, put, lane.ending, lane.last).base
     ends = Cat(lane.last & lane.ending.star, lane.last & lane.ending.mark)
-    parts = Cat(lane.matches, lane.ends, ends) if parameters.rounds else Cat(lane.matches, ends)
+    parts = (
+        Cat(lane.matches, lane.ends, ends) if parameters.engine.rounds else Cat(lane.matches, ends)
+    )
     held_lane = bench.wire(Value.cast(lane))
 
     def is_part(held, n):
         of, number = bench.view(lane, held[2:]), held[:2]
         punctuation = of.ending.punctuation
-        if parameters.rounds:
+        if parameters.engine.rounds:
             return of_round(bench, parameters, dut.o.payload, n, number, of)
         return result_is(dut.o.payload, n, number, of.lane, of.row, punctuation.as_value(), probes)
 
@@ -104,21 +106,23 @@ def lane_serializer_bench(bench, parameters):
     put = offer(bench, dut.i)
     got = take(bench, dut.o, "output")
     row, lane = dut.i.payload, dut.o.payload
-    parts = bench.wire(lanes_of(row, parameters.lanes) | (row.ends if parameters.rounds else 0))
+    parts = bench.wire(
+        lanes_of(row, parameters.engine.lanes) | (row.ends if parameters.engine.rounds else 0)
+    )
     bench.assume(~dut.i.valid | parts.any())  # other rows are not queued
     kept = bench.wire(Value.cast(row))
 
     def is_part(held, n):
         of = bench.view(row, held)
         rounds = C(1)
-        if parameters.rounds:
+        if parameters.engine.rounds:
             rounds = (lane.rounds == of.rounds) & (lane.ends == of.ends[n])
         return (
             rounds
             & (lane.lane == n)
             & (lane.matches == matches_of(of, n))
             & (lane.row == of.row)
-            & (lane.last == (of.last & (n == parameters.lanes - 1)))
+            & (lane.last == (of.last & (n == parameters.engine.lanes - 1)))
             & (lane.ending.as_value() == of.ending.as_value())
         )
 
@@ -129,7 +133,7 @@ def lane_serializer_bench(bench, parameters):
     answers_within(bench, "a row is taken as soon as the lanes before it are sent", idle, 6)
     keeps_up(bench, dut, C(1))
     bench.cover("the last lane leaves without matches", got & lane.last & (lane.matches == 0))
-    if parameters.rounds:
+    if parameters.engine.rounds:
         bench.cover("a round ends without a match", got & lane.ends & (lane.matches == 0))
 
 

@@ -18,7 +18,7 @@ __all__ = [
 
 
 #: The smallest parameters that have all features.
-SMALL = JoinParameters(
+SMALL = JoinParameters.of(
     cores=2, sub_window=1, keys=(KeyField(name="x", bits=2),), probe_bits=1, fan_in=2, fan_out=2
 )
 
@@ -45,7 +45,7 @@ def ingress_parameters(kind=Impatient, **changes):
         "cores": 1, "sub_window": 1, "keys": (KeyField(name="x", bits=1),), "probes": 3,
         "probe_bits": 2, "timestamp_bits": 0, "comparator": "equality",
     }  # fmt: skip
-    return kind(**{**few, **changes})
+    return kind.of(**{**few, **changes})
 
 
 def group_parameters(**changes):
@@ -55,7 +55,7 @@ def group_parameters(**changes):
 
 def scan_parameters(lanes=2, probes=2):
     """Return small parameters of a scan."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=2, sub_window=2, lanes=lanes, probes=probes, probe_bits=2,
         keys=(KeyField(name="x", bits=1),),
     )  # fmt: skip
@@ -63,7 +63,7 @@ def scan_parameters(lanes=2, probes=2):
 
 def index_parameters():
     """Return small parameters of an index with two banks."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=8, sub_window=1, keys=(KeyField(name="x", bits=1),), engine="index", probe_bits=0,
         bucket_bits=2,
     )  # fmt: skip
@@ -71,7 +71,7 @@ def index_parameters():
 
 def external_parameters(memory_width=8, memory_burst=4):
     """Return small parameters of windows in external memory, whose latency is not hidden."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=1, sub_window=1, lanes=2, keys=(KeyField(name="x", bits=1),), store="external",
         memory_width=memory_width, memory_burst=memory_burst, memory_latency=0,
     )  # fmt: skip
@@ -79,7 +79,7 @@ def external_parameters(memory_width=8, memory_burst=4):
 
 def window_parameters(cores=3, sub_window=2, lanes=1, timestamp_bits=0):
     """Return small parameters of a window."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores, sub_window=sub_window, lanes=lanes, timestamp_bits=timestamp_bits,
         keys=(KeyField(name="x", bits=1),), probe_bits=0,
     )  # fmt: skip
@@ -92,7 +92,7 @@ handshake_3, expedited_3 = (Handshake(expedited=which, ordinal_bits=9) for which
 
 def chain_parameters(name, cores=2):
     """Return small parameters of a chain of two or three cores, with the shortest ring there is."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores, sub_window=1, keys=(KeyField(name="x", bits=1),), comparator="equality",
         architecture=f"{__name__}:{name}_{cores}",
     )  # fmt: skip

@@ -45,7 +45,7 @@ def told_window(bench):
     bench.assume(~(store & (restart | forgotten)))
     bench.drive(dut, **inputs)
 
-    most = parameters.sub_window
+    most = parameters.window.sub_window
     held, overflow = bench.register(range(most + 1), "held"), bench.register(1, "overflow")
     leaves = store & displaces & (held != 0)
     comes = store & mine & ((held != most) | leaves)

@@ -77,7 +77,7 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
         f"core {n} shows its share of the last tuples as its span",
         ~known | ((Value.cast(dut.span.head) == head) & (Value.cast(dut.span.tail) == tail)),
     )
-    share = bench.register(range(parameters.sub_window + 2), "share")
+    share = bench.register(range(parameters.window.sub_window + 2), "share")
     bench.next(
         share.eq(
             Mux(
@@ -86,13 +86,14 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
             )
         )
     )  # fmt: skip
-    bench.claim(f"core {n} never holds more than fits", share <= parameters.sub_window)
+    bench.claim(f"core {n} never holds more than fits", share <= parameters.window.sub_window)
     bench.claim(f"core {n} never overflows, as the window fits", ~dut.overflow)
     bench.claim(f"core {n} settles at once without timestamps", dut.settled)
     # A share follows from the number of tuples in the window and the owner of the oldest one.
     ahead = turns_left(window.owner, C(n, 2), cores)
     expected = sum(
-        Mux(window.held > ahead + cores * turn, 1, 0) for turn in range(parameters.sub_window)
+        Mux(window.held > ahead + cores * turn, 1, 0)
+        for turn in range(parameters.window.sub_window)
     )
     bench.invariant(share == expected)
     bench.invariant(
@@ -103,7 +104,7 @@ def tracked_core(bench, parameters, dut, n, window, known, restart, store):
     full, vacant = occupancy.full, occupancy.vacant
     bench.invariant(~known | ((inner + came - left) == share))
     bench.invariant(~known | ~(came & left))
-    bench.invariant(~known | (full == (share == parameters.sub_window)))
+    bench.invariant(~known | (full == (share == parameters.window.sub_window)))
     bench.invariant(~known | (vacant == (share == 0)))
     bench.invariant(bench.inside(dut, "empty") == restart)
 

@@ -89,12 +89,13 @@ def summary(parameters):
     keys = " ".join(
         f"{key.name}:{key.bits}{'' if key.signed else ':unsigned'}" for key in parameters.keys
     )
+    engine = parameters.engine
     return (
-        f"{parameters.engine}, {cores} x {counted(parameters.sub_window, 'tuple')}, "
-        f"{counted(parameters.lanes, 'lane')}, {counted(parameters.probes, 'probe')}, "
-        f"{parameters.comparator} on {keys}, {timed(parameters)}"
-        + f", digests of {parameters.digest_bits} bits" * bool(parameters.digest_bits)
-        + f", aggregated values of {parameters.value_bits} bits" * parameters.is_aggregated
+        f"{engine.kind}, {cores} x {counted(parameters.window.sub_window, 'tuple')}, "
+        f"{counted(engine.lanes, 'lane')}, {counted(engine.probes, 'probe')}, "
+        f"{parameters.predicate.kind} on {keys}, {timed(parameters)}"
+        + f", digests of {engine.digest_bits} bits" * bool(engine.digest_bits)
+        + f", aggregated values of {engine.value_bits} bits" * parameters.is_aggregated
     )
 
 

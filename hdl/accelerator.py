@@ -46,7 +46,7 @@ def accelerator_ports(parameters):
         "counter_data": Out(COUNTER_BITS),
         **memory_members(parameters, 2 * parameters.cores),
         **dict.fromkeys(
-            ["clock_request", "vacant"] * parameters.clock_requests, Out(parameters.cores)
+            ["clock_request", "vacant"] * parameters.engine.clock_requests, Out(parameters.cores)
         ),
     }
 
@@ -150,7 +150,7 @@ class Accelerator(Top):
     def __init__(self, parameters):
         self.gates = [CoreGate(parameters) for _ in range(parameters.cores * parameters.has_gates)]
         self.combiner, self.exits = None, []
-        if parameters.result_streams == 2:
+        if parameters.engine.result_streams == 2:
             self.exits = [SideExit(parameters, side=side) for side in range(2)]
         else:
             combiner = DualCombiner if parameters.side_by_side else Combiner
@@ -177,7 +177,7 @@ class Accelerator(Top):
             connect(m, tree.o, end)
         for n, core in enumerate(self.cores):
             self.elaborate_core(m, n)
-            if self.parameters.clock_requests:
+            if self.parameters.engine.clock_requests:
                 m.d.comb += [
                     self.clock_request[n].eq(core.clock_request),
                     self.vacant[n].eq(core.vacant),
@@ -200,7 +200,7 @@ class Accelerator(Top):
         m.submodules.order = order = OrderQueue(
             turns_shape(self.parameters),
             depth=self.ORDER_DEPTH,
-            per_word=self.parameters.tuples_per_word,
+            per_word=self.parameters.engine.tuples_per_word,
         )
         m.submodules.combiner = combiner = self.combiner
         connect(m, order.o, combiner.order)
@@ -233,7 +233,7 @@ class Accelerator(Top):
         m.d.comb += gate.position.eq(literal(n, gate.position.shape()))
         for side in range(2):
             connect(m, core.results[side], gate.core_results[side])
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             # The left region, which probes with R, stores tuples of S.
             m.d.comb += gate.wrong.eq(Cat(core.activity[1].wrong, core.activity[0].wrong))
         return gate.words, gate.results

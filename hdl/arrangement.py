@@ -4,7 +4,7 @@
 from importlib import import_module
 
 from .accelerator import Accelerator, JoinAggregateAccelerator
-from .engine import require
+from .parts import require
 from .predicates.own import MOST_LATENCY
 from .words.results import core_shape, pair_layout
 
@@ -42,7 +42,8 @@ class Arrangement:
         of an index is under way for longer than it takes to send the next one, so an index has more
         slots.
         """
-        return -(-(3 * parameters.probes + parameters.search.under_way) // parameters.cores) + 1
+        under_way = 3 * parameters.engine.probes + parameters.engine.under_way
+        return -(-under_way // parameters.cores) + 1
 
     def pair_layout(self, parameters):
         """Return the layout of what a result says of a match."""

@@ -82,7 +82,7 @@ def generate(parameters):
     A recent result for the same parameters is returned from memory, except with a custom predicate:
     its function may have changed in the meantime.
     """
-    if getattr(parameters, "predicate", None) is not None:
+    if parameters.words().get("predicate") is not None:
         return to_netlist(make_accelerator(parameters))
     return generate_once(parameters)
 

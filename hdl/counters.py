@@ -91,11 +91,11 @@ PARITY_COUNTERS = tuple(
 
 def counters_of(parameters):
     """Return the counters of an accelerator with these parameters."""
-    told = {"results": parameters.search.emits}
+    told = {"results": parameters.engine.emits}
     return (
         *(replace(one, description=told.get(one.name, one.description)) for one in COUNTERS),
-        *parameters.search.counters,
-        *(PARITY_COUNTERS if parameters.parity else ()),
+        *parameters.engine.counters,
+        *(PARITY_COUNTERS if parameters.engine.parity else ()),
     )
 
 
@@ -242,10 +242,10 @@ class CounterBank(wiring.Component):
                 "accepted": In(2),
                 "kinds": In(3 * self._count_bits),
                 "ingress": In(2),
-                "output": In(2 * parameters.result_streams),
+                "output": In(2 * parameters.engine.result_streams),
                 "disorder": In(1),
                 "illegal": In(1),
-                **({"fails": In(parameters.cores)} if parameters.parity else {}),
+                **({"fails": In(parameters.cores)} if parameters.engine.parity else {}),
                 "address": In(address_bits(parameters)),
                 "data": Out(COUNTER_BITS),
             }
@@ -255,7 +255,7 @@ class CounterBank(wiring.Component):
         m = Module()
         results, stars, marks = (self.kinds.word_select(n, self._count_bits) for n in range(3))
         busy, stalled = (
-            self.output.word_select(n, self.parameters.result_streams) for n in range(2)
+            self.output.word_select(n, self.parameters.engine.result_streams) for n in range(2)
         )
         increments = {
             "cycles": 1,
@@ -273,12 +273,12 @@ class CounterBank(wiring.Component):
             "output_stalled": stalled,
             "illegal": self.illegal,
         }
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             increments |= {
                 "failures": sum(self.fails),
                 "parity_errors": self.activity.wrong,
             }
-        events = self.parameters.search.events
+        events = self.parameters.engine.events
         increments |= {name: self.activity[activity] for name, activity in events.items()}
         counters = counters_of(self.parameters)
         elaborate_counters(m, self, counters, increments, shown={"disorder": self.disorder})
@@ -364,7 +364,7 @@ def count_events(m, accelerator, activity):
         counters.address.eq(accelerator.counter_addr),
         accelerator.counter_data.eq(counters.data),
     ]
-    if parameters.parity:
+    if parameters.engine.parity:
         m.d.comb += counters.fails.eq(Cat(gate.fails for gate in accelerator.gates))
 
 

@@ -153,7 +153,9 @@ class JoinCore(wiring.Component):
                 "activity": Out(activity_layout(parameters)).array(2),
                 "reset": In(1),
                 **memory_members(parameters, 2),
-                **dict.fromkeys(["clock_request", "vacant"] * parameters.clock_requests, Out(1)),
+                **dict.fromkeys(
+                    ["clock_request", "vacant"] * parameters.engine.clock_requests, Out(1)
+                ),
             }
         )
 
@@ -175,7 +177,7 @@ class JoinCore(wiring.Component):
                 words.ready.eq(region.words.ready),
                 self.activity[side].eq(region.activity),
             ]
-        if self.parameters.clock_requests:
+        if self.parameters.engine.clock_requests:
             self.elaborate_clock(m)
         return m
 

@@ -22,11 +22,9 @@ from .words.results import ResultKind, result_ports, result_word
 __all__ = ["bundle_parts", "describe", "fingerprint", "members", "word"]
 
 #: Version of the manifest's format. It is raised when a host must not read a manifest as before.
-FORMAT = 4
-#: Version for accelerators whose results leave by two ports, of which earlier hosts read only one.
-PORTS_FORMAT = 5
+FORMAT = 8
 #: Version for join aggregates, whose results hold values in place of pairs.
-MATCHES_FORMAT = 7
+MATCHES_FORMAT = 9
 
 #: Parts of a manifest that its hash does not cover.
 UNHASHED = ("hash", "tools", "clock", "shells")
@@ -101,13 +99,6 @@ def bundle_parts(counters, *, verilog_file, others):
     }
 
 
-def format_of(parameters):
-    """Return the version of the manifest of an accelerator with these parameters."""
-    if parameters.is_aggregated:
-        return MATCHES_FORMAT
-    return FORMAT if parameters.result_streams == 1 else PORTS_FORMAT
-
-
 def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     """Return the manifest of the accelerator with ``parameters`` as JSON-compatible values.
 
@@ -127,22 +118,22 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
     others = list(others)
     indices = {op.name: count for op, count in operation_indices(parameters).items()}
     unused = () if parameters.side_by_side else (InputKind.BOTH, ResultKind.NONE)
-    ports = result_ports(parameters)
     manifest = {
-        "format": format_of(parameters),
+        "format": MATCHES_FORMAT if parameters.is_aggregated else FORMAT,
         "kit": kit_version(),
         "hash": "",
         "parameters": parameters.to_dict(),
         "input_word": word(input_word(parameters)),
         "result_word": word(result_word(parameters)),
         "input_kinds": members(InputKind, without=unused),
-        "result_kinds": members(parameters.search.kinds, without=unused),
+        "result_ports": list(result_ports(parameters)),
+        "result_kinds": members(parameters.engine.kinds, without=unused),
         "operations": {name: Control[name].value for name in indices},
         "indices": indices,
         "storage": {
             "cores": parameters.cores,
-            "sub_window": parameters.sub_window,
-            "lanes": parameters.lanes,
+            "sub_window": parameters.window.sub_window,
+            "lanes": parameters.engine.lanes,
             "ring_rows": parameters.ring_rows,
             "slack": parameters.slack,
             "gather": {
@@ -153,17 +144,14 @@ def describe(parameters, verilog, *, verilog_file, others=(), clock=None):
         },
         **bundle_parts(counters_of(parameters), verilog_file=verilog_file, others=others),
     }
-    own = (part.described(parameters) for part in (parameters.search, parameters.rule))
+    own = (part.described(parameters) for part in (parameters.engine, parameters.rule))
     for part, values in (item for described in own for item in described.items()):
         manifest[part] = {
             name: word(value) if isinstance(value, data.Layout) else value
             for name, value in values.items()
         }
-    if len(ports) > 1:
-        manifest["result_ports"] = list(ports)
     manifest |= parameters.arrangement.described(parameters, manifest["operations"])
     if clock is not None:
         manifest["clock"] = clock
-    manifest["parameters"]["keys"] = [dict(key) for key in manifest["parameters"]["keys"]]
     manifest["hash"] = fingerprint(manifest, verilog)
     return manifest

@@ -5,13 +5,16 @@ import argparse
 from dataclasses import dataclass
 
 from .aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
-from .parameters import JoinParameters, KeyField
-from .parts import COMPARATORS, ENGINES, STORES
+from .engine import RESULTS
+from .external.engine import MEMORY
+from .parameters import SHAPE, JoinParameters, KeyField
+from .parts import FLAG, options_of, words_of
+from .predicates.own import PREDICATE
 from .presets import PRESETS
 from .tree import least_arity
 from .windowed.description import OperatorDescription, load_circuit
 
-__all__ = ["add_parameter_options", "parameters_from"]
+__all__ = ["OPTIONS", "add_parameter_options", "parameters_from"]
 
 
 def key_field(text):
@@ -49,6 +52,11 @@ def branching(text):
     }  # fmt: skip
 
 
+def repeated(text):
+    """Return what ``argparse`` is told of the option that takes a key field."""
+    return {"type": key_field, "action": "append", "help": text}
+
+
 def number(text):
     """Return what ``argparse`` is told of an option that takes an integer."""
     return {"type": int, "metavar": "N", "help": text}
@@ -59,108 +67,62 @@ def flag(text):
     return {"action": "store_true", "default": None, "help": text}
 
 
+def told(name, option):
+    """Return what ``argparse`` is told of the option of a part's field."""
+    if name in SPECIAL:
+        return {"metavar": option.metavar, **SPECIAL[name](option.help)}
+    if option.values == FLAG:
+        return flag(option.help)
+    kind = {} if option.values is None else {"type": int}
+    return {"metavar": option.metavar, "help": option.help, **kind}
+
+
+#: What ``argparse`` is told of fields that are no numbers, from their help.
+SPECIAL = {"keys": repeated, "fan_out": branching, "fan_in": branching}
+#: Options of words that choose kinds of parts: their groups, and what they choose.
+WORDS = {
+    "comparator": (PREDICATE, "which pairs match"),
+    "engine": ("engine", "how a core finds them"),
+    "rounds": (RESULTS, "let a scan send the results of a probe in the order of stored tuples"),
+    "store": (
+        MEMORY, "where a scan has its windows; external: in a memory behind AXI4 ports"
+    ),
+}  # fmt: skip
 #: Where options of an aggregate are, which a join does not have.
 AGGREGATE = "aggregate over windows, in place of a join"
-#: Options by the names of their parameters, in groups: what ``argparse`` is told of them.
-OPTIONS = {
-    "accelerator": {
-        "preset": {
-            "metavar": "NAME",
-            "help": f"start from one of {', '.join([*PRESETS, *AGGREGATE_PRESETS])}",
-        },
-        "keys": {
-            "type": key_field,
-            "action": "append",
-            "metavar": "NAME:BITS[:unsigned]",
-            "help": "a compared field; give it once per field",
-        },
-        "cores": number("join cores, any number"),
-        "sub_window": number("tuples of one side that a core can hold"),
-        "timestamp_bits": number("width of the timestamp; 0 leaves time-based windows out"),
-        "comparator": {"choices": COMPARATORS, "help": "default: band"},
-        "predicate": {
-            "metavar": "MODULE:NAME",
-            "help": "a predicate of your own: a function predicate(r, s), or a Predicate with its "
-            "own hardware",
-        },
-        "where": {
-            "metavar": "CONDITION",
-            "help": "a predicate of your own as a text over key fields of R's tuple l and S's "
-            "tuple r: 'abs(l.x - r.x) <= 3 and l.city != r.city'",
-        },
-        "value_bits": number(
-            "width of the value beside a key of S; each tuple of R leaves as one word, what its "
-            "matches are reduced to. 0, the default, sends pairs"
-        ),
+AGGREGATE_OPTIONS = {
+    "operator": {
+        "metavar": "FILE.py[:NAME]|MODULE:NAME",
+        "help": "the windowed operator to generate an accelerator for: an aggregate, a forward or "
+        "a join. A file is run",
     },
-    "engine": {
-        "engine": {"choices": ENGINES, "help": "default: scan"},
-        "lanes": number("keys that a region reads each cycle"),
-        "probes": number("probes in a full group; a scan compares all of them with every key"),
-        "digest_bits": number("bits of a key that a pass compares; all of it where these agree"),
-        "bucket_bits": number("logarithm of the number of buckets of an index"),
-    },
-    "input, trees and results": {
-        "tuples_per_word": number(
-            "1; of an index also 2, for a tuple of each side in an input word, two results in one"
-        ),
-        "result_streams": number(
-            "1, or 2 for results of R's and of S's probes on ports of their own"
-        ),
-        "fan_out": branching("children of a distribution tree node"),
-        "fan_in": branching("ports of a merger"),
-        "probe_bits": number("width of a result's probe index"),
-        "rounds": flag("let a scan send the results of a probe in the order of its stored tuples"),
-    },
-    "windows in external memory": {
-        "store": {
-            "choices": STORES,
-            "help": "where a scan has its windows; external: in a memory behind AXI4 ports. "
-            "Default: chip",
-        },
-        "memory_width": number("bits of a beat of the memory; a row of keys fits into it"),
-        "memory_burst": number("beats of a whole burst to the memory"),
-        "memory_latency": number("cycles of the memory's latency that reads ahead hide"),
-    },
-    "failing and idle cores": {
-        "failure_cycles": number(
-            "cycles without a sign of life after which a core has failed; 0: never"
-        ),
-        "parity": flag(
-            "check parity bits in the memories of stored tuples; a core that reads a flipped bit "
-            "has failed"
-        ),
-        "clock_requests": flag("ports that tell of each core whether its clock may be stopped"),
-    },
-    "cores in another arrangement": {
-        "architecture": {
-            "metavar": "MODULE:NAME",
-            "help": "an arrangement of your own, or, of a checkout, the joins that SplitJoin is "
-            "measured beside: bench.handshake:handshake, bench.handshake:low_latency_handshake. "
-            "Default: splitjoin",
-        },
-    },
-    AGGREGATE: {
-        "operator": {
-            "metavar": "FILE.py[:NAME]|MODULE:NAME",
-            "help": "the windowed operator to generate an accelerator for: an aggregate, a forward "
-            "or a join. A file is run",
-        },
-        "key_capacity": number("keys that there is room for; default: all of the operator's"),
-        "panes": number("largest number of panes in a window; default: those of the operator"),
-        "pane_bits": number("width of a sum over one pane; default: that of a window"),
-    },
+    "key_capacity": number("keys that there is room for; default: all of the operator's"),
+    "panes": number("largest number of panes in a window; default: those of the operator"),
+    "pane_bits": number("width of a sum over one pane; default: that of a window"),
 }
+
+
+def option_groups():
+    """Return the options by their titles and names: what ``argparse`` is told of them."""
+    names = ", ".join([*PRESETS, *AGGREGATE_PRESETS])
+    groups = {SHAPE: {"preset": {"metavar": "NAME", "help": f"start from one of {names}"}}}
+    options = options_of(JoinParameters)
+    for name, option in options.items():
+        groups.setdefault(option.group, {})[name] = told(name, option)
+    for name, (title, text) in WORDS.items():
+        choices = words_of(JoinParameters)[name]
+        keywords = {"choices": choices, "help": f"{text}; default: {choices[0]}"}
+        groups[title] = {name: flag(text) if choices == FLAG else keywords} | groups[title]
+    return groups | {AGGREGATE: AGGREGATE_OPTIONS}
+
+
+#: Options by the names of their parameters, in groups: what ``argparse`` is told of them.
+OPTIONS = option_groups()
 #: Names of options that are not those of their parameters.
 FLAGS = {"keys": "--key"}
 #: Parameters of a join, and of an aggregate, that an option sets.
-JOIN = [
-    name
-    for title, options in OPTIONS.items()
-    for name in options
-    if title != AGGREGATE and name != "preset"
-]
-AGGREGATE_NUMBERS = [name for name in OPTIONS[AGGREGATE] if name != "operator"]
+JOIN = [*options_of(JoinParameters), *WORDS]
+AGGREGATE_NUMBERS = [name for name in AGGREGATE_OPTIONS if name != "operator"]
 #: Options that joins and aggregates share, by their names.
 SHARED = ("cores", "timestamp_bits", "fan_out", "fan_in")
 
@@ -174,8 +136,8 @@ def add_parameter_options(parser):
     """Add the options that :func:`parameters_from` reads to an ``argparse`` parser, in groups."""
     for title, options in OPTIONS.items():
         group = parser.add_argument_group(title)
-        for name, told in options.items():
-            group.add_argument(option_of(name), dest=name, **told)
+        for name, keywords in options.items():
+            group.add_argument(option_of(name), dest=name, **keywords)
 
 
 def parameters_from(options, *, aggregates=False):
@@ -213,7 +175,7 @@ def parameters_from(options, *, aggregates=False):
         names = ", ".join([*PRESETS, *AGGREGATE_PRESETS])
         raise ValueError(f"Preset must be one of {names}, not {options.preset!r}")
     refuse(options, AGGREGATE_NUMBERS, "a join", "an aggregate: give --operator or its preset")
-    base = PRESETS[options.preset] if options.preset else JoinParameters()
+    base = PRESETS[options.preset] if options.preset else JoinParameters.of()
     if is_join:
         base = join_of_operator(document)
     changes = {name: value for name in JOIN if (value := getattr(options, name)) is not None}
@@ -247,7 +209,7 @@ def refuse(options, names, what, whose):
 
 def join_of_operator(document):
     """Return the join that finds the pairs of an operator, from the document of its circuit."""
-    return JoinParameters(
+    return JoinParameters.of(
         keys=tuple(KeyField(**key) for key in document["keys"]),
         cores=document["cores"],
         timestamp_bits=32,

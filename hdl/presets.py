@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Named parameters of accelerators, ``python -m hdl generate --preset NAME``."""
 
-from .designs import Band, DigestScan, Equality, Index, Join, Lanes, Scan, Window
-from .parameters import KeyField
+from .index.engine import Index
+from .parameters import JoinParameters, KeyField, Window
+from .predicates.band import Band
+from .predicates.equality import Equality
+from .scan.digests import DigestScan
+from .scan.engine import Lanes, Scan
 
 __all__ = ["PRESETS", "TWINS"]
 
@@ -12,38 +16,38 @@ XY32 = (KeyField(name="x", bits=32), KeyField(name="y", bits=32))
 
 #: The default device with an index, in a size that fits an LFE5U-85F: the largest windows, with one
 #: bucket for each tuple. Twice as many buckets would take more block RAMs than there are.
-ECP5_DEFAULT = Join(
+ECP5_DEFAULT = JoinParameters(
     keys=XY32,
     window=Window(cores=1, sub_window=7_964, timestamp_bits=48),
     engine=Index(predicate=Band(), probes=64, bucket_bits=13, tuples_per_word=2),
-).parameters
+)
 
 #: A whole LFE5U-85F, with all of its block RAMs. There are few large cores, because each core has
 #: logic of its own besides its lanes.
-ECP5_EQUALITY = Join(
+ECP5_EQUALITY = JoinParameters(
     keys=X32,
     window=Window(cores=4, sub_window=8_128),
     engine=DigestScan(predicate=Equality(), read=Lanes(lanes=16), probes=14, digest_bits=16),
     fan_in=2,
-).parameters
-ECP5_BAND = Join(
+)
+ECP5_BAND = JoinParameters(
     keys=XY16,
     window=Window(cores=4, sub_window=13_208),
     engine=Scan(predicate=Band(), read=Lanes(lanes=26), probes=2),
     fan_in=2,
-).parameters
+)
 
-DEMO = Join(
+DEMO = JoinParameters(
     keys=XY32,
     window=Window(cores=4, sub_window=4096, timestamp_bits=48),
     engine=Scan(predicate=Band(), read=Lanes(lanes=4), probes=8),
-).parameters
+)
 #: With a star at least every fourth probe.
-TINY = Join(
+TINY = JoinParameters(
     keys=(KeyField(name="x", bits=8),),
     window=Window(cores=2, sub_window=8, timestamp_bits=16),
-    engine=Scan(predicate=Band()),
-).parameters.with_(probe_bits=2)
+    engine=Scan(predicate=Band(), probe_bits=2),
+)
 
 #: Named configurations, `python -m hdl generate --preset NAME`.
 PRESETS = {
@@ -62,13 +66,13 @@ PRESETS = {
     # buckets for each tuple so that chains stay short in grids too.
     "demo-index": ECP5_DEFAULT.with_(sub_window=1 << 16, bucket_bits=18),
     # The plainest configuration of the paper: sixteen cores, one comparator per region.
-    "paper": Join(
+    "paper": JoinParameters(
         keys=XY16,
         window=Window(cores=16, sub_window=504),
         engine=Scan(predicate=Band()),
         fan_out=2,
         fan_in=2,
-    ).parameters,
+    ),
     "ecp5-equality": ECP5_EQUALITY,
     # The same with more comparators of fewer bits. A comparator of 13 bits takes eight LUTs, one of
     # 14 to 16 bits takes ten. More candidates agree by chance. In windows of half the size, whole
@@ -81,14 +85,14 @@ PRESETS = {
         sub_window=13_208, lanes=26, probes=5, digest_bits=None
     ),
     # An index with the largest ring that the block RAMs allow.
-    "ecp5-index": Join(
+    "ecp5-index": JoinParameters(
         keys=X32,
         window=Window(cores=1, sub_window=16_250),
         engine=Index(
             predicate=Equality(), probes=16, probe_bits=10, bucket_bits=14, tuples_per_word=2
         ),
         fan_in=2,
-    ).parameters,
+    ),
     "ecp5-band": ECP5_BAND,
     # `ecp5-band` with digests: four times as many comparators, each of them a quarter as large.
     "ecp5-band-digest": ECP5_BAND.with_(sub_window=7_620, lanes=15, probes=14, digest_bits=16),
@@ -108,26 +112,26 @@ PRESETS = {
     ),
     "ecp5-default": ECP5_DEFAULT,
     # What fits boards beside their UART: the smallest devices, and those of 24,000 and 44,000 LUTs.
-    "board-small": Join(
+    "board-small": JoinParameters(
         keys=(KeyField(name="x", bits=16),),
         window=Window(cores=1, sub_window=126),
         engine=Scan(predicate=Equality()),
-    ).parameters,
-    "board-scan": Join(
+    ),
+    "board-scan": JoinParameters(
         keys=XY16,
         window=Window(cores=2, sub_window=1_016, timestamp_bits=32),
         engine=Scan(predicate=Band(), read=Lanes(lanes=2), probes=2),
         fan_in=2,
-    ).parameters,
+    ),
     # With one tuple more, its rings have 8,192 rows, and take 142 block RAMs in place of 96. The
     # LFE5U-45F has 108.
     # Words of exactly eight bytes, for a board whose link carries bytes by the clock of the
     # accelerator.
-    "board-fast": Join(
+    "board-fast": JoinParameters(
         keys=X32,
         window=Window(cores=1, sub_window=3_868, timestamp_bits=30),
         engine=Index(predicate=Equality(), probes=16, bucket_bits=12),
-    ).parameters,
+    ),
     "board-index": ECP5_DEFAULT.with_(sub_window=3_868, bucket_bits=12, timestamp_bits=32),
 }
 

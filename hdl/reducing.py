@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a join aggregate has beside a join: matches are reduced where they are found, and merged."""
 
+from dataclasses import dataclass, field
+from typing import Annotated
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
-from hdl.engine import require, require_values
+from hdl.engine import RESULTS
 from hdl.local_reset import reset_nearby
 from hdl.memory.columns import KeyColumn
-from hdl.scan.engine import ScanEngine
+from hdl.parts import Option, require
+from hdl.scan.engine import ONE_LANE, AnyScan, Lanes, ScanEngine
 from hdl.scan.layouts import lane_matches_layout
 from hdl.scan.serializers import MatchQueue
 from hdl.streams.queues import PointerQueue
@@ -33,6 +37,7 @@ __all__ = [
     "ReducingEngine",
     "ReducingMerger",
     "ReducingQueue",
+    "ReducingScan",
     "ReducingTree",
     "group_values_layout",
 ]
@@ -43,7 +48,7 @@ def group_values_layout(parameters):
 
     The first ``ending.count`` of ``values`` have a meaning.
     """
-    values = data.ArrayLayout(values_layout(parameters, 0), parameters.probes)
+    values = data.ArrayLayout(values_layout(parameters, 0), parameters.engine.probes)
     return data.StructLayout({"values": values, "ending": ending_layout(parameters)})
 
 
@@ -81,10 +86,10 @@ class GroupValues(wiring.Component):
         m.submodules.output = output = StreamRegister(self.o.payload.shape(), early=["kind"])
         connect(m, output.o, flipped(self.o))
         group = Signal(group_values_layout(self.parameters), reset_less=True)
-        count = self.parameters.probes
+        count = self.parameters.engine.probes
         left = Signal(range(count + 1))  # values to send
         star, mark = Signal(), Signal()  # yet to be sent
-        number = Signal(self.parameters.probe_bits)  # of the probe, since the last star
+        number = Signal(self.parameters.engine.probe_bits)  # of the probe, since the last star
         word = output.i
         is_value = left != 0
         m.d.comb += word.valid.eq(is_value | star | mark)
@@ -158,7 +163,7 @@ class MatchReducer(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self._lane = lane_matches_layout(parameters, parameters.probes)
+        self._lane = lane_matches_layout(parameters, parameters.engine.probes)
         read = data.StructLayout({"lane": self._lane, "value": stored_value_shape(parameters)})
         self._queue = SteadyQueue(read, stages=KeyColumn.LATENCY)
         self._values = GroupValues(parameters)
@@ -209,7 +214,7 @@ class MatchReducer(wiring.Component):
         layout = values_layout(self.parameters, 0)
         neutral = neutral_values(self.parameters)
         one = {"count": Const(1, 1), "total": value, "least": value, "most": value}
-        for n in range(self.parameters.probes):
+        for n in range(self.parameters.engine.probes):
             kept = Signal(layout, init=neutral, name=f"kept_{n}")
             reduced = group.payload.values[n]
             with_lane = combination(kept, one)
@@ -252,35 +257,6 @@ class ReducingEngine(ScanEngine):
     #: Passes that may be pending, a power of two: about as many as rows can wait in the queue.
     PASSES = 16
 
-    kinds, emits = MatchKind, "values of tuples of R emitted"
-
-    @classmethod
-    def beside(cls, parameters):
-        return {"value": stored_value_shape(parameters)}
-
-    @classmethod
-    def check(cls, parameters):
-        names = [key.name for key in parameters.keys]
-        require("value" not in names, "Key field name 'value' is taken by the value of a tuple")
-        most = MOST_TOTAL_BITS - ceil_log2(parameters.capacity)
-        require(
-            parameters.value_bits <= most,
-            f"Parameter 'value_bits' must be at most {most}, so that the sum of the"
-            f" {parameters.capacity} values of a window has {MOST_TOTAL_BITS} bits, not"
-            f" {parameters.value_bits}",
-        )
-        rules = {
-            "engine": ("scan", "an index sends the matches of several probes by turns"),
-            "digest_bits": (None, "values are reduced where whole keys are compared"),
-            "result_streams": (1, "only tuples of R have results"),
-            "rounds": (False, "a tuple has one result, not one per round"),
-            "failure_cycles": (0, "a sum without those of a core would be wrong, not incomplete"),
-            "store": ("chip", "values are beside the keys"),
-            "clock_requests": (False, "a core without a clock would hold up all values"),
-        }
-        require_values(parameters, f"A join aggregate (value_bits={parameters.value_bits})", rules)
-        super().check(parameters)
-
     def queue(self, **shape):
         """Return the queue between the scanner and the results."""
         return ReducingQueue(self.parameters, **shape)
@@ -304,7 +280,7 @@ class ReducingEngine(ScanEngine):
     def elaborate_storing(self, m, ring):
         """Write the value of a key into its column in the cycle in which the key is written."""
         key, place, store = super().elaborate_storing(m, ring)
-        lanes, rows = self.parameters.lanes, self.parameters.ring_rows
+        lanes, rows = self.parameters.engine.lanes, self.parameters.ring_rows
         value = Signal.like(self._queue.value, reset_less=True)
         m.d.sync += value.eq(self.prepared.value)
         m.submodules.column = column = KeyColumn(width=len(value), depth=rows << ceil_log2(lanes))
@@ -473,3 +449,62 @@ class ReducingQueue(MatchQueue):
             self.finished.eq(reducer.finished),
         ]
         return m
+
+
+#: What no join aggregate can be, and why.
+NO_GATES = "a sum without those of a core would be wrong, not incomplete"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReducingScan(AnyScan):
+    """A scan that reduces the values of the matches of each tuple of R: a join aggregate.
+
+    Tuples of R only probe, and in place of its pairs, each leaves count, sum, least and greatest of
+    the values that it matches (:mod:`hdl.accelerator`).
+
+    Parameters
+    ----------
+    predicate : Band, Equality or Own
+    read : Lanes
+    value_bits : int
+        Width of the signed value that is stored beside each key of S.
+    """
+
+    kind = "reducing-scan"
+    title = "A join aggregate"
+    reasons = AnyScan.reasons | {
+        "digest_bits": "values are reduced where whole keys are compared",
+        "result_streams": "only tuples of R have results",
+        "failure_cycles": NO_GATES,
+        "parity": NO_GATES,
+        "clock_requests": "a core without a clock would hold up all values",
+        "rounds": "a tuple has one result, not one per round",
+    }
+    module = ReducingEngine
+    kinds, emits = MatchKind, "values of tuples of R emitted"
+
+    read: Lanes = ONE_LANE
+    value_bits: Annotated[
+        int,
+        Option(
+            "width of the value beside a key of S; each tuple of R leaves as one word, what its "
+            "matches are reduced to. 0, the default, sends pairs",
+            range(1, MOST_TOTAL_BITS + 1),
+            group=RESULTS,
+        ),
+    ] = field()  # no default, for other engines have an attribute of this name
+
+    def beside(self, parameters):
+        return {"value": stored_value_shape(parameters)}
+
+    def check(self, parameters):
+        names = [key.name for key in parameters.keys]
+        require("value" not in names, "Key field name 'value' is taken by the value of a tuple")
+        most = MOST_TOTAL_BITS - ceil_log2(parameters.capacity)
+        require(
+            self.value_bits <= most,
+            f"Parameter 'value_bits' must be at most {most}, so that the sum of the"
+            f" {parameters.capacity} values of a window has {MOST_TOTAL_BITS} bits, not"
+            f" {self.value_bits}",
+        )
+        super().check(parameters)

@@ -147,7 +147,7 @@ def rounds_after(parameters, word, ending):
     ending : View
         The :func:`~hdl.words.prepared.ending_layout` to assign.
     """
-    if not parameters.rounds:
+    if not parameters.engine.rounds:
         return []
     rounds = word.word.rounds
     return [
@@ -203,7 +203,7 @@ class Region(wiring.Component):
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
         self.probe_side = probe_side
-        self._engine = parameters.search(parameters, probe_side=probe_side)
+        self._engine = parameters.engine.module(parameters, probe_side=probe_side)
         # An input register (two with timestamps), and a cycle to accept the word.
         self.latency = 2 + (parameters.timestamp_bits > 0) + self._engine.latency
         super().__init__(
@@ -214,7 +214,7 @@ class Region(wiring.Component):
                 "activity": Out(activity_layout(parameters)),
                 "reset": In(1),
                 **memory_members(parameters),
-                **dict.fromkeys(["works", "vacant"] * parameters.clock_requests, Out(1)),
+                **dict.fromkeys(["works", "vacant"] * parameters.engine.clock_requests, Out(1)),
             }
         )
 
@@ -252,7 +252,7 @@ class Region(wiring.Component):
             engine.stop.eq(tracker.stop),
             self.activity.eq(engine.activity),
         ]
-        if self.parameters.clock_requests:
+        if self.parameters.engine.clock_requests:
             m.d.comb += [
                 self.works.eq(
                     self.words.valid
@@ -263,7 +263,7 @@ class Region(wiring.Component):
                 ),
                 self.vacant.eq(tracker.vacant),
             ]
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             m.d.comb += self.activity.wrong.eq(engine.activity.wrong | tracker.wrong)
         m.d.sync += [engine.close.eq(closing), takes.eq(self.takes_next(engine, closing))]
 

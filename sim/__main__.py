@@ -41,7 +41,7 @@ def build(options):
     if (options.bundle is None) == (options.output is None):
         raise ValueError("Give either a BUNDLE that exists, or --output DIR and what to generate")
     described = parameters_from(options, aggregates=True)
-    if options.bundle is not None and described != JoinParameters():
+    if options.bundle is not None and described != JoinParameters.of():
         raise ValueError("A BUNDLE that exists has its parameters; give --output DIR for others")
     prepare_folder(library_folder())
     if options.output is not None:
@@ -58,7 +58,7 @@ def bench(options):
     from .benches.shapes import SHAPES
 
     described = parameters_from(options)
-    shapes = SHAPES if described == JoinParameters() else {"chosen": described}
+    shapes = SHAPES if described == JoinParameters.of() else {"chosen": described}
     run_benches(shapes, waves=options.waves, seed=options.seed, tuples=options.tuples)
     if shapes is SHAPES:
         from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
@@ -83,7 +83,7 @@ def saturate(options):
         share = record.get("cycle_efficiency")
         print(f"{'-' if share is None else format(share, '.4f'):>6}  {describe(record)}")
     measurement = {
-        "parameters": parameters.to_dict(),
+        "parameters": parameters.words(),
         "commit": commit(),
         "command": shlex.join(["python", "-m", "sim", *options.arguments]),
         "runs": records,

@@ -12,7 +12,11 @@ from hdl.presets import PRESETS
 
 def accelerators(engine):
     """Presets with this engine."""
-    return [name for name, parameters in PRESETS.items() if parameters.engine == engine]
+    return [
+        name
+        for name, parameters in PRESETS.items()
+        if (parameters.engine.kind == "index") == (engine == "index")
+    ]
 
 
 #: One of each kind: plain, with lanes, with digests, with those of a band, without timestamps.
@@ -33,8 +37,8 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
     dut = Accelerator(PRESETS[name])
     core = dut.cores[0]
     levels = dut.distribution.latency + dut.gathering[0].latency
-    more = 3 if PRESETS[name].lanes > 1 else 0  # "3 more with several lanes,
-    digest_bits, band = PRESETS[name].digest_bits, PRESETS[name].comparator == "band"
+    more = 3 if PRESETS[name].engine.lanes > 1 else 0  # "3 more with several lanes,
+    digest_bits, band = PRESETS[name].engine.digest_bits, PRESETS[name].predicate.kind == "band"
     more += 6 if digest_bits else 0  # 6 more with digests,
     more += 1 if digest_bits and band else 0  # 7 with those of a band",
     cells = 3 if digest_bits and band else 0  # "3 more with digests of a band"
@@ -54,7 +58,7 @@ def test_latencies_of_the_index_are_those_of_its_page(root, name):
     star = "has its star (\\d+) cycles after the probe went into the region"
     walk = "A walk adds 3\\s+cycles and (\\d+) for"
     latency = Accelerator(PRESETS[name]).cores[0].regions[0].latency
-    latency -= PRESETS[name].comparator == "band"  # "1 more for a band,
+    latency -= PRESETS[name].predicate.kind == "band"  # "1 more for a band,
     latency -= PRESETS[name].timestamp_bits > 0  # 1 more with timestamps"
     assert re.findall(star, page) == [str(latency)]
     assert re.findall(walk, page) == [str(ChainWalker.CIRCLE)]

@@ -314,7 +314,7 @@ def address_map():
     """Return the table of the registers of all shells; those with a number are one row."""
     of_two = shell_table(SHOWN.with_(cores=512, clock_requests=True), merged=("R", "S"))
     of_many = shell_table(SHOWN, merged=input_names(64))
-    of_memory = shell_table(JoinParameters(cores=1, store="external", lanes=16))
+    of_memory = shell_table(JoinParameters.of(cores=1, store="external", lanes=16))
     tables = (of_memory, of_many, of_two)
     known = {register.name: register for each in tables for register in each.registers}
     registers = sorted(known.values(), key=lambda register: register.address)
@@ -356,7 +356,7 @@ def defaults():
     """Return the table of the bundles that ``sim:`` stands for."""
     rows = [
         (engine, f"`{name}`", summary(PRESETS[name]),
-         f"{PRESETS[name].cores * PRESETS[name].sub_window:,}")
+         f"{PRESETS[name].cores * PRESETS[name].window.sub_window:,}")
         for engine, name in sorted(DEFAULTS.items())
     ]  # fmt: skip
     return table(["engine", "preset", "accelerator", "tuples a side"], rows)

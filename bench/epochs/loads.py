@@ -9,10 +9,10 @@ __all__ = ["ENGINES", "WINDOWS"]
 FIELDS = (KeyField(name="x", bits=16),)
 #: Accelerators. A window of 24 tuples fits one core, whatever epochs came before.
 ENGINES = {
-    "scan": JoinParameters(
+    "scan": JoinParameters.of(
         cores=4, sub_window=32, lanes=2, probes=4, keys=FIELDS, timestamp_bits=32, probe_bits=4
     ),
-    "index": JoinParameters(
+    "index": JoinParameters.of(
         engine="index", cores=3, sub_window=32, probes=4, keys=FIELDS, timestamp_bits=32,
         probe_bits=4, bucket_bits=4, comparator="equality",
     ),

@@ -27,7 +27,7 @@ XY16 = tuple(KeyField(name=name, bits=16) for name in "xy")
 
 def compared(architecture, cores):
     """Return what the three joins have in common: one comparator per core and side."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores, sub_window=2048, keys=XY16, timestamp_bits=24, fan_out=2, fan_in=2,
         architecture=architecture,
     )  # fmt: skip
@@ -35,14 +35,14 @@ def compared(architecture, cores):
 
 def band(**changes):
     """Return an accelerator of four cores with lanes and probes of a preset, or fewer."""
-    return JoinParameters(
+    return JoinParameters.of(
         **{"cores": 4, "sub_window": 512, "keys": XY16, "fan_in": 2, **changes}
     )  # fmt: skip
 
 
 def engine(**changes):
     """Return an accelerator of four cores, to compare engines, lanes, probes and digests."""
-    return JoinParameters(
+    return JoinParameters.of(
         **{
             "cores": 4, "sub_window": 1024, "fan_out": 2, "fan_in": 2,
             "keys": (KeyField(name="x", bits=32),), "comparator": "equality", **changes,

@@ -33,7 +33,7 @@ def asof_run(parameters, *, rows, keys, report, window=None):
         ``cycles_per_tuple`` of the hardware's counters, with all control words and the end of the
         join; ``results_per_left_row`` and ``reads_per_left_row``, the entries of the index.
     """
-    bundle = Path("build") / "figures" / f"asof-{parameters.cores}x{parameters.sub_window}"
+    bundle = Path("build") / "figures" / f"asof-{parameters.cores}x{parameters.window.sub_window}"
     write_bundle(parameters, bundle)
     build_library(bundle, report=report)
     generator = np.random.default_rng(26)
@@ -70,8 +70,8 @@ def cycles_per_tuple(report):
     run = asof_run(shape, rows=ROWS, keys=KEYS, report=report)
     notes = [describe(1, shape.capacity, run)]
     for cores, storing in ((2, 2), (4, 4), (4, 1)):
-        more = shape.with_(cores=cores, sub_window=shape.sub_window // cores, bucket_bits=12)
-        window = storing * more.sub_window
+        more = shape.with_(cores=cores, sub_window=shape.window.sub_window // cores, bucket_bits=12)
+        window = storing * more.window.sub_window
         one = asof_run(more, rows=ROWS >> 2, keys=KEYS, report=report, window=window)
         notes.append(describe(cores, window, one))
     return Result(run["cycles_per_tuple"], notes=tuple(notes), details=run)

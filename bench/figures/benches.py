@@ -17,11 +17,11 @@ SEED = 1
 KEYS = (KeyField(name="x", bits=8), KeyField(name="y", bits=11, signed=False))
 #: Accelerators that only a checkout has, by the names of their benches.
 CHAINS = {
-    "a handshake join": JoinParameters(
+    "a handshake join": JoinParameters.of(
         cores=3, sub_window=8, keys=KEYS, timestamp_bits=16, fan_in=2,
         architecture=HANDSHAKE,
     ),
-    "a low-latency handshake join": JoinParameters(
+    "a low-latency handshake join": JoinParameters.of(
         cores=3, sub_window=8, keys=KEYS, timestamp_bits=16, fan_in=2, comparator="equality",
         architecture=LOW_LATENCY,
     ),

@@ -82,7 +82,7 @@ def received(architecture, cores, stopping, *, sub_window=8):
     list of (int, int)
         For each core, of R and of S.
     """
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores, sub_window=sub_window, keys=(KeyField(name="x", bits=8),),
         comparator="equality", architecture=architecture, fan_in=2,
     )  # fmt: skip

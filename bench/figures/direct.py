@@ -30,7 +30,7 @@ FOLDER = Path("build") / "figures" / f"commit-{DIRECT}"
 #: Parameters that gave the fastest simulation at that commit.
 THEN = {"tuples_per_word": 1, "pipelined": False}
 #: Probes per group of both engines: the number of the default device, then as now.
-PROBES = PRESETS["demo-index"].probes
+PROBES = PRESETS["demo-index"].engine.probes
 #: Turns of each engine, and joins per turn. The first join of a turn finds cold caches.
 TURNS, JOINS = 5, 3
 
@@ -64,12 +64,12 @@ def tuples_per_second(folder, bundle, join):
 def ratio(parameters, bounds, values, report):
     """Return the rate of today's index divided by that of the earlier one; both run in turns."""
     folders = {"direct": checked_out().absolute(), "index": Path.cwd()}
-    today = parameters.with_(probes=PROBES).to_dict()
+    today = parameters.with_(probes=PROBES).words()
     earlier = {**today, **THEN}
     rates = {name: [] for name in folders}
     for _ in range(TURNS):
         for name, wanted in (("direct", earlier), ("index", today)):
-            bundle = Path("build") / "figures" / f"ratio-{name}-{parameters.comparator}"
+            bundle = Path("build") / "figures" / f"ratio-{name}-{parameters.predicate.kind}"
             join = {"parameters": wanted, "bounds": bounds, "values": values, "joins": JOINS}
             rates[name].append(tuples_per_second(folders[name], bundle.absolute(), join))
             report(f"figures: {name}: {rates[name][-1] / 1e6:.2f} million tuples per second")

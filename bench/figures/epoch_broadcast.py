@@ -89,7 +89,7 @@ class EpochRun:
     """
 
     def __init__(self, cores, steps, tuples=0):
-        self.parameters = JoinParameters(
+        self.parameters = JoinParameters.of(
             cores=cores, keys=(KeyField(name="x", bits=16, signed=False),)
         )
         self.depth = len(tree_levels(cores, self.parameters.fan_out))

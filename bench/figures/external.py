@@ -12,7 +12,7 @@ from .registry import Result, figure
 __all__ = ["EXTERNAL", "bandwidth_used", "latencies"]
 
 #: One core whose passes read 2,048 rows.
-EXTERNAL = JoinParameters(
+EXTERNAL = JoinParameters.of(
     cores=1, sub_window=8192, lanes=4, probes=16, probe_bits=4,
     keys=(KeyField(name="x", bits=16), KeyField(name="y", bits=16)),
     store="external", memory_width=128, memory_burst=16, memory_latency=64,
@@ -47,7 +47,7 @@ def bandwidth_used(parameters, latency, report, *, jitter=0):
     pace = MemoryPace(latency=latency, jitter=jitter)
     with closing(SaturatedRun(parameters, report, memory=pace)) as run:
         run.bound(RARE)
-        _, counts = run.measure(2 * GROUPS * parameters.probes)
+        _, counts = run.measure(2 * GROUPS * parameters.engine.probes)
         regions, useful = len(run.manifest.memory.ports), run.manifest.memory.key_bytes
     return counts["memory_reads"] / (regions * counts["cycles"]), useful, counts
 
@@ -70,7 +70,7 @@ def efficiency_at_64_cycles_latency(report):
     begins are not read. Counted at the ports by the accelerator's own counters.
     """
     used, useful, counts = bandwidth_used(EXTERNAL, 64, report)
-    size = EXTERNAL.memory_width // 8
+    size = EXTERNAL.engine.memory_width // 8
     waits = counts["memory_waits"] / (2 * counts["cycles"])
     note = (
         f"{useful:g} of {size} bytes of a beat are keys; passes wait for a row in {waits:.4f} of"

@@ -22,11 +22,11 @@ __all__ = ["BAND", "EQUI"]
 #: Accelerators of one core that holds the whole windows, with two tuples in a word: equality of one
 #: field, and the paper's band on two fields. The band's index has four buckets per tuple, because
 #: each field of the paper's benchmark has 313 cells.
-EQUI = JoinParameters(
+EQUI = JoinParameters.of(
     cores=1, sub_window=WINDOW, keys=PRESETS["ecp5-index"].keys, comparator="equality",
     engine="index", probes=16, probe_bits=10, tuples_per_word=2,
 )  # fmt: skip
-BAND = JoinParameters(
+BAND = JoinParameters.of(
     cores=1, sub_window=WINDOW, keys=PRESETS["paper"].keys, engine="index", probes=16,
     probe_bits=10, bucket_bits=18, tuples_per_word=2,
 )  # fmt: skip
@@ -46,7 +46,7 @@ def slowest_equality(shapes, report, *, burst=1):
             run.burst = burst
             _, counts = run.measure(1 << 20)
             share = counts["cycles"] / tuples(counts)
-            report(f"figures: groups of {parameters.probes}: {share:.4f} cycles per tuple")
+            report(f"figures: groups of {parameters.engine.probes}: {share:.4f} cycles per tuple")
             worst = max(worst, share)
     return worst
 
@@ -95,7 +95,7 @@ def band_cycles_per_tuple(report):
             run.bound(RARE)
             _, counts = run.measure(1 << 19)
             share = counts["cycles"] / tuples(counts)
-            report(f"figures: groups of {parameters.probes}: {share:.4f} cycles per tuple")
+            report(f"figures: groups of {parameters.engine.probes}: {share:.4f} cycles per tuple")
             worst = max(worst, share)
     return worst
 
@@ -135,7 +135,7 @@ def arrow_rate(parameters, bounds, values, report):
     The seconds are wall-clock time, because host and device work at the same time. The rate is the
     median of three runs of five joins.
     """
-    bundle = Path("build") / "figures" / f"arrow-{parameters.comparator}"
+    bundle = Path("build") / "figures" / f"arrow-{parameters.predicate.kind}"
     write_bundle(parameters, bundle)
     build_library(bundle, report=report)
     timed = uniform_join(bounds, values)

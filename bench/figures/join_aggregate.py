@@ -24,7 +24,7 @@ from .registry import Result, figure
 __all__ = ["LeftRows", "Workload", "left_rows"]
 
 #: The accelerator; without values, it is the same join that sends pairs.
-SHAPE = JoinParameters(
+SHAPE = JoinParameters.of(
     cores=4, sub_window=1024, keys=(KeyField(name="x", bits=32),), lanes=4, probes=8, value_bits=32
 )
 #: Most cycles of a run per input word, beyond which something hangs.

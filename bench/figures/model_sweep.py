@@ -32,7 +32,7 @@ LEAST_PAIRS = 60
 
 def scan(cores, fan_out, fan_in, lanes, probes, **more):
     """Return a scan of sub-windows of 256 tuples."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores, fan_out=fan_out, fan_in=fan_in, lanes=lanes, probes=probes, sub_window=256,
         **{"keys": X16, **more},
     )  # fmt: skip
@@ -40,7 +40,7 @@ def scan(cores, fan_out, fan_in, lanes, probes, **more):
 
 def index(cores, **more):
     """Return an index of groups of four."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores, probes=4, engine="index", probe_bits=10, **{"keys": X32, **more}
     )
 
@@ -114,10 +114,10 @@ class Row:
 def conditions(parameters):
     """Yield the name of a load, its condition, and how many tuples to count."""
     full = parameters.capacity * 15 // 16
-    probes = parameters.probes
+    probes = parameters.engine.probes
     # To read the counters takes 30 cycles, in which no word comes: they must not matter.
-    columns = parameters.cores * parameters.lanes
-    is_scan = parameters.engine == "scan"  # the model has other terms for an index
+    columns = parameters.cores * parameters.engine.lanes
+    is_scan = parameters.engine.kind != "index"  # the model has other terms for an index
     many = 200 + 50 * probes
     if not is_scan or full // 4 // columns < 3 * probes:
         many = 8_000
@@ -126,7 +126,7 @@ def conditions(parameters):
         for period in sorted({1, probes}):
             yield "saturated", Condition(window, period, values=1 << 15), many
     yield "saturated", Condition(full, 2 * probes, values=1 << 15), many
-    busy = full / (2 * parameters.cores * parameters.lanes * probes)
+    busy = full / (2 * parameters.cores * parameters.engine.lanes * probes)
     interval = round(1.5 * max(4, busy)) if is_scan else 6
     yield "paced", Condition(full, probes, interval=interval, values=full), 1000
     if is_scan:

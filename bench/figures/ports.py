@@ -15,10 +15,10 @@ FIELD = (KeyField(name="x", bits=16, signed=False),)
 VALUES = 16
 #: Tuples of a measurement.
 TUPLES = 4_000
-SCAN = JoinParameters(
+SCAN = JoinParameters.of(
     cores=4, sub_window=64, lanes=4, probes=8, keys=FIELD, probe_bits=3, comparator="equality"
 )
-INDEX = JoinParameters(
+INDEX = JoinParameters.of(
     engine="index", cores=4, sub_window=64, probes=8, keys=FIELD, probe_bits=3,
     comparator="equality",
 )  # fmt: skip

@@ -91,7 +91,7 @@ def rate(preset, name, groups, report, *, window=None):
     routed = routed_report(preset, 8)
     note, details = provenance(preset, 8)
     record = counts(preset, window, report)[groups]
-    value = per_second(PRESETS[preset].search, record, routed["fmax_mhz"])[name]
+    value = per_second(PRESETS[preset].engine, record, routed["fmax_mhz"])[name]
     return Result(
         value,
         notes=(describe(record), note),

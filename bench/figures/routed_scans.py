@@ -27,7 +27,7 @@ SCANS = {
 
 def scan_rate(preset, groups, report):
     """Return the pairs per second that a routed preset decides, or compares by whole keys."""
-    return rate(preset, PRESETS[preset].search.rate, groups, report)
+    return rate(preset, PRESETS[preset].engine.rate, groups, report)
 
 
 def timed_over_plain(preset, report):

@@ -31,7 +31,7 @@ def sim_rate(parameters, report):
 
         def measure():
             with Instructions() as executed:
-                seconds, counts = run.measure(50 * parameters.probes)
+                seconds, counts = run.measure(50 * parameters.engine.probes)
             return counts["comparisons"], seconds, executed.count
 
         return calibrated(measure, runs=5, parts=10, rate=True, report=report)

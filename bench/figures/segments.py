@@ -18,8 +18,8 @@ __all__ = ["CHANGES", "Load", "counted", "cycles_more"]
 #: Changes in a run.
 CHANGES = 40
 FIELDS = tuple(KeyField(name=name, bits=16, signed=False) for name in "xy")
-SCAN = JoinParameters(cores=4, sub_window=64, lanes=2, probes=8, keys=FIELDS, probe_bits=3)
-INDEX = JoinParameters(
+SCAN = JoinParameters.of(cores=4, sub_window=64, lanes=2, probes=8, keys=FIELDS, probe_bits=3)
+INDEX = JoinParameters.of(
     engine="index", cores=4, sub_window=256, probes=8, keys=FIELDS, probe_bits=3, bucket_bits=8
 )
 

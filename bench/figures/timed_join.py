@@ -80,7 +80,15 @@ def uniform_join(bounds, values):
 def main():
     """Build the device in the folder given by the first argument, and time joins on it."""
     bundle, join = Path(sys.argv[1]), json.load(sys.stdin)
-    write_bundle(JoinParameters.from_dict(join["parameters"]), bundle)
+    # The earlier commit has fewer parameters, which are no tree.
+    words, known = join["parameters"], JoinParameters.__dataclass_fields__
+    if hasattr(JoinParameters, "of"):
+        parameters = JoinParameters.of(**words)
+    else:
+        parameters = JoinParameters.from_dict(
+            {name: words[name] for name in known.keys() & words.keys()}
+        )
+    write_bundle(parameters, bundle)
     # The build runs as a command because its module has another name in the earlier commit.
     build = [sys.executable, "-P", "-m", "sim", "build", str(bundle)]
     subprocess.run(build, stdout=subprocess.DEVNULL, check=True)

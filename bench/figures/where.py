@@ -16,7 +16,7 @@ from .registry import Result, figure
 
 __all__ = ["compared_cycles"]
 
-BAND = JoinParameters(
+BAND = JoinParameters.of(
     cores=4, sub_window=256, lanes=2, probes=4, keys=(KeyField(name="x", bits=16),)
 )
 WHERE = "abs(l.x - r.x) <= 3"

@@ -7,7 +7,8 @@ import re
 from amaranth.utils import ceil_log2
 
 from hdl.arrangement import Arrangement
-from hdl.engine import require, require_values
+from hdl.engine import require_values
+from hdl.parts import require
 
 from .accelerator import ChainAccelerator
 from .layouts import RING_RESERVE, ordinals_layout

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 from amaranth import *
 from amaranth.utils import ceil_log2
 
-from hdl.engine import require
 from hdl.expressions import lower
 from hdl.parameters import KeyField, Parameters
+from hdl.parts import require
 from hdl.windowed.description import KeyRule, OperatorDescription, OutputRule, ReductionRule
 
 __all__ = [
@@ -221,14 +221,19 @@ class AggregateParameters(Parameters):
         """Places for panes in a core's memories, a power of two."""
         return 1 << ceil_log2(self.panes)
 
-    def to_dict(self):
+    @classmethod
+    def of(cls, **words):
+        """Return the parameters that ``words`` describe; the operator may be its document."""
+        unknown = sorted(words.keys() - cls.__dataclass_fields__.keys())
+        require(not unknown, f"This version of the kit has no parameters {unknown!r}")
+        operator = words["operator"]
+        if isinstance(operator, dict):
+            operator = OperatorDescription.from_dict(operator)
+        return cls(**{**words, "operator": operator})
+
+    def words(self):
         """Return the parameters as JSON-compatible values; the operator as its document."""
         return {**asdict(self), "operator": document(asdict(self.operator))}
-
-    @classmethod
-    def parts_from(cls, values):
-        """Return the operator."""
-        return {"operator": OperatorDescription.from_dict(values["operator"])}
 
 
 def sum_by_key(*, key_bits, value_bits, panes):

@@ -163,7 +163,7 @@ def board_report(board, flow, parameters, routed, *, preset, digest, seed, bitst
         "board": board.name,
         "title": board.title,
         "preset": preset,
-        "parameters": parameters.to_dict(),
+        "parameters": parameters.words(),
         "hash": digest,
         "bitstream": bitstream.name,
         "bytes": bitstream.stat().st_size,

@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scan engine of a region whose window is in external memory."""
 
+from dataclasses import dataclass, replace
+from typing import Annotated
+
 from amaranth import *
 from amaranth.lib.wiring import connect, flipped
 from amaranth.utils import ceil_log2
 
 from hdl.counters import ADDRESSES, Counter
-from hdl.engine import require, require_values
+from hdl.engine import ResultStreams
 from hdl.memory.axi4 import ADDRESS_BITS, BaseAddress
-from hdl.scan.engine import ScanEngine
+from hdl.parts import Option, require
+from hdl.scan.engine import ALL_LANES, AnyScan, Lanes, Rounds, ScanEngine
 from hdl.streams.registers import StreamFork
 from hdl.words.operands import empties_own_window
 
 from .rows import RowStore
 
-__all__ = ["MOST_LATENCY", "ExternalEngine"]
+__all__ = ["MEMORY", "MOST_LATENCY", "ExternalEngine", "ExternalScan"]
 
-#: Bytes that a burst of AXI may have at most, and its beats.
-MOST_BURST_BYTES, MOST_BURST_BEATS = 4096, 256
-#: Widest beat, in bits.
-MOST_WIDTH = 1024
+#: Bytes that a burst of AXI may have at most, and the numbers of its beats.
+MOST_BURST_BYTES, BURSTS = 4096, tuple(1 << bits for bits in range(9))
+#: Widths of beats that AXI allows, in bits, and the usual one.
+WIDTHS, USUAL_WIDTH = tuple(1 << bits for bits in range(3, 11)), 512
+#: Title of options.
+MEMORY = "windows in external memory"
+#: Rows of those on the chip that do not count for the bursts to external memory.
+RECENT_MARGIN = 24
 #: Longest latency of a memory, in cycles, that the chip has a queue for.
 MOST_LATENCY = 1 << 14
 #: What is counted besides, and which activity of a region that is.
@@ -57,47 +65,6 @@ class ExternalEngine(ScanEngine):
     -------
     See :func:`hdl.engine.engine_members`.
     """
-
-    own = ("memory_width", "memory_burst", "memory_latency")
-    has_memory = True
-    counters = tuple(
-        Counter(name, address, text) for address, (name, _, text) in enumerate(COUNTED, ADDRESSES)
-    )
-    events = {name: activity for name, activity, _ in COUNTED}
-
-    @classmethod
-    def check(cls, parameters):
-        rules = {
-            "engine": ("scan", "an index reads its memory at random, which no burst can serve"),
-            "digest_bits": (None, "whole keys that belong to a digest are read at random"),
-            "failure_cycles": (
-                0, "a core that is reset would forget transactions that are under way"
-            ),
-            "parity": (False, "external memory has its own check bits"),
-            "clock_requests": (False, "a core must answer its memory at any time"),
-        }  # fmt: skip
-        require_values(parameters, "Store 'external'", rules)
-        check_memory(parameters)
-        super().check(parameters)
-
-    @classmethod
-    def least_rows(cls, parameters):
-        """Return as many rows as the chip holds of the ring."""
-        return parameters.recent_rows
-
-    @classmethod
-    def described(cls, parameters):
-        """Describe the external memories: one port per region, with addresses from zero on."""
-        beat_bytes = parameters.memory_width // 8
-        memory = {
-            "ports": [f"m_axi_{n}" for n in range(2 * parameters.cores)],
-            "bytes": parameters.ring_rows * beat_bytes,
-            "beat_bytes": beat_bytes,
-            "key_bytes": parameters.lanes * parameters.key_bits / 8,
-            "burst_beats": parameters.memory_burst,
-            "latency": parameters.memory_latency,
-        }
-        return {"memory": memory}
 
     def __init__(self, parameters, *, probe_side):
         super().__init__(parameters, probe_side=probe_side)
@@ -154,38 +121,123 @@ class ExternalEngine(ScanEngine):
         return self._scanner.running, self._scanner.oldest
 
 
-def check_memory(parameters):
-    """Check that an AXI4 port can have these beats and bursts, and that a beat holds a row."""
-    width, burst = parameters.memory_width, parameters.memory_burst
-    require(
-        8 <= width <= MOST_WIDTH and not width & (width - 1),
-        f"Parameter 'memory_width' must be a power of two from 8 to {MOST_WIDTH}, not {width}",
+@dataclass(frozen=True, kw_only=True)
+class ExternalScan(AnyScan):
+    """A scan of windows in external memory, which each region reaches through an AXI4 port.
+
+    A beat of the memory holds a row of keys. Timestamps stay on the chip.
+
+    Parameters
+    ----------
+    predicate : Band, Equality or Own
+    read : Lanes or Rounds
+        Keys that a region reads in a cycle; by default as many as a beat holds.
+    memory_width : int or None
+        Bits of a beat, as AXI allows them: a power of two from 8 to 1024; by default 512, or more
+        for a wider key.
+    memory_burst : int
+        Beats of a whole burst, a power of two. A burst has at most 256 beats and 4096 bytes.
+    memory_latency : int
+        Cycles from the request of a burst to its first beat that must not slow a pass down. So many
+        rows can be outstanding.
+    result_streams : int
+        As of :class:`hdl.engine.OnChip`.
+    """
+
+    kind = "external-scan"
+    title = "Store 'external'"
+    fixed = {"engine": "scan", "store": "external"}
+    store = "external"
+    reasons = AnyScan.reasons | {
+        "digest_bits": "whole keys that belong to a digest are read at random",
+        "failure_cycles": "a core that is reset would forget transactions that are under way",
+        "parity": "external memory has its own check bits",
+        "clock_requests": "a core must answer its memory at any time",
+        "value_bits": "values of a join aggregate are beside the keys, on the chip",
+    }
+    module = ExternalEngine
+    has_memory = True
+    counters = tuple(
+        Counter(name, address, text) for address, (name, _, text) in enumerate(COUNTED, ADDRESSES)
     )
-    row = parameters.lanes * parameters.key_bits
-    require(
-        row <= width,
-        f"A beat of {width} bits has no room for a row of {parameters.lanes} keys of"
-        f" {parameters.key_bits} bits; set 'lanes' to at most {width // parameters.key_bits}, or"
-        f" 'memory_width' to at least {1 << ceil_log2(row)}",
-    )
-    require(
-        burst <= MOST_BURST_BEATS and not burst & (burst - 1),
-        f"Parameter 'memory_burst' must be a power of two of at most {MOST_BURST_BEATS} beats, not"
-        f" {burst}",
-    )
-    require(
-        burst * width // 8 <= MOST_BURST_BYTES,
-        f"A burst of {burst} beats of {width} bits crosses a boundary of {MOST_BURST_BYTES} bytes;"
-        f" set 'memory_burst' to at most {MOST_BURST_BYTES * 8 // width}",
-    )
-    place = BaseAddress.of(parameters)
-    require(
-        place.bits > 0,
-        f"Windows of {1 << place.least_bit} bytes lie beyond addresses of {ADDRESS_BITS} bits; set"
-        " 'sub_window' or 'cores' to less",
-    )
-    require(
-        parameters.memory_latency <= MOST_LATENCY,
-        f"Parameter 'memory_latency' must be at most {MOST_LATENCY} cycles, not"
-        f" {parameters.memory_latency}",
-    )
+    events = {name: activity for name, activity, _ in COUNTED}
+
+    read: Lanes | Rounds = ALL_LANES
+    memory_width: Annotated[
+        int | None,
+        Option("bits of a beat of the memory; a row of keys fits into it", WIDTHS, group=MEMORY),
+    ] = None
+    memory_burst: Annotated[
+        int, Option("beats of a whole burst to the memory", BURSTS, group=MEMORY)
+    ] = 16
+    memory_latency: Annotated[
+        int,
+        Option(
+            "cycles of the memory's latency that reads ahead hide",
+            range(MOST_LATENCY + 1),
+            group=MEMORY,
+        ),
+    ] = 64
+    result_streams: ResultStreams = 1
+
+    def width(self, parameters):
+        """Return the bits of a beat: those that are given, or what holds a key at the least."""
+        usual = max(USUAL_WIDTH, 1 << ceil_log2(parameters.key_bits))
+        return usual if self.memory_width is None else self.memory_width
+
+    def most_lanes(self, parameters):
+        return max(1, self.width(parameters) // parameters.key_bits)
+
+    def completed(self, parameters):
+        part = super().completed(parameters)
+        return replace(part, memory_width=self.width(parameters))
+
+    def check(self, parameters):
+        super().check(parameters)
+        width, burst = self.memory_width, self.memory_burst
+        row = self.lanes * parameters.key_bits
+        require(
+            row <= width,
+            f"A beat of {width} bits has no room for a row of {self.lanes} keys of"
+            f" {parameters.key_bits} bits; set 'lanes' to at most {width // parameters.key_bits},"
+            f" or 'memory_width' to at least {1 << ceil_log2(row)}",
+        )
+        require(
+            burst * width // 8 <= MOST_BURST_BYTES,
+            f"A burst of {burst} beats of {width} bits crosses a boundary of {MOST_BURST_BYTES}"
+            f" bytes; set 'memory_burst' to at most {MOST_BURST_BYTES * 8 // width}",
+        )
+        place = BaseAddress.of(parameters)
+        require(
+            place.bits > 0,
+            f"Windows of {1 << place.least_bit} bytes lie beyond addresses of {ADDRESS_BITS} bits;"
+            " set 'sub_window' or 'cores' to less",
+        )
+
+    def least_rows(self, parameters):
+        """Return as many rows as the chip holds of the ring."""
+        return self.recent_rows
+
+    @property
+    def recent_rows(self):
+        """Rows that the chip holds of a ring in external memory, a power of two.
+
+        There are rows for two bursts, those that are stored while the first one is written, and
+        some in which a region notices that stores have to wait
+        (:data:`hdl.external.rows.MARGIN`).
+        """
+        meanwhile = -(-self.memory_latency // self.lanes)
+        return 1 << ceil_log2(2 * self.memory_burst + meanwhile + RECENT_MARGIN)
+
+    def described(self, parameters):
+        """Describe the external memories: one port per region, with addresses from zero on."""
+        beat_bytes = self.memory_width // 8
+        memory = {
+            "ports": [f"m_axi_{n}" for n in range(2 * parameters.cores)],
+            "bytes": parameters.ring_rows * beat_bytes,
+            "beat_bytes": beat_bytes,
+            "key_bytes": self.lanes * parameters.key_bits / 8,
+            "burst_beats": self.memory_burst,
+            "latency": self.memory_latency,
+        }
+        return {"memory": memory}

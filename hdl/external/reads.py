@@ -51,7 +51,7 @@ def drive_address(m, parameters, axi, channel, burst):
     burst : View
         Its layout is :func:`hdl.external.reads.burst_layout`.
     """
-    size = ceil_log2(parameters.memory_width // 8)
+    size = ceil_log2(parameters.engine.memory_width // 8)
     m.d.comb += [
         getattr(axi, f"{channel}addr").eq(Cat(Const(0, size), burst.row)),
         getattr(axi, f"{channel}len").eq(burst.more),
@@ -66,7 +66,7 @@ COPIES = 8
 
 def row_bits(parameters):
     """Return the number of bits of a beat that hold keys; the others are zero."""
-    return parameters.lanes * Shape.cast(stored_layout(parameters)).width
+    return parameters.engine.lanes * Shape.cast(stored_layout(parameters)).width
 
 
 def row_pointer(parameters):
@@ -86,13 +86,13 @@ def pass_layout(parameters):
 def burst_layout(parameters):
     """Layout of a burst of reads: its first row, and its number of rows less one."""
     return data.StructLayout(
-        {"row": row_pointer(parameters), "more": ceil_log2(parameters.memory_burst)}
+        {"row": row_pointer(parameters), "more": ceil_log2(parameters.engine.memory_burst)}
     )
 
 
 def run_layout(parameters):
     """Layout of a run of rows from one source: read from memory, or ``copied``; less one."""
-    longest = max(parameters.memory_burst, COPIES)
+    longest = max(parameters.engine.memory_burst, COPIES)
     return data.StructLayout({"copied": 1, "more": ceil_log2(longest)})
 
 
@@ -146,7 +146,7 @@ class PassSplitter(wiring.Component):
                 "bursts": Out(stream.Signature(burst_layout(parameters))),
                 "room": In(1),
                 "copy": Out(1),
-                "address": Out(range(parameters.recent_rows)),
+                "address": Out(range(parameters.engine.recent_rows)),
                 "blocked": In(1),
                 "run_room": In(1),
                 "run": Out(1),
@@ -208,7 +208,7 @@ class PassSplitter(wiring.Component):
 
     def elaborate_length(self, m, row, stop, only):
         """Return whether the next run is in memory, its number of rows, and whether it is final."""
-        burst = self.parameters.memory_burst
+        burst = self.parameters.engine.memory_burst
         width = len(row)
         unwritten, left = ((end - row)[:width] for end in (self.written, stop))
         # Rows from `written` on are fewer than half of what a pointer with a wrap bit counts.
@@ -308,7 +308,9 @@ def read_members(port):
 
 def read_queue_depth(parameters):
     """Return the number of rows that can be outstanding or queued at once, a power of two."""
-    return 1 << ceil_log2(parameters.memory_latency + 2 * parameters.memory_burst + WAY)
+    return 1 << ceil_log2(
+        parameters.engine.memory_latency + 2 * parameters.engine.memory_burst + WAY
+    )
 
 
 class ReadMaster(wiring.Component):
@@ -364,7 +366,7 @@ class ReadMaster(wiring.Component):
         used = Signal(range(self.depth + 1))  # places of rows that are outstanding or queued
         room = Signal()
         m.d.comb += [
-            room.eq(used <= self.depth - self.parameters.memory_burst),
+            room.eq(used <= self.depth - self.parameters.engine.memory_burst),
             request.i.payload.eq(bursts.payload),
             request.i.valid.eq(bursts.valid & room),
             bursts.ready.eq(request.i.ready & room),

@@ -82,7 +82,7 @@ class WriteBatcher(wiring.Component):
         super().__init__(
             {
                 "head": In(row_pointer(parameters)),
-                "address": Out(range(parameters.recent_rows)),
+                "address": Out(range(parameters.engine.recent_rows)),
                 "row": In(row_bits(parameters)),
                 "written": Out(row_pointer(parameters)),
                 "busy": Out(1),
@@ -93,8 +93,8 @@ class WriteBatcher(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        axi, burst = self.axi, self.parameters.memory_burst
-        depth = self.parameters.recent_rows
+        axi, burst = self.axi, self.parameters.engine.memory_burst
+        depth = self.parameters.engine.recent_rows
         m.submodules.ahead = ahead = ReadAhead(unsigned(len(self.row)), depth=depth)
         m.submodules.request = request = StreamRegister(burst_layout(self.parameters))
         m.d.comb += [
@@ -124,7 +124,7 @@ class WriteBatcher(wiring.Component):
 
     def elaborate_requests(self, m, request):
         """Request bursts of complete rows, and count those that have been written."""
-        axi, burst = self.axi, self.parameters.memory_burst
+        axi, burst = self.axi, self.parameters.engine.memory_burst
         asked = Signal.like(self.head)  # the first row that has not been requested
         asks = Signal()
         complete = Signal()  # all rows of the next burst are complete
@@ -235,7 +235,7 @@ class RowStore(wiring.Component):
     def recent(self, m, name):
         """Return a memory of the recent rows."""
         m.submodules[name] = ring = KeyRing(
-            self.parameters, self.key.shape(), rows=self.parameters.recent_rows
+            self.parameters, self.key.shape(), rows=self.parameters.engine.recent_rows
         )
         m.d.comb += [
             ring.store.eq(self.store),
@@ -257,21 +257,21 @@ class RowStore(wiring.Component):
         with m.If(self.restart):
             m.d.sync += head.eq(0)
         with m.Elif(self.store):
-            completes = self.place.lane == self.parameters.lanes - 1
+            completes = self.place.lane == self.parameters.engine.lanes - 1
             m.d.sync += head.eq(self.place.row + completes)
         pending = (head - writes.written)[: len(head)]
         stored = Signal()
         m.d.sync += [
             stored.eq(self.store),
             self.busy.eq(self.store | stored | writes.busy),
-            self.crowded.eq(pending >= self.parameters.recent_rows - MARGIN),
+            self.crowded.eq(pending >= self.parameters.engine.recent_rows - MARGIN),
         ]
 
     def elaborate_reading(self, m, reads, written):
         """Read and copy the rows of passes, and put them in order."""
         ring = self.recent(m, "recent")
         splitter = PassSplitter(self.parameters)
-        most = reads.depth // self.parameters.memory_burst + COPIED_ROWS
+        most = reads.depth // self.parameters.engine.memory_burst + COPIED_ROWS
         selector = RowSelector(self.parameters, runs=1 << ceil_log2(most))
         copies = RowQueue(row_bits(self.parameters), depth=COPIED_ROWS)
         m.submodules.splitter, m.submodules.selector, m.submodules.copies = (

@@ -85,7 +85,7 @@ def owed_layout(parameters):
     ``excused``: the core was masked by a word before this one, so its results are not missed.
     ``inner``, with rounds: the mark says that results come in rounds from there on.
     """
-    inner = ["inner"] * parameters.rounds
+    inner = ["inner"] * parameters.engine.rounds
     names = ("star", "mark", "disorder", "illegal", "free", "excused", *inner)
     return data.StructLayout(dict.fromkeys(names, 1))
 
@@ -157,7 +157,7 @@ class OwedStops(wiring.Component):
                 "add": In(1),
                 "stop": In(owed_layout(parameters)),
                 "failed": In(1),
-                **({"parity": In(2)} if parameters.parity else {}),
+                **({"parity": In(2)} if parameters.engine.parity else {}),
                 "masked": In(1),
                 "restore": In(1),
                 "i": In(result),
@@ -176,7 +176,7 @@ class OwedStops(wiring.Component):
         is_mark = starred | ~first.star  # what is owed next
         answers = Signal()  # the next stop is sent from here
         shows_stop = self.i.payload.kind != ResultKind.PAIR
-        if self.parameters.rounds:
+        if self.parameters.engine.rounds:
             # The flag of a mark says something else.
             is_star = self.i.payload.kind == ResultKind.STAR
             shows_stop &= ~(is_star & self.i.payload.body.punctuation.inner)
@@ -217,7 +217,7 @@ class OwedStops(wiring.Component):
             ),
             *(
                 [own.body.punctuation.inner.eq(is_mark & first.inner)]
-                if self.parameters.rounds
+                if self.parameters.engine.rounds
                 else []
             ),
             *self.cause_of(own, first),
@@ -228,7 +228,7 @@ class OwedStops(wiring.Component):
 
     def cause_of(self, own, first):
         """Return the assignments that tell why results are missing."""
-        if not self.parameters.parity:
+        if not self.parameters.engine.parity:
             return []
         cause = self.parity & (~first.excused).replicate(2)
         return [own.body.punctuation.failed_parity.eq(cause)]
@@ -336,7 +336,7 @@ class CoreGate(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.latency = 0
-        self._watch = DeadlineWatch(max(1, parameters.failure_cycles), conditions=3)
+        self._watch = DeadlineWatch(parameters.engine.gates.failure_cycles, conditions=3)
         self.limit = self._watch.limit + 1
         self.revival = self.RESET_CYCLES + self.LEAVING_CYCLES + 1
         words = stream.Signature(region_word(parameters))
@@ -350,7 +350,7 @@ class CoreGate(wiring.Component):
                 "results": Out(results).array(2),
                 "core_reset": Out(1),
                 "failed": Out(1),
-                **({"wrong": In(2), "fails": Out(1)} if parameters.parity else {}),
+                **({"wrong": In(2), "fails": Out(1)} if parameters.engine.parity else {}),
                 "reset": In(1),
             }
         )
@@ -383,7 +383,7 @@ class CoreGate(wiring.Component):
             self.failed.eq(failed & ~masked),
         ]
         wrong = sides[0].wrong | sides[1].wrong
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             wrong |= self.elaborate_parity(m, sides, failed, restore, watch.expired | wrong)
         with m.If(restore):
             m.d.sync += failed.eq(0)
@@ -423,7 +423,7 @@ class CoreGate(wiring.Component):
                 stop.excused.eq(masked),
                 side.add.eq(offered & ~announced & (stop.star | stop.mark)),
             ]
-            if self.parameters.rounds:
+            if self.parameters.engine.rounds:
                 m.d.comb += stop.inner.eq(word.rounds.any())
         m.d.comb += [
             self.core_words.payload.eq(word),

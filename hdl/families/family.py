@@ -236,10 +236,10 @@ def check_inputs(parameters, inputs, r_inputs=None):
         raise ValueError(
             f"{inputs} inputs are merged by timestamp, so 'timestamp_bits' must not be zero"
         )
-    if inputs > 1 and parameters.tuples_per_word != 1:
+    if inputs > 1 and parameters.engine.tuples_per_word != 1:
         raise ValueError(
             f"{inputs} inputs take words of one side each, so 'tuples_per_word' must be 1, "
-            f"not {parameters.tuples_per_word!r}"
+            f"not {parameters.engine.tuples_per_word!r}"
         )
 
 

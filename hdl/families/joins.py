@@ -44,14 +44,14 @@ FAULTS = (
 def traits_of(parameters):
     """Return what the register ENGINE says of a join."""
     flags = (
-        ("INDEX", parameters.search.number, "One for an index, zero for a scan."),
+        ("INDEX", parameters.engine.number, "One for an index, zero for a scan."),
         ("TIMESTAMPS", parameters.timestamp_bits > 0, "Tuples have timestamps."),
         ("GATES", parameters.has_gates, "Cores have gates: a core that fails is masked."),
-        ("PARITY", parameters.parity, "Stored tuples have parity."),
+        ("PARITY", parameters.engine.parity, "Stored tuples have parity."),
         ("OWN", parameters.architecture != SPLITJOIN, "Cores in an arrangement of one's own."),
         (
             "CLOCK_REQUESTS",
-            parameters.clock_requests,
+            parameters.engine.clock_requests,
             "Registers tell which cores need their clock.",
         ),
     )
@@ -78,10 +78,10 @@ class JoinFamily(Family):
             ports=accelerator_ports(parameters),
             memory_ports=memory_members(parameters, 2 * parameters.cores, port=shared_port),
             memory_base=BaseAddress.of(parameters),
-            core_bits=CORE_BITS * parameters.clock_requests,
+            core_bits=CORE_BITS * parameters.engine.clock_requests,
             counters=counters_of(parameters),
             counter_address_bits=address_bits(parameters),
-            most_tuples=parameters.tuples_per_word,
+            most_tuples=parameters.engine.tuples_per_word,
             traits=traits_of(parameters),
             faults=FAULTS,
             time_bits=parameters.timestamp_bits,
@@ -141,7 +141,7 @@ class JoinFamily(Family):
 
     def silent(self, result):
         """Return whether a result is the star of a round."""
-        if not self.parameters.rounds:
+        if not self.parameters.engine.rounds:
             return None
         return (result.kind == ResultKind.STAR) & result.body.punctuation.inner
 
@@ -153,7 +153,7 @@ class JoinFamily(Family):
             told.disorder,
             told.overflow,
             told.failed if parameters.has_gates else C(0, 1),
-            told.failed_parity.any() if parameters.parity else C(0, 1),
+            told.failed_parity.any() if parameters.engine.parity else C(0, 1),
         )
 
 

@@ -137,7 +137,7 @@ def reports(options):
         earlier = earlier_design(report)
         parameters = routed_parameters(report)
         for each in measured:
-            if JoinParameters.from_dict(each["parameters"]) != parameters:
+            if JoinParameters.of(**each["parameters"]) != parameters:
                 continue
             if earlier is not None:
                 raise ValueError(

@@ -92,7 +92,7 @@ def cost_report(parameters, device, *, folder, preset=None):
     }
     return {
         "preset": preset,
-        "parameters": parameters.to_dict(),
+        "parameters": parameters.words(),
         "device": device.name,
         "design": design_hash(verilog),
         "components": [
@@ -254,7 +254,7 @@ def estimate(parameters, device, *, folder, mhz, usable):
             f"give a core fewer lanes, or a smaller sub-window"
         )
     largest = parameters.with_(cores=cores)
-    decides = parameters.search.counted == "comparisons"
+    decides = parameters.engine.counted == "comparisons"
     return {
         "estimate": True,
         "device": asdict(device),
@@ -268,7 +268,7 @@ def estimate(parameters, device, *, folder, mhz, usable):
         "comparators": largest.comparators,
         "window": largest.capacity,
         "pairs_per_s": largest.comparators * mhz * 1e6 if decides else None,
-        "rate": parameters.search.rate,
+        "rate": parameters.engine.rate,
         "synthesis": identify(YOSYS).to_dict(),
     }
 

@@ -256,7 +256,7 @@ def depth_report(parameters, device, *, folder, preset=None, inputs=1):
     endpoints, paths = logic_depth(module, Hierarchy(verilog, top=SHELL))
     return {
         "preset": preset,
-        "parameters": parameters.to_dict(),
+        "parameters": parameters.words(),
         "inputs": inputs,
         "device": device.name,
         "endpoints": {str(levels): count for levels, count in endpoints.items()},

@@ -4,11 +4,9 @@
 import importlib.metadata
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
 from hdl.parameters import JoinParameters
-from hdl.parts import engines_named
 from hdl.presets import PRESETS, TWINS
 
 from .devices import DEVICES, SPEEDS, find_device
@@ -68,12 +66,12 @@ def counted(parameters, counts, *, precision, window, one_in):
         "window": window,
         "matches_one_in": one_in,
         "results_per_tuple": round(counts["results"] / tuples, 4),
-        "compared_bits": parameters.digest_bits or sum(key.bits for key in parameters.keys),
+        "compared_bits": parameters.engine.digest_bits or sum(key.bits for key in parameters.keys),
         "key_bits": sum(key.bits for key in parameters.keys),
         "timestamp_bits": parameters.timestamp_bits,
         "counters": {"tuples": tuples, **{name: counts[name] for name in names}},
     }
-    if parameters.search.counted == "comparisons":
+    if parameters.engine.counted == "comparisons":
         share = counts["comparisons"] / (parameters.comparators * counts["cycles"])
         record["cycle_efficiency"] = round(share, 4)
     return record
@@ -128,8 +126,7 @@ def program(values):
 def rate_rows(report):
     """Return the column heads and one row per measured run: rates per second, and conditions."""
     # Parameters as they were when the report was made, which need not be legal in this kit.
-    named = SimpleNamespace(**{"store": "chip", "value_bits": 0, **report["parameters"]})
-    engine, *_ = engines_named(named)
+    engine = JoinParameters.kind_at("engine", report["parameters"])
     rows = []
     for record in report["measured"]["runs"]:
         rates = per_second(engine, record, report["fmax_mhz"])
@@ -306,9 +303,9 @@ def merge_reports(earlier, later):
 
 def design_name(parameters, preset):
     """Return a name for ``parameters``: that of the preset, with every value that differs."""
-    base = (PRESETS | AGGREGATE_PRESETS)[preset].to_dict() if preset else {}
+    base = (PRESETS | AGGREGATE_PRESETS)[preset].words() if preset else {}
     parts = [preset or "custom"]
-    for name, value in parameters.to_dict().items():
+    for name, value in parameters.words().items():
         if name == "operator":
             text = value["name"]
         elif name == "architecture":
@@ -346,8 +343,8 @@ def routed_parameters(report):
     values = report["parameters"].items()
     try:
         if "operator" in report["parameters"]:
-            return AggregateParameters.from_dict(report["parameters"])
-        return JoinParameters.from_dict(dict(item for item in values if item not in GONE.items()))
+            return AggregateParameters.of(**report["parameters"])
+        return JoinParameters.of(**dict(item for item in values if item not in GONE.items()))
     except ValueError:
         return None
 
@@ -391,8 +388,8 @@ def of_parameters(measurement, parameters):
     ValueError
         If the measurement has other parameters.
     """
-    first = JoinParameters.from_dict(measurement["parameters"]).to_dict()
-    second = parameters.to_dict()
+    first = JoinParameters.of(**measurement["parameters"]).words()
+    second = parameters.words()
     differing = ", ".join(
         f"{name} {first[name]!r} instead of {second[name]!r}"
         for name in first

@@ -64,7 +64,7 @@ def placed_netlist(verilog, parameters, device, *, folder):
         Number of cells with fixed sites, by type.
     """
     netlist = synthesize_netlist(
-        verilog, top=SHELL, folder=folder, wide_luts=parameters.search.wide_luts
+        verilog, top=SHELL, folder=folder, wide_luts=parameters.engine.wide_luts
     )
     placed = lay_out(
         netlist, top=SHELL, device=device, cores=parameters.cores, rings=parameters.rings
@@ -187,7 +187,7 @@ def route(
         "commit": commit(),
         "preset": preset,
         "design_name": design_name(parameters, preset),
-        "parameters": parameters.to_dict(),
+        "parameters": parameters.words(),
         "inputs": inputs,
         **parameters.computes,
         **outcome(runs, router),

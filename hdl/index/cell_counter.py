@@ -54,7 +54,7 @@ class CellDigit(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         self.latency = 1
-        bits = parameters.bucket_width
+        bits = parameters.engine.bucket_bits
         super().__init__(
             {
                 "configure": In(1),
@@ -291,7 +291,7 @@ class CellSequencer(wiring.Component):
         super().__init__(
             {
                 "closed": In(1),
-                "count": In(range(parameters.probes + 1)),
+                "count": In(range(parameters.engine.probes + 1)),
                 "arrived": In(1),
                 "probe": In(visiting_layout(parameters)),
                 "visited": Out(1),

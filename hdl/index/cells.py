@@ -130,7 +130,7 @@ class FieldHash:
     """
 
     def __init__(self, parameters, n):
-        bits, field = parameters.bucket_width, parameters.keys[n]
+        bits, field = parameters.engine.bucket_bits, parameters.keys[n]
         self.bits = bits
         self.plain = min(bits, field.bits) if n == 0 else 0
         self.multiplied = field.bits - self.plain
@@ -212,13 +212,13 @@ def limbs(bits):
 
 def wanted_layout(parameters):
     """Layout of a request: ``bits`` of a bucket number, and whether the part ``fits`` into it."""
-    return data.StructLayout({"bits": parameters.bucket_width, "fits": 1})
+    return data.StructLayout({"bits": parameters.engine.bucket_bits, "fits": 1})
 
 
 def wanted_bits(parameters, word):
     """Return what a COORDINATE word requests, in the layout of :func:`wanted_layout`."""
     part = part_in(parameters, word)
-    bits = parameters.bucket_width
+    bits = parameters.engine.bucket_bits
     mask = ((1 << part.width) - 1) << part.place
     return Cat(mask[:bits], part.place + part.width <= bits)
 
@@ -244,7 +244,7 @@ def elaborate_disjoint(m, parameters, wanted, word, transfer):
     control = word.body.control
     is_coordinate = (word.kind == InputKind.CONTROL) & (control.op == Control.COORDINATE)
     fields = range(len(parameters.keys))
-    taken = [Signal(parameters.bucket_width, name=f"taken_{n}") for n in fields]
+    taken = [Signal(parameters.engine.bucket_bits, name=f"taken_{n}") for n in fields]
     overlaps = Signal()
     m.d.comb += overlaps.eq(
         reduce(
@@ -371,7 +371,7 @@ class CellPreparation(wiring.Component):
 
     def layouts(self):
         """Return the layouts of all fields after the shift stage and after the placement stage."""
-        bits = self.parameters.bucket_width
+        bits = self.parameters.engine.bucket_bits
         coordinates, parts = {}, {}
         for field in self.parameters.keys:
             whole = unsigned(field.bits)
@@ -446,7 +446,7 @@ class CellPreparation(wiring.Component):
 
     def place_field(self, m, n, part, hashes, coordinates, placed):
         """Move the coordinates to the field's bits of the bucket number; compute the extent."""
-        bits = self.parameters.bucket_width
+        bits = self.parameters.engine.bucket_bits
         most = Signal(bits, name=f"most_{n}")  # highest coordinate in use
         m.d.comb += most.eq(Cat(part.width > bit for bit in range(bits)))
         hashed = part.hashed.replicate(bits)

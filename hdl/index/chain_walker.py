@@ -214,7 +214,7 @@ class ChainWalker(wiring.Component):
                 "probe": Out(probe_shape(parameters)),
                 "criterion": In(criterion_layout(parameters)),
                 "size": In(slot_shape(parameters)),
-                "number": In(parameters.probe_bits),
+                "number": In(parameters.engine.probe_bits),
                 "distinct": In(1),
                 "room": In(group_count(parameters)),
                 "found_valid": Out(1),

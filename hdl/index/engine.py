@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Index engine of a region: chain heads, a ring of entries, and walks along the chains."""
 
-from amaranth import *
-from amaranth.lib.wiring import connect, flipped
+from dataclasses import dataclass, replace
+from typing import Annotated
 
-from hdl.engine import Engine, at_hand, engine_members, keep_from, require
+from amaranth import *
+from amaranth.lib import wiring
+from amaranth.lib.wiring import connect, flipped
+from amaranth.utils import ceil_log2
+
+from hdl.engine import OnChip, at_hand, engine_members, keep_from
 from hdl.memory.columns import stored_column
+from hdl.parts import Option
+from hdl.predicates.band import Band
+from hdl.predicates.equality import Equality
 from hdl.streams.registers import delayed
 from hdl.words.inputs import Control, coordinate_layout
 from hdl.words.prepared import cells_layout, is_own_criterion, stored_layout
@@ -18,13 +26,13 @@ from .layouts import bank_count, link_layout, slot_shape
 from .probe_table import ProbeTable
 from .results import GroupResults
 
-__all__ = ["IndexEngine"]
+__all__ = ["Index", "IndexEngine"]
 
 #: Probes that are under way besides two groups while a core shows nothing.
 UNDER_WAY = 64
 
 
-class IndexEngine(Engine):
+class IndexEngine(wiring.Component):
     """Compare a probe with the entries of the buckets that may match it.
 
     A store writes twice. It writes its place into the :class:`HeadTable`, which returns the place
@@ -66,74 +74,6 @@ class IndexEngine(Engine):
     IDLE_LATENCY = 18
     #: Counting the cells of a band probe (1).
     COUNTING = 1
-
-    name = "index"
-    restarts = (Control.COORDINATE, Control.DISTINCT)
-    under_way = 32
-    own_criterion = True
-    has_rounds = False
-    chains = False
-    own = ("bucket_bits",)
-    number = 1
-    wide_luts = True
-    counted = rate = "tuples"
-
-    @classmethod
-    def check(cls, parameters):
-        require(
-            parameters.lanes == 1,
-            f"An index reads one entry a cycle: 'lanes' is 1, not {parameters.lanes}",
-        )
-        require(
-            parameters.rule.is_indexed,
-            "An index needs the comparator 'band' or 'equality'; a custom predicate takes a scan",
-        )
-        require(
-            1 <= parameters.bucket_width <= 24,
-            f"Parameter 'bucket_bits' must be 1 to 24, not {parameters.bucket_width!r}",
-        )
-        if parameters.digest_bits is not None:
-            parameters.rule.refuse_digests(parameters)
-
-    @classmethod
-    def operations(cls, parameters):
-        return {Control.DISTINCT: 2, Control.COORDINATE: len(parameters.keys)}
-
-    @classmethod
-    def operands(cls, parameters):
-        return [coordinate_layout(parameters)]
-
-    @classmethod
-    def prepared_members(cls, parameters):
-        bucket = unsigned(parameters.bucket_width)
-        return {"bucket": bucket, "cells": cells_layout(parameters)}
-
-    @classmethod
-    def preparation(cls, parameters):
-        return {"cells": CellPreparation(parameters)}
-
-    @classmethod
-    def described(cls, parameters):
-        bits, coordinate = parameters.bucket_width, coordinate_layout(parameters)
-        return {"index": {"bucket_bits": bits, "coordinate": coordinate}}
-
-    @classmethod
-    def comparators(cls, parameters):
-        return parameters.lanes
-
-    @classmethod
-    def busy_tuples(cls, parameters, *, window, precision, cycles):
-        """Return how many tuples keep it busy: it accepts a word per cycle at the most."""
-        return cycles * parameters.tuples_per_word
-
-    @classmethod
-    def most_work(cls, parameters):
-        """Return the cycles until the star of a word.
-
-        Each probe reads the whole ring and visits every bucket at most, one after the other.
-        """
-        slots, buckets = parameters.ring_rows * parameters.lanes, 1 << parameters.bucket_width
-        return (2 * parameters.probes + UNDER_WAY) * (slots + buckets)
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
@@ -202,7 +142,7 @@ class IndexEngine(Engine):
             self.activity.busy.eq(walker.busy),
             self.activity.stalled.eq(walker.stalled),
         ]
-        if parameters.parity:
+        if parameters.engine.parity:
             m.d.comb += [
                 keys.checked.eq(walker.busy),
                 links.checked.eq(walker.busy),
@@ -309,3 +249,90 @@ class IndexEngine(Engine):
         m.d.comb += walker.distinct.eq(distinct)
         with m.If(self.configure & own):
             m.d.sync += distinct.eq(self.control.value[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index(OnChip):
+    """An index, which reads only the buckets that can hold matches.
+
+    Parameters
+    ----------
+    predicate : Band or Equality
+    bucket_bits : int or None
+        There are ``2 ** bucket_bits`` buckets; by default as many as a core's window has tuples,
+        rounded up to a power of two.
+    tuples_per_word : int
+        Largest number of tuples in an input word, and number of results in a result word: 1 or 2.
+        With 2, a word can hold one tuple of each side.
+    """
+
+    kind = "index"
+    title = "An index"
+    fixed = {"engine": "index"}
+    reasons = OnChip.reasons | {
+        "comparator": "a custom predicate takes a scan",
+        "lanes": "it reads one entry a cycle",
+        "digest_bits": "a walk meets whole keys",
+        "value_bits": "it sends the matches of several probes by turns",
+        "store": "it reads its memory at random, which no burst can serve",
+        "rounds": "it meets stored tuples in another order",
+    }
+    module = IndexEngine
+    restarts = (Control.COORDINATE, Control.DISTINCT)
+    under_way = 32
+    own_criterion = True
+    has_rounds = False
+    chains = False
+    number = 1
+    wide_luts = True
+    counted = rate = "tuples"
+
+    predicate: Band | Equality
+    bucket_bits: Annotated[
+        int | None, Option("logarithm of the number of buckets of an index", range(1, 25))
+    ] = None
+    tuples_per_word: Annotated[
+        int,
+        Option(
+            "1; of an index also 2, for a tuple of each side in an input word, two results in one",
+            (1, 2),
+        ),
+    ] = 1
+
+    def completed(self, parameters):
+        part = super().completed(parameters)
+        bits = max(1, ceil_log2(parameters.window.sub_window))
+        return part if self.bucket_bits is not None else replace(part, bucket_bits=bits)
+
+    def operations(self, parameters):
+        return {Control.DISTINCT: 2, Control.COORDINATE: len(parameters.keys)}
+
+    def operands(self, parameters):
+        return [coordinate_layout(parameters)]
+
+    def prepared_members(self, parameters):
+        return {"bucket": unsigned(self.bucket_bits), "cells": cells_layout(parameters)}
+
+    def preparation(self, parameters):
+        return {"cells": CellPreparation(parameters)}
+
+    def described(self, parameters):
+        coordinate = coordinate_layout(parameters)
+        return {"index": {"bucket_bits": self.bucket_bits, "coordinate": coordinate}}
+
+    @property
+    def comparators(self):
+        """Number of comparators of a region."""
+        return self.lanes
+
+    def busy_tuples(self, parameters, *, window, precision, cycles):
+        """Return how many tuples keep it busy: it accepts a word per cycle at the most."""
+        return cycles * self.tuples_per_word
+
+    def most_work(self, parameters):
+        """Return the cycles until the star of a word.
+
+        Each probe reads the whole ring and visits every bucket at most, one after the other.
+        """
+        slots, buckets = parameters.ring_rows * self.lanes, 1 << self.bucket_bits
+        return (2 * self.probes + UNDER_WAY) * (slots + buckets)

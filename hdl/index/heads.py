@@ -204,12 +204,12 @@ class HeadTable(wiring.Component):
         super().__init__(
             {
                 "store": In(1),
-                "bucket": In(parameters.bucket_width),
+                "bucket": In(parameters.engine.bucket_bits),
                 "head": In(head),
                 "previous": Out(head),
                 "visited": In(bank_bits(parameters)).array(banks),
                 "newest": Out(head).array(banks),
-                **({"visits": In(banks), "wrong": Out(1)} if parameters.parity else {}),
+                **({"visits": In(banks), "wrong": Out(1)} if parameters.engine.parity else {}),
             }
         )
 
@@ -226,7 +226,7 @@ class HeadTable(wiring.Component):
             m.submodules[f"bank_{n}"] = bank = HeadBank(
                 width=len(self.head),
                 bits=bank_bits(self.parameters),
-                parity=self.parameters.parity,
+                parity=self.parameters.engine.parity,
             )
             m.d.comb += [
                 bank.store.eq(self.store & (own == n)),
@@ -236,11 +236,11 @@ class HeadTable(wiring.Component):
                 self.newest[n].eq(bank.newest),
             ]
             previous.append(bank.previous)
-            wrong.append(bank.wrong if self.parameters.parity else Const(0))
-            if self.parameters.parity:
+            wrong.append(bank.wrong if self.parameters.engine.parity else Const(0))
+            if self.parameters.engine.parity:
                 m.d.comb += bank.visits.eq(self.visits[n])
         m.d.comb += self.previous.eq(Array(previous)[stored] if banks > 1 else previous[0])
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             m.d.comb += self.wrong.eq(Cat(wrong).any())
         return m
 

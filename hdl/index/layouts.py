@@ -39,7 +39,7 @@ def group_count(parameters):
     may then arrive in every cycle, and eight groups of four probes would finish too late.
     """
     most = 32 if parameters.side_by_side else 8
-    return min(most, 1 << (128 // min(64, parameters.probes)).bit_length() - 1)
+    return min(most, 1 << (128 // min(64, parameters.engine.probes)).bit_length() - 1)
 
 
 def walks_waiting(parameters):
@@ -58,12 +58,12 @@ def bank_count(parameters):
     Two for a band, whose probes visit neighbouring cells; one for an equality, whose probes visit
     one bucket.
     """
-    return 2 if parameters.bounded and parameters.bucket_width > 1 else 1
+    return 2 if parameters.bounded and parameters.engine.bucket_bits > 1 else 1
 
 
 def bank_bits(parameters):
     """Width of a bucket's number within its bank, in bits."""
-    return parameters.bucket_width - ceil_log2(bank_count(parameters))
+    return parameters.engine.bucket_bits - ceil_log2(bank_count(parameters))
 
 
 def slot_shape(parameters):
@@ -84,7 +84,7 @@ def head_shape(parameters):
 
 def probe_shape(parameters):
     """Shape of a probe's place in the :class:`hdl.index.probe_table.ProbeTable`."""
-    return unsigned(ceil_log2(2 * parameters.probes + UNDER_WAY))
+    return unsigned(ceil_log2(2 * parameters.engine.probes + UNDER_WAY))
 
 
 def queues_layout(parameters):
@@ -100,7 +100,7 @@ def link_layout(parameters):
     ``bucket`` is the bucket of the entry.
     """
     return data.StructLayout(
-        {"link": slot_shape(parameters), "bucket": unsigned(parameters.bucket_width)}
+        {"link": slot_shape(parameters), "bucket": unsigned(parameters.engine.bucket_bits)}
     )
 
 
@@ -112,7 +112,7 @@ def visiting_layout(parameters):
     tail = {"tail": pointer_layout(parameters)["row"].shape}
     if parameters.bounded:
         return data.StructLayout({"cells": cells_layout(parameters), **tail})
-    return data.StructLayout({"bucket": unsigned(parameters.bucket_width), **tail})
+    return data.StructLayout({"bucket": unsigned(parameters.engine.bucket_bits), **tail})
 
 
 def waiting_layout(parameters):
@@ -148,7 +148,7 @@ def entry_layout(parameters):
     """Layout of an entry to read; it came ``age`` entries after the oldest one that is visible."""
     slot = slot_shape(parameters)
     return data.StructLayout(
-        {"place": slot, "age": slot, "bucket": unsigned(parameters.bucket_width)}
+        {"place": slot, "age": slot, "bucket": unsigned(parameters.engine.bucket_bits)}
     )
 
 
@@ -182,5 +182,5 @@ def walk_layout(parameters):
 def found_layout(parameters):
     """Layout of a match: the probe's number since the last star of its side, the entry's place."""
     return data.StructLayout(
-        {"number": unsigned(parameters.probe_bits), "place": slot_shape(parameters)}
+        {"number": unsigned(parameters.engine.probe_bits), "place": slot_shape(parameters)}
     )

@@ -98,9 +98,9 @@ class ProbeTable(wiring.Component):
                 "walking": In(probe_shape(parameters)),
                 "criterion": Out(criterion_layout(parameters)),
                 "size": Out(slot_shape(parameters)),
-                "number": Out(parameters.probe_bits),
+                "number": Out(parameters.engine.probe_bits),
                 "release": In(1),
-                "released": In(range(parameters.probes + 1)),
+                "released": In(range(parameters.engine.probes + 1)),
                 "oldest": Out(row),
             }
         )
@@ -115,7 +115,7 @@ class ProbeTable(wiring.Component):
         self.elaborate_walking(m, head)
         self.elaborate_visiting(m, head)
 
-        count = Signal(range(self.parameters.probes + 1))
+        count = Signal(range(self.parameters.engine.probes + 1))
         first = Signal.like(self.tail, reset_less=True)  # `tail` of the open group's first probe
         opened = Mux(count == 0, self.tail, first)
         m.d.comb += [
@@ -161,7 +161,7 @@ class ProbeTable(wiring.Component):
         for name, _ in criterion_layout(self.parameters):
             data = self.column(m, name, self.probe.criterion[name], self.walking, self.add, head)
             m.d.comb += Value.cast(self.criterion[name]).eq(data)
-        number = Signal(self.parameters.probe_bits)  # of the next probe
+        number = Signal(self.parameters.engine.probe_bits)  # of the next probe
         with m.If(self.close & self.ending.star):
             m.d.sync += number.eq(0)
         with m.Elif(self.add):

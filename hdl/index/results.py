@@ -210,7 +210,7 @@ class GroupResults(wiring.Component):
                 "idle": Out(1, init=1),
                 "oldest": Out(pointer_layout(parameters)["row"].shape),
                 "release": Out(1),
-                "released": Out(range(parameters.probes + 1)),
+                "released": Out(range(parameters.engine.probes + 1)),
                 "results": Out(stream.Signature(node_result(parameters, 0))),
             }
         )

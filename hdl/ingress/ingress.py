@@ -117,7 +117,7 @@ class Ingress(wiring.Component):
         self.elaborate_legality(m, accepted, output, refused | turns.core_refused)
         m.submodules.punctuation = punctuation = Punctuation(self.parameters)
         self.elaborate_groups(m, accepted, output, punctuation, advance)
-        if self.parameters.rounds:
+        if self.parameters.engine.rounds:
             self.elaborate_rounds(m, accepted, output, punctuation, advance)
         self.elaborate_turns(m, accepted, output, punctuation, turns, advance)
         if not self.parameters.side_by_side:

@@ -112,7 +112,7 @@ class ProbePreparation(wiring.Component):
         ]
         if bands:
             criterion = self.elaborate_ranges(m, second.o.payload.sums, second.o.payload.places)
-        elif self.parameters.digest_bits is not None:
+        elif self.parameters.engine.digest_bits is not None:
             criterion = stored
         self.elaborate_word(m, second.o.payload.scheduled, stored, criterion, output.i.payload)
         return m
@@ -149,7 +149,7 @@ class ProbePreparation(wiring.Component):
             if not is_own_criterion(self.parameters):
                 m.d.comb += prepared.body.tuple.criterion.eq(criterion)
             m.d.comb += prepared.body.tuple.key.eq(key)
-            for name in self.parameters.search.beside(self.parameters):
+            for name in self.parameters.engine.beside(self.parameters):
                 m.d.comb += prepared.body.tuple[name].eq(word.body.tuple[name])
 
     def elaborate_ranges(self, m, sums, places):
@@ -305,7 +305,7 @@ def lane_stages(parameters):
     stages = {
         "preparation": ProbePreparation(parameters),
         **parameters.rule.preparation(parameters),
-        **parameters.search.preparation(parameters),
+        **parameters.engine.preparation(parameters),
     }
     if visits_cells(parameters):
         return {"arrival": SteadyRegister(scheduled_word(parameters), gated=True), **stages}
@@ -314,5 +314,5 @@ def lane_stages(parameters):
 
 def visits_cells(parameters):
     """Return whether a probe visits the cells that its ranges touch."""
-    found = parameters.search.prepared_members(parameters).get("cells")
+    found = parameters.engine.prepared_members(parameters).get("cells")
     return found is not None and found.size > 0

@@ -73,7 +73,7 @@ class GroupSchedule(wiring.Component):
         self.latency = 0
         super().__init__(
             {
-                "period": In(parameters.probe_bits + 1),
+                "period": In(parameters.engine.probe_bits + 1),
                 "single": In(1),
                 "limit": In(range(parameters.cores * parameters.slack + 1)),
                 "free": In(1),
@@ -89,7 +89,7 @@ class GroupSchedule(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        probes = self.parameters.probes
+        probes = self.parameters.engine.probes
         limit = self.limit
         # Every counter has a flag in a register, which says that the next count is the last one.
         begun = Signal()  # the open group has probes
@@ -102,7 +102,7 @@ class GroupSchedule(wiring.Component):
         m.d.sync += nearly.eq(limit - 2)
         exhausted = Signal()  # `passed` is one below the limit, which is two at the least
         # Probes to the next star; zero if none is wanted, as a count of one is its last.
-        left = Signal(self.parameters.probe_bits + 1, init=1)
+        left = Signal(self.parameters.engine.probe_bits + 1, init=1)
         due = Signal(init=1)  # a star follows the next probe
         unstarred = Signal()  # probes have come since the last star
 
@@ -208,7 +208,7 @@ class Punctuation(wiring.Component):
                 **(self.PAIRED if parameters.side_by_side else {}),
                 "finish": In(1),
                 "set_precision": In(1),
-                "wanted": In(parameters.probe_bits + 1),
+                "wanted": In(parameters.engine.probe_bits + 1),
                 "single": In(1),
                 "unordered": In(1),
                 "limit": In(range(parameters.cores * parameters.slack + 1)),
@@ -222,7 +222,7 @@ class Punctuation(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        period = Signal(self.parameters.probe_bits + 1, init=1)
+        period = Signal(self.parameters.engine.probe_bits + 1, init=1)
         single = Signal(init=1)
         free = Signal()
         next_period = Mux(self.set_precision, self.wanted, period)

@@ -55,7 +55,7 @@ def word_facts(parameters, word):
     """
     control = word.body.control
     is_control = word.kind == InputKind.CONTROL
-    bits = parameters.probe_bits
+    bits = parameters.engine.probe_bits
     longest = 1 << bits
     low, high = control.value[:bits], control.value[bits:]
     held = held_tuples(parameters, word)
@@ -66,7 +66,7 @@ def word_facts(parameters, word):
     shorter = (low != 0) & (high == 0)
     order = {"first": word.first} if parameters.side_by_side else {}
     inner, sets, rounds = Const(0), control.op == Control.PRECISION, {}
-    if parameters.rounds:
+    if parameters.engine.rounds:
         inner = control.op == Control.INNER
         sets = control.op.as_value().matches(Control.PRECISION, Control.INNER)
         rounds = {"rounds": Mux(inner, rounds_code(parameters, control.value), 0)}
@@ -84,7 +84,7 @@ def word_facts(parameters, word):
         "finish": ends_groups(parameters, word),
         "single": inner | Mux(shorter, low == 1, ~none & (longest == 1)),
         "unordered": ~inner
-        & Mux(shorter, low > parameters.probes, none | (longest > parameters.probes)),
+        & Mux(shorter, low > parameters.engine.probes, none | (longest > parameters.engine.probes)),
         "core": is_control & (control.op == Control.CORE),
         "exists": core_exists(parameters, control),
         "which": Cat(number == core for core in range(parameters.cores)),

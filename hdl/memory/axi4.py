@@ -89,10 +89,10 @@ def memory_port(parameters):
     parameters : JoinParameters
         Parameters of the accelerator, whose ``store`` is external.
     """
-    beat_bytes = parameters.memory_width // 8
+    beat_bytes = parameters.engine.memory_width // 8
     return Axi4(
         address_bits=ceil_log2(parameters.ring_rows * beat_bytes),
-        data_bits=parameters.memory_width,
+        data_bits=parameters.engine.memory_width,
     )
 
 
@@ -110,7 +110,7 @@ def shared_port(parameters):
     parameters : JoinParameters
         Parameters of the accelerator, whose ``store`` is external.
     """
-    return Axi4(address_bits=ADDRESS_BITS, data_bits=parameters.memory_width)
+    return Axi4(address_bits=ADDRESS_BITS, data_bits=parameters.engine.memory_width)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class BaseAddress:
     @classmethod
     def of(cls, parameters):
         """Return that of an accelerator; None if its windows are on the chip."""
-        if not parameters.search.has_memory:
+        if not parameters.engine.has_memory:
             return None
         ring_bits = memory_port(parameters).address_bits
         return cls(ring_bits, ceil_log2(2 * parameters.cores))
@@ -168,7 +168,7 @@ def memory_members(parameters, regions=None, *, port=memory_port):
     port : callable
         :func:`memory_port` or :func:`shared_port`.
     """
-    if not parameters.search.has_memory:
+    if not parameters.engine.has_memory:
         return {}
     member = Out(port(parameters))
     return {"m_axi": member if regions is None else member.array(regions)}

@@ -388,7 +388,7 @@ def stored_column(parameters, *, width, depth, late=False):
     width, depth, late
         Those of a :class:`hdl.memory.columns.KeyColumn`.
     """
-    kind = ParityColumn if parameters.parity else KeyColumn
+    kind = ParityColumn if parameters.engine.parity else KeyColumn
     return kind(width=width, depth=depth, late=late)
 
 

@@ -73,11 +73,11 @@ def check_bench(parameters):
             "A package has a test bench for joins that send pairs, and this one sends the "
             "aggregates of its matches: write the package with --no-bench"
         )
-    if parameters.comparator not in COMPARATORS:
+    if parameters.predicate.kind not in COMPARATORS:
         raise ValueError(
             f"A package has a test bench for the comparators {', '.join(COMPARATORS)}, not for "
-            f"{parameters.comparator!r}: the bench cannot know which pairs a predicate of your own "
-            f"finds; write the package with --no-bench"
+            f"{parameters.predicate.kind!r}: the bench cannot know which pairs a predicate of your "
+            f"own finds; write the package with --no-bench"
         )
     if memory_members(parameters):
         raise ValueError(

@@ -195,7 +195,7 @@ def stars(module, manifest, channels):
     inputs = [each for each in channels if any(map(INPUTS.fullmatch, each.payload))]
     results = [each for each in channels if any(map(RESULTS.fullmatch, each.payload))]
     kinds = manifest["result_kinds"]
-    if len(inputs) != 1 or "STAR" not in kinds or manifest["parameters"].get("rounds"):
+    if len(inputs) != 1 or "STAR" not in kinds or "INNER" in manifest["operations"]:
         return
     (source,) = inputs
     word, fields = manifest["input_word"]["fields"], manifest["result_word"]["fields"]

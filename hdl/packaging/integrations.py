@@ -245,7 +245,7 @@ def package_page(manifest, names, shell, ports, axi):
         "",
         "## Parameters",
         "",
-        *table(["parameter", "value"], parameter_texts(manifest)),
+        *table(["parameter", "value"], parameter_texts(manifest["parameters"])),
         "",
         "## Ports",
         "",

@@ -44,11 +44,15 @@ def packaged_ports(component, shell):
     return [*(CLOCKING if shell is None else []), *ports_of(component)]
 
 
-def parameter_texts(manifest):
-    """Yield name and value of every parameter that is set, as texts."""
-    for name, value in manifest["parameters"].items():
+def parameter_texts(parameters, place=""):
+    """Yield name and value of every parameter that is set, as texts; a kind by its ``place``."""
+    for name, value in parameters.items():
         if name == "operator":
             yield name, value["name"]
+        elif isinstance(value, dict):
+            yield from parameter_texts(value, name)
+        elif name == "kind":
+            yield place, value
         elif name == "keys" and not isinstance(value, int):
             yield (
                 name,
@@ -72,7 +76,7 @@ def header(manifest, names, shell, ports):
         f"Every other module of this file has a name that begins with {names.prefix}",
         "",
         "Parameters",
-        *(f"  {name} = {text}" for name, text in parameter_texts(manifest)),
+        *(f"  {name} = {text}" for name, text in parameter_texts(manifest["parameters"])),
         "",
         "Ports",
         *(f"  {port['direction']:3} {port['bits']:4}  {port['name']}" for port in ports),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A band: the difference of two keys lies within bounds that are set at run time."""
 
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
@@ -66,6 +67,7 @@ def unsigned_key(field, key):
     return (Value.cast(key) ^ sign)[: field.bits]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Band(Rule):
     """``low <= r - s <= high`` for every key field.
 
@@ -81,7 +83,11 @@ class Band(Rule):
     thirds of the cells, and of the simulator's instructions, that comparing field by field takes.
     """
 
+    kind = "band"
+    fixed = {"comparator": "band"}
+
     def digest_range(self, parameters):
+        """Return least and greatest width of a digest, and the reason for the two."""
         most = MOST_DIGEST_BITS
         return 2 * len(parameters.keys), most, f"at least 2 for each key field and at most {most}"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A band whose passes compare cells in place of keys: their layouts, and their hardware."""
 
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 
@@ -38,7 +39,7 @@ def digest_parts(parameters):
     (:func:`cell_layout`).
     """
     count = len(parameters.keys)
-    least, wider = divmod(parameters.digest_bits, count)
+    least, wider = divmod(parameters.engine.digest_bits, count)
     return [least + (n < wider) for n in range(count)]
 
 
@@ -191,14 +192,16 @@ class DoubleCells(wiring.Component):
         doubles = double_cells_layout(self.widths)
         super().__init__(
             {
-                "cells": In(data.ArrayLayout(stored_layout(parameters.scanned), parameters.lanes)),
-                "doubles": Out(data.ArrayLayout(doubles, parameters.lanes)),
+                "cells": In(
+                    data.ArrayLayout(stored_layout(parameters.scanned), parameters.engine.lanes)
+                ),
+                "doubles": Out(data.ArrayLayout(doubles, parameters.engine.lanes)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        for lane in range(self.parameters.lanes):
+        for lane in range(self.parameters.engine.lanes):
             digest, first = self.cells[lane].digest, 0
             parts = []
             for width in self.widths:
@@ -318,6 +321,7 @@ class DigestPreparation(wiring.Component):
             ]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Cells(Band):
     """A band whose passes compare cells (:func:`cell_layout`).
 
@@ -346,11 +350,11 @@ class Cells(Band):
 
     def stored_layout(self, parameters):
         fields = {name: field.shape for name, field in super().stored_layout(parameters)}
-        return data.StructLayout({"digest": parameters.digest_bits, **fields})
+        return data.StructLayout({"digest": parameters.engine.digest_bits, **fields})
 
     def criterion_layout(self, parameters):
         ranges = {name: field.shape for name, field in super().criterion_layout(parameters)}
-        return data.StructLayout({"digest": parameters.digest_bits, "every": 1, **ranges})
+        return data.StructLayout({"digest": parameters.engine.digest_bits, "every": 1, **ranges})
 
     def preparation(self, parameters):
         return {"digests": DigestPreparation(parameters)}

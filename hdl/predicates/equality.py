@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An equality of all key fields, and the remainders that a pass may compare in place of keys."""
 
+from dataclasses import dataclass
 from functools import cache, reduce
 from operator import xor
 
@@ -79,6 +80,7 @@ def equal_parts(a, b):
     ]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Equality(Rule):
     """All key fields are equal. The criterion of a probe is its own key.
 
@@ -87,7 +89,11 @@ class Equality(Rule):
     :class:`~hdl.ecp5.CarryEquality`.
     """
 
+    kind = "equality"
+    fixed = {"comparator": "equality"}
+
     def digest_range(self, parameters):
+        """Return least and greatest width of a digest, and the reason for the two."""
         most = min(MOST_DIGEST_BITS, parameters.key_bits - 1)
         return 1, most, f"fewer than a key has and at most {MOST_DIGEST_BITS}"
 
@@ -113,6 +119,7 @@ class Equality(Rule):
         return Cat(matches).all()
 
 
+@dataclass(frozen=True, kw_only=True)
 class Remainders(Equality):
     """An equality whose passes compare remainders (:func:`split_key`) in place of keys."""
 
@@ -120,11 +127,11 @@ class Remainders(Equality):
     row_latency = 0
 
     def stored_layout(self, parameters):
-        bits = parameters.digest_bits
+        bits = parameters.engine.digest_bits
         return data.StructLayout({"digest": bits, "rest": parameters.key_bits - bits})
 
     def stored(self, parameters, key):
-        digest, rest = split_key(Value.cast(key), parameters.digest_bits)
+        digest, rest = split_key(Value.cast(key), parameters.engine.digest_bits)
         return {"digest": digest, "rest": rest}
 
     def verified_layouts(self, parameters):

@@ -3,25 +3,32 @@
 
 from abc import ABC, abstractmethod
 import ast
+from contextlib import suppress
+from dataclasses import dataclass
 import importlib
+from typing import Annotated
 
 from amaranth import *
 
 from hdl.expressions import dotted, lower, names_of, parse
+from hdl.parts import Option, require
 
 from .rule import Rule
 
 __all__ = [
     "MOST_LATENCY",
+    "PREDICATE",
     "FunctionPredicate",
     "Own",
     "Predicate",
     "TextPredicate",
-    "own_predicate",
+    "named_predicate",
 ]
 
 #: Most cycles that a predicate may take: a scan has room for as many rows that are under way.
 MOST_LATENCY = 16
+#: Title of options.
+PREDICATE = "predicate"
 
 
 class Predicate(ABC):
@@ -237,44 +244,102 @@ class Pipeline:
         return register
 
 
-def own_predicate(parameters):
-    """Return the predicate of parameters whose comparator is ``"custom"``.
-
-    Parameters
-    ----------
-    parameters : JoinParameters
+def named_predicate(reference):
+    """Return the predicate that ``"module:name"`` names.
 
     Raises
     ------
     ValueError
-        If its module or its name does not exist, or its text is no condition.
+        If its module or its name does not exist.
     """
-    if parameters.predicate is None:
-        return TextPredicate(parameters.where)
-    module, _, name = parameters.predicate.partition(":")
+    module, _, name = reference.partition(":")
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(
-            f"Predicate {parameters.predicate!r} is not an importable 'module:function'"
+            f"Predicate {reference!r} is not an importable 'module:function'"
         ) from error
     if isinstance(found, type) and issubclass(found, Predicate):
         return found()
     return found if isinstance(found, Predicate) else FunctionPredicate(found)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Own(Rule):
-    """A predicate of one's own, found by its name or made from its text when it is needed."""
+    """A predicate of one's own, found by its name or made from its text when it is needed.
 
-    is_indexed = False
+    Parameters
+    ----------
+    predicate : str or None
+        ``"module:name"`` of a custom ``predicate(r, s)``, or of a :class:`Predicate`.
+    where : str or None
+        Text of a condition over ``l.field`` of R's tuple and ``r.field`` of S's, such as
+        ``"abs(l.x - r.x) <= 3 and l.city != r.city"``. A named predicate says itself what it means.
+    """
+
+    kind = "custom"
+    fixed = {"comparator": "custom"}
+
+    predicate: Annotated[
+        str | None,
+        Option(
+            "a predicate of your own: a function predicate(r, s), or a Predicate with its own "
+            "hardware",
+            metavar="MODULE:NAME",
+            group=PREDICATE,
+        ),
+    ] = None
+    where: Annotated[
+        str | None,
+        Option(
+            "a predicate of your own as a text over key fields of R's tuple l and S's tuple r: "
+            "'abs(l.x - r.x) <= 3 and l.city != r.city'",
+            metavar="CONDITION",
+            group=PREDICATE,
+        ),
+    ] = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(
+            self.predicate or self.where,
+            "Comparator 'custom' needs parameter 'predicate' or 'where'",
+        )
+        if self.predicate is not None and self.where is not None:
+            # A manifest repeats what the predicate says of itself.
+            require(
+                self.where == self.found.where,
+                f"Predicate {self.predicate!r} says itself what it means; leave 'where' out",
+            )
+            object.__setattr__(self, "where", None)
+
+    @property
+    def found(self):
+        """The :class:`Predicate`.
+
+        Raises
+        ------
+        ValueError
+            If its module or its name does not exist, or its text is no condition.
+        """
+        if self.predicate is None:
+            return TextPredicate(self.where)
+        return named_predicate(self.predicate)
 
     def check(self, parameters):
-        self.require_own(parameters.predicate or parameters.where)
-        if parameters.where is not None:
-            own_predicate(parameters).check(parameters)
+        if self.where is not None:
+            self.found.check(parameters)
+
+    def to_dict(self):
+        """Return the part as JSON-compatible values, with ``where`` if the predicate says it."""
+        values = super().to_dict()
+        if self.predicate is not None:
+            with suppress(ValueError):  # its module is not here
+                values["where"] = self.found.where
+        return values
 
     def latency(self, parameters):
-        predicate = own_predicate(parameters)
+        predicate = self.found
         predicate.check(parameters)
         return predicate.latency
 
@@ -282,4 +347,4 @@ class Own(Rule):
         r, s = comparator.criterion, comparator.key
         if comparator.probe_side:
             r, s = s, r
-        return own_predicate(comparator.parameters).match(m, r, s)
+        return self.found.match(m, r, s)

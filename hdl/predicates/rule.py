@@ -2,13 +2,14 @@
 """What an accelerator knows of a predicate, whichever it is, and the comparator that decides it."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.ecp5 import is_ecp5
-from hdl.engine import require
+from hdl.parts import Part
 from hdl.words.inputs import key_layout
 from hdl.words.prepared import criterion_layout, stored_layout
 
@@ -18,48 +19,21 @@ __all__ = ["Comparator", "MOST_DIGEST_BITS", "Rule", "criterion_signature"]
 MOST_DIGEST_BITS = 24
 
 
-class Rule(ABC):
-    """Kind of predicate: all that is different from one comparator to another.
+@dataclass(frozen=True, kw_only=True)
+class Rule(Part, ABC):
+    """A kind of predicate: all that is different from one comparator to another.
 
     What is stored of a key and what a probe compares it with, the hardware that compares the two,
     and the control words that set something of it. Nothing outside of a rule asks which one it is.
-    The defaults are those of a rule that compares keys as they are. Objects have no state; all
-    methods take the parameters of the accelerator.
+    The defaults are those of a rule that compares keys as they are. All methods take the parameters
+    of the accelerator.
     """
 
-    #: Whether an index finds the keys that match a probe.
-    is_indexed = True
     #: Operations that set something of the rule and empty both windows for it.
     restarts = ()
 
     def check(self, parameters):
-        """Raise :exc:`ValueError` unless the rule can have these parameters."""
-        self.require_own(parameters.predicate is None and parameters.where is None)
-
-    def require_own(self, holds):
-        """Raise :exc:`ValueError` unless a predicate of one's own is given where it is needed."""
-        require(
-            holds,
-            "Parameter 'predicate' goes with comparator 'custom', and only with it; 'where' "
-            "likewise",
-        )
-
-    def digest_range(self, parameters):
-        """Return least and greatest width of a digest, and the reason for the two.
-
-        Raises
-        ------
-        ValueError
-            If keys have no digests that agree wherever keys match.
-        """
-        self.refuse_digests(parameters)
-
-    def refuse_digests(self, parameters):
-        """Raise :exc:`ValueError`, because passes of an accelerator compare no digests."""
-        raise ValueError(
-            "Parameter 'digest_bits' is for the comparators 'band' and 'equality' of a scan, not"
-            f" for {parameters.comparator!r} of engine {parameters.engine!r}"
-        )
+        """Raise :exc:`ValueError` unless an accelerator can have the rule."""
 
     def bounded(self, parameters):
         """Return the key fields that have bounds, which control words set."""
@@ -160,4 +134,4 @@ class Comparator(wiring.Component):
 
     def has_chains(self, platform):
         """Return whether to use :class:`CarryChain`: where there are many, on an ECP5."""
-        return is_ecp5(platform) and self.parameters.search.chains
+        return is_ecp5(platform) and self.parameters.engine.chains

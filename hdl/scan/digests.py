@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scan by digests: slots and the engine that compares them."""
 
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
+from typing import Annotated
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from hdl.engine import require
+from hdl.parts import Option, require
+from hdl.predicates.band import Band
+from hdl.predicates.cells import Cells
+from hdl.predicates.equality import Equality, Remainders
+from hdl.predicates.rule import MOST_DIGEST_BITS
 from hdl.words.prepared import criterion_layout, span_layout, stored_layout
 
-from .engine import ScanEngine
+from .engine import Scan, ScanEngine
 from .layouts import row_layout
 from .ring import KeyRing, PassTable, SpanCount
 from .scanner import RowScanner
 from .verifier import Verifier
 
-__all__ = ["DigestEngine", "DigestScanner", "DigestSlot"]
+__all__ = ["DigestEngine", "DigestScan", "DigestScanner", "DigestSlot"]
 
 
 class DigestSlot(wiring.Component):
@@ -52,7 +58,9 @@ class DigestSlot(wiring.Component):
     def __init__(self, parameters):
         self.parameters = parameters
         rule = parameters.rule
-        self._comparators = [rule.digest_comparator(parameters) for _ in range(parameters.lanes)]
+        self._comparators = [
+            rule.digest_comparator(parameters) for _ in range(parameters.engine.lanes)
+        ]
         self.latency = KeyRing.LATENCY + rule.row_latency + self._comparators[0].latency
         super().__init__(
             {
@@ -60,7 +68,7 @@ class DigestSlot(wiring.Component):
                 "criterion": In(criterion_layout(parameters.scanned)),
                 "begin_keys": In(1),
                 "keys": In(row_layout(parameters, self._comparators[0].key.shape())),
-                "matches": Out(parameters.lanes),
+                "matches": Out(parameters.engine.lanes),
             }
         )
 
@@ -111,7 +119,7 @@ class DigestScanner(RowScanner):
 
     def __init__(self, parameters):
         scanned = parameters.scanned
-        self._slots = [DigestSlot(parameters) for _ in range(parameters.probes)]
+        self._slots = [DigestSlot(parameters) for _ in range(parameters.engine.probes)]
         self._cells = parameters.rule.row_preparation(parameters)
         super().__init__(
             parameters,
@@ -142,7 +150,7 @@ class DigestScanner(RowScanner):
                 slot.begin_keys.eq(arriving["begin"]),
                 slot.keys.eq(keys),
             ]
-        found = Signal(self.parameters.lanes, reset_less=True)
+        found = Signal(self.parameters.engine.lanes, reset_less=True)
         candidates = [slot.matches for slot in self._slots]
         if self._cells:
             every = Signal(name="compared_every", reset_less=True)
@@ -199,25 +207,6 @@ class DigestEngine(ScanEngine):
     -------
     See :func:`hdl.engine.engine_members`.
     """
-
-    rate = "pairs decided"
-
-    @classmethod
-    def check(cls, parameters):
-        least, most, reason = parameters.rule.digest_range(parameters)
-        bits = parameters.digest_bits
-        require(
-            isinstance(bits, int) and least <= bits <= most,
-            f"Parameter 'digest_bits' must be {least} to {most}, {reason}, not {bits!r}",
-        )
-        super().check(parameters)
-
-    @classmethod
-    def most_work(cls, parameters, candidates=0):
-        """Return the cycles until the star of a word: every key may agree with every probe."""
-        return super().most_work(
-            parameters, parameters.ring_rows * parameters.lanes * parameters.probes
-        )
 
     def __init__(self, parameters, *, probe_side):
         super().__init__(parameters, probe_side=probe_side)
@@ -277,3 +266,56 @@ class DigestEngine(ScanEngine):
             self._verifier.store.eq(store),
         ]
         return key, place, store
+
+
+#: Rules of digests, by those of whole keys.
+DIGESTED = {Band: Cells(), Equality: Remainders()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigestScan(Scan):
+    """A scan of digests: where two agree, the whole keys are compared.
+
+    That takes fewer cells and wires than a :class:`~hdl.scan.engine.Scan`.
+
+    Parameters
+    ----------
+    predicate : Band or Equality
+    digest_bits : int
+        Width of the digest of a key. That of an equality is a remainder
+        (:func:`hdl.predicates.equality.split_key`), that of a band consists of cell numbers
+        (:mod:`hdl.predicates.cells`).
+    """
+
+    kind = "digest-scan"
+    title = "A scan of digests"
+    reasons = Scan.reasons | {"comparator": "nothing is known of the keys of another predicate"}
+    module = DigestEngine
+    rate = "pairs decided"
+
+    predicate: Band | Equality
+    digest_bits: Annotated[
+        int,
+        Option(
+            "bits of a key that a pass compares; all of it where these agree",
+            range(1, MOST_DIGEST_BITS + 1),
+        ),
+    ] = field()  # no default, for other engines have an attribute of this name
+
+    @property
+    def rule(self):
+        """The rule that a pass decides by: that of digests."""
+        return DIGESTED[type(self.predicate)]
+
+    def check(self, parameters):
+        super().check(parameters)
+        least, most, reason = self.predicate.digest_range(parameters)
+        require(
+            least <= self.digest_bits <= most,
+            f"Parameter 'digest_bits' must be {least} to {most}, {reason}, not {self.digest_bits}",
+        )
+
+    def most_work(self, parameters):
+        """Return the cycles until the star of a word: every key may agree with every probe."""
+        candidates = parameters.ring_rows * self.lanes * self.probes
+        return super().most_work(parameters, candidates)

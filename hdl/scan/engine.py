@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scan engine of a region: key ring, group collector, scanner and match queue."""
 
+from dataclasses import dataclass, replace
+from typing import Annotated
+
 from amaranth import *
+from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
-from hdl.engine import Engine, engine_members, keep_from, require
+from hdl.engine import OnChip, Search, engine_members, keep_from
+from hdl.parts import AtLeast, Option, Part, require
+from hdl.predicates.band import Band
+from hdl.predicates.equality import Equality
+from hdl.predicates.own import Own
 from hdl.words.prepared import stored_layout
 
 from .ring import KeyRing
 from .scanner import Scanner
 from .serializers import GroupCollector, MatchQueue
 
-__all__ = ["ScanEngine"]
+__all__ = ["ALL_LANES", "ONE_LANE", "AnyScan", "Lanes", "Rounds", "Scan", "ScanEngine"]
+
 
 #: Passes that can lie between a word and its star: of the group that is scanned, of the group that
 #: waits, of the group that the word closes, and of one in each register before them.
@@ -20,7 +29,7 @@ PASSES = 5
 WAY = 32
 
 
-class ScanEngine(Engine):
+class ScanEngine(wiring.Component):
     """Compare every key of the window with every probe.
 
     Keys are stored in the :class:`KeyRing`. A probe, and the span of the window that it sees, go
@@ -43,21 +52,6 @@ class ScanEngine(Engine):
     -------
     See :func:`hdl.engine.engine_members`.
     """
-
-    name = "scan"
-
-    @classmethod
-    def check(cls, parameters):
-        require(
-            parameters.tuples_per_word == 1,
-            "A scan takes one tuple after the other, as its passes take longer: 'tuples_per_word'"
-            f" is 1, not {parameters.tuples_per_word}; engine 'index' takes two side by side",
-        )
-
-    @classmethod
-    def most_work(cls, parameters, candidates=0):
-        """Return the cycles until the star of a word: passes read the whole ring at most."""
-        return PASSES * (parameters.ring_rows + candidates + parameters.probes + WAY)
 
     def __init__(self, parameters, *, probe_side):
         self.parameters = parameters
@@ -110,7 +104,7 @@ class ScanEngine(Engine):
             self.activity.stalled.eq(scanner.running & ~queue.room),
         ]
         self.elaborate_reading(m, ring)
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             m.d.comb += ring.checked.eq(scanner.reading)
             m.d.sync += self.activity.wrong.eq(ring.wrong | self.elsewhere_wrong())
         pending, oldest = self.elaborate_passes(m, collector)
@@ -173,3 +167,102 @@ class ScanEngine(Engine):
         ]
         m.d.comb += [ring.key.eq(self.scanned(key)), ring.place.eq(place), ring.store.eq(store)]
         return key, place, store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lanes(Part):
+    """Keys that a region reads in a cycle.
+
+    Parameters
+    ----------
+    lanes : int or None
+        By default 1; of windows in external memory, as many as a beat holds.
+    """
+
+    kind = "lanes"
+    fixed = {"rounds": False}
+
+    lanes: Annotated[int | None, Option("keys that a region reads each cycle", AtLeast(1))] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounds(Lanes):
+    """The same, so many that results can be sent in rounds of stored tuples (INNER).
+
+    A star comes after each round. The number of lanes is a power of two.
+    """
+
+    kind = "rounds"
+    fixed = {"rounds": True}
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(
+            self.lanes is None or not self.lanes & (self.lanes - 1),
+            f"Parameter 'rounds' needs 'lanes' to be a power of two, not {self.lanes}",
+        )
+
+
+#: What a scan of memories on the chip reads by default, and one of external memory.
+ONE_LANE, ALL_LANES = Lanes(lanes=1), Lanes()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnyScan(Search):
+    """What all scans are: they read every key of the window, and work with any predicate.
+
+    Parameters
+    ----------
+    predicate : Band, Equality or Own
+    read : Lanes or Rounds
+        Keys that a region reads in a cycle.
+    """
+
+    fixed = {"engine": "scan", "store": "chip"}
+    reasons = Search.reasons | {
+        "tuples_per_word": "its passes take longer; engine 'index' takes two side by side"
+    }
+
+    predicate: Band | Equality | Own
+    read: Lanes | Rounds = ONE_LANE
+
+    @property
+    def lanes(self):
+        """Keys that a region reads in a cycle."""
+        return self.read.lanes
+
+    @property
+    def rounds(self):
+        """Whether results can be sent in rounds."""
+        return isinstance(self.read, Rounds)
+
+    def most_lanes(self, parameters):
+        """Return the number of lanes where none is given, if it need not be a power of two."""
+        return 1
+
+    def completed(self, parameters):
+        part = super().completed(parameters)
+        if self.lanes is not None:
+            return part
+        most = self.most_lanes(parameters)
+        lanes = 1 << most.bit_length() - 1 if self.rounds else most
+        return replace(part, read=replace(self.read, lanes=lanes))
+
+    def most_work(self, parameters, candidates=0):
+        """Return the cycles until the star of a word: passes read the whole ring at most."""
+        return PASSES * (parameters.ring_rows + candidates + self.probes + WAY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan(AnyScan, OnChip):
+    """A scan of whole keys in memories on the chip.
+
+    Parameters
+    ----------
+    predicate, read
+        As of :class:`AnyScan`; others as of :class:`hdl.engine.OnChip`.
+    """
+
+    kind = "scan"
+    title = "A scan"
+    module = ScanEngine

@@ -20,7 +20,7 @@ __all__ = [
 
 def row_layout(parameters, shape):
     """Layout of a row: one element of this shape per lane."""
-    return data.ArrayLayout(shape, parameters.lanes)
+    return data.ArrayLayout(shape, parameters.engine.lanes)
 
 
 def group_layout(parameters):
@@ -37,7 +37,7 @@ def group_layout(parameters):
     rows = dict.fromkeys(
         ("first", "second", "stop", "newest_tail", "oldest_head"), pointer["row"].shape
     )
-    ends = ("tail_lane", "head_lane") if parameters.rounds else ()
+    ends = ("tail_lane", "head_lane") if parameters.engine.rounds else ()
     lanes = dict.fromkeys(ends, pointer["lane"].shape)
     return data.StructLayout({**rows, **lanes, "ending": ending_layout(parameters)})
 
@@ -50,8 +50,8 @@ def match_layout(parameters, bits):
     """
     return data.StructLayout(
         {
-            "matches": data.ArrayLayout(parameters.lanes, bits),
-            **rounds_members(parameters, parameters.lanes),
+            "matches": data.ArrayLayout(parameters.engine.lanes, bits),
+            **rounds_members(parameters, parameters.engine.lanes),
             "row": unsigned(ceil_log2(parameters.ring_rows)),
             "last": unsigned(1),
             "ending": ending_layout(parameters),
@@ -65,7 +65,7 @@ def lane_matches_layout(parameters, bits):
         {
             "matches": unsigned(bits),
             **rounds_members(parameters, 1),
-            "lane": unsigned(ceil_log2(parameters.lanes)),
+            "lane": unsigned(ceil_log2(parameters.engine.lanes)),
             "row": unsigned(ceil_log2(parameters.ring_rows)),
             "last": unsigned(1),
             "ending": ending_layout(parameters),
@@ -75,7 +75,7 @@ def lane_matches_layout(parameters, bits):
 
 def rounds_members(parameters, lanes):
     """Members of an outcome of some lanes that tell of rounds; none without rounds."""
-    if not parameters.rounds:
+    if not parameters.engine.rounds:
         return {}
     return {"ends": unsigned(lanes), "rounds": rounds_shape(parameters)}
 

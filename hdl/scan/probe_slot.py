@@ -60,7 +60,7 @@ class SpanMask(wiring.Component):
                 "presented": In(1),
                 "first": In(1),
                 "row": In(pointer_layout(parameters)["row"].shape),
-                "lanes": Out(parameters.lanes),
+                "lanes": Out(parameters.engine.lanes),
             }
         )
 
@@ -89,7 +89,7 @@ class SpanMask(wiring.Component):
         m.d.comb += self.lanes.eq(lanes)
         within = lanes[-1] & ~self.first
         with m.If(self.presented):
-            for lane in range(self.parameters.lanes):
+            for lane in range(self.parameters.engine.lanes):
                 begun = within | (at_tail & (tail_lane <= lane))
                 ended = at_head & (head_lane <= lane)
                 m.d.sync += lanes[lane].eq(begun & ~ended)
@@ -140,7 +140,7 @@ class ProbeSlot(wiring.Component):
         self.parameters = parameters
         self.probe_side = probe_side
         self._comparators = [
-            Comparator(parameters, probe_side=probe_side) for _ in range(parameters.lanes)
+            Comparator(parameters, probe_side=probe_side) for _ in range(parameters.engine.lanes)
         ]
         #: Cycles that a comparison takes beyond the first.
         self.waits = self._comparators[0].latency - 1
@@ -160,8 +160,8 @@ class ProbeSlot(wiring.Component):
                 "masked": In(1),
                 "compare": In(1),
                 "keys": In(row_layout(parameters, stored_layout(parameters))),
-                "matches": Out(parameters.lanes),
-                "mask": Out(parameters.lanes),
+                "matches": Out(parameters.engine.lanes),
+                "mask": Out(parameters.engine.lanes),
             }
         )
 

@@ -17,7 +17,7 @@ __all__ = ["KeyRing", "PassTable", "SpanCount", "pass_reading", "ring_block_rams
 def stored_width(parameters, shape):
     """Return the bits that a memory holds of a key: its own and, with parity, those of parity."""
     size = Shape.cast(shape).width
-    return size + (parity_width(size) if parameters.parity else 0)
+    return size + (parity_width(size) if parameters.engine.parity else 0)
 
 
 def lanes_per_column(width, rows):
@@ -57,7 +57,7 @@ class KeyRing(wiring.Component):
         Shape of what is stored of a key.
     rows, lanes : int or None
         Number of rows, a power of two, and of lanes; by default ``parameters.ring_rows`` and
-        ``parameters.lanes``.
+        ``parameters.engine.lanes``.
 
     With parity, each key has parity bits of its own (at most 32 bits of a key share one), which
     count for how many lanes share a block RAM.
@@ -86,7 +86,7 @@ class KeyRing(wiring.Component):
     def __init__(self, parameters, shape, *, rows=None, lanes=None):
         self.parameters = parameters
         self.rows = rows or parameters.ring_rows
-        self.lanes = lanes or parameters.lanes
+        self.lanes = lanes or parameters.engine.lanes
         self.latency = self.LATENCY
         #: Lanes per column.
         self.share = lanes_per_column(stored_width(parameters, shape), self.rows)
@@ -100,7 +100,7 @@ class KeyRing(wiring.Component):
                 "address": In(range(self.rows)),
                 "keys": Out(data.ArrayLayout(shape, self.lanes)),
                 **({"written": Out(1)} if self.shared else {}),
-                **({"checked": In(1), "wrong": Out(1)} if parameters.parity else {}),
+                **({"checked": In(1), "wrong": Out(1)} if parameters.engine.parity else {}),
             }
         )
 
@@ -136,7 +136,7 @@ class KeyRing(wiring.Component):
                     m.d.sync += earlier.eq(key)
                 row.append(Mux(self.place.lane == lane, key, earlier))
             m.d.comb += column.row.eq(Cat(row, key))
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             m.d.comb += [
                 *(column.checked.eq(self.checked) for column in columns),
                 self.wrong.eq(Cat(column.wrong for column in columns).any()),
@@ -145,7 +145,7 @@ class KeyRing(wiring.Component):
 
     def column(self, lanes, size, depth):
         """Return the memory of neighbouring lanes, whose keys have parity bits of their own."""
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             return ParityColumn(width=lanes * size, depth=depth, part=size)
         return KeyColumn(width=lanes * size, depth=depth)
 
@@ -182,8 +182,8 @@ class SpanCount(wiring.Component):
 
     def __init__(self, parameters):
         self.parameters = parameters
-        self.most = parameters.lanes * parameters.probes
-        self.latency = 1 if parameters.lanes.bit_count() == 1 else 3
+        self.most = parameters.engine.lanes * parameters.engine.probes
+        self.latency = 1 if parameters.engine.lanes.bit_count() == 1 else 3
         super().__init__(
             {
                 "add": In(1),
@@ -196,7 +196,7 @@ class SpanCount(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        lanes, rows = self.parameters.lanes, self.parameters.ring_rows
+        lanes, rows = self.parameters.engine.lanes, self.parameters.ring_rows
         size = Signal(ceil_log2(lanes * rows) + 1, reset_less=True)
         # The size comes late, so everything else does.
         late = self.latency - 1
@@ -206,7 +206,7 @@ class SpanCount(wiring.Component):
         was_added = Signal(name="added")
         m.d.sync += was_added.eq(added)
         self.elaborate_size(m, size)
-        collected = Signal(range(lanes * rows * self.parameters.probes + 1))
+        collected = Signal(range(lanes * rows * self.parameters.engine.probes + 1))
         total = Signal.like(collected)
         left = Signal.like(collected)
         full = Signal()  # at least as many are left as a row can have
@@ -225,7 +225,7 @@ class SpanCount(wiring.Component):
 
     def elaborate_size(self, m, size):
         """Compute the number of keys in ``span``, in :attr:`latency` cycles."""
-        lanes, tail, head = self.parameters.lanes, self.span.tail, self.span.head
+        lanes, tail, head = self.parameters.engine.lanes, self.span.tail, self.span.head
         apart = (head.row - tail.row)[: len(head.row)]
         if self.latency == 1:
             m.d.sync += size.eq(apart * lanes + head.lane - tail.lane)
@@ -269,8 +269,8 @@ def pass_reading(parameters):
     return wiring.Signature(
         {
             "first": Out(pointer_layout(parameters)["row"].shape),
-            "count": Out(range(parameters.probes + 1)),
-            "number": In(ceil_log2(parameters.probes)),
+            "count": Out(range(parameters.engine.probes + 1)),
+            "number": In(ceil_log2(parameters.engine.probes)),
             "probe": Out(verified_probe_layout(parameters)),
             "following": In(1),
             "ended": In(1),
@@ -326,11 +326,11 @@ class PassTable(wiring.Component):
         self.delay = delay
         self.latency = delay + KeyColumn.LATENCY
         row = pointer_layout(parameters)["row"].shape
-        count = range(parameters.probes + 1)
+        count = range(parameters.engine.probes + 1)
         super().__init__(
             {
                 "add": In(1),
-                "number": In(ceil_log2(parameters.probes)),
+                "number": In(ceil_log2(parameters.engine.probes)),
                 "probe": In(verified_probe_layout(parameters)),
                 "began": In(1),
                 "first": In(row),

@@ -71,7 +71,7 @@ class RoundEnds(wiring.Component):
                 "step": In(1),
                 "row": In(range(parameters.ring_rows)),
                 "last": In(1),
-                "ends": Out(parameters.lanes),
+                "ends": Out(parameters.engine.lanes),
                 "rounds": Out(rounds_shape(parameters)),
             }
         )
@@ -100,7 +100,7 @@ class RoundEnds(wiring.Component):
             self.is_end(rounds, lane)
             & (~first | (tail <= lane))
             & (~self.last | (head == 0) | (head > lane))
-            for lane in range(self.parameters.lanes)
+            for lane in range(self.parameters.engine.lanes)
         )
         for cycle in range(self.latency):
             later = Signal(len(ends), name=f"ends_{cycle}", reset_less=True)
@@ -112,7 +112,9 @@ class RoundEnds(wiring.Component):
 
     def is_end(self, rounds, lane):
         """Return whether the key in a lane of the row is the last one of a round of this size."""
-        in_row = ceil_log2(self.parameters.lanes)  # rounds of 2**in_row keys are as long as a row
+        in_row = ceil_log2(
+            self.parameters.engine.lanes
+        )  # rounds of 2**in_row keys are as long as a row
         held = []
         for n in range(longest_round(self.parameters) + 1):
             own = (1 << min(n, in_row)) - 1
@@ -234,10 +236,12 @@ class RowScanner(wiring.Component):
         #: do: outcomes can arrive for the rows in the pipeline, and for one row that is read before
         #: the registered ``room`` is seen.
         self.in_flight = self.latency + 2
-        self._rounds = RoundEnds(parameters, latency=slot_latency) if parameters.rounds else None
+        self._rounds = (
+            RoundEnds(parameters, latency=slot_latency) if parameters.engine.rounds else None
+        )
         super().__init__(
             {
-                "add_to": In(parameters.probes),
+                "add_to": In(parameters.engine.probes),
                 "criterion": In(criterion),
                 **more,
                 "group": In(stream.Signature(group_layout(parameters))),
@@ -249,7 +253,7 @@ class RowScanner(wiring.Component):
                 "matches_valid": Out(1),
                 "matches": Out(match_layout(parameters, bits)),
                 "room": In(1),
-                "comparisons": Out(range(parameters.lanes * parameters.probes + 1)),
+                "comparisons": Out(range(parameters.engine.lanes * parameters.engine.probes + 1)),
             }
         )
 
@@ -391,14 +395,14 @@ class Scanner(RowScanner):
 
     def __init__(self, parameters, *, probe_side):
         self._slots = [
-            ProbeSlot(parameters, probe_side=probe_side) for _ in range(parameters.probes)
+            ProbeSlot(parameters, probe_side=probe_side) for _ in range(parameters.engine.probes)
         ]
         super().__init__(
             parameters,
             slot_latency=self._slots[0].latency,
             key=stored_layout(parameters),
             criterion=criterion_layout(parameters),
-            bits=parameters.probes,
+            bits=parameters.engine.probes,
             span=In(span_layout(parameters)),
         )
 

@@ -72,18 +72,18 @@ class GroupCollector(wiring.Component):
                 "span": In(span_layout(parameters)),
                 "second": In(pointer_layout(parameters)["row"].shape),
                 "stop": In(pointer_layout(parameters)["row"].shape),
-                "add_to": Out(parameters.probes),
+                "add_to": Out(parameters.engine.probes),
                 "close": In(1),
                 "ending": In(ending_layout(parameters)),
                 "group": Out(stream.Signature(group_layout(parameters))),
-                "count": Out(range(parameters.probes + 1)),
+                "count": Out(range(parameters.engine.probes + 1)),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
         group = Signal(group_layout(self.parameters), reset_less=True)
-        slot = Signal(self.parameters.probes, init=1)  # the next slot, one-hot
+        slot = Signal(self.parameters.engine.probes, init=1)  # the next slot, one-hot
         held = Signal(self.hold - 1)
         closed = Signal()
         transfer = self.group.valid & self.group.ready
@@ -96,7 +96,7 @@ class GroupCollector(wiring.Component):
         ]
         m.d.comb += [
             self.soon.eq(~((closed & ~transfer) | self.close | (holding != 0))),
-            self.add_to.eq(slot & self.add.replicate(self.parameters.probes)),
+            self.add_to.eq(slot & self.add.replicate(self.parameters.engine.probes)),
             self.group.valid.eq(closed),
             self.group.payload.eq(group),
         ]
@@ -116,7 +116,7 @@ class GroupCollector(wiring.Component):
                 group.second.eq(self.second),
                 group.oldest_head.eq(self.span.head.row),
             ]
-            if self.parameters.rounds:
+            if self.parameters.engine.rounds:
                 m.d.sync += [
                     group.tail_lane.eq(self.span.tail.lane),
                     group.head_lane.eq(self.span.head.lane),
@@ -184,7 +184,7 @@ class LaneSerializer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        lanes = self.parameters.lanes
+        lanes = self.parameters.engine.lanes
         m.submodules.output = output = StreamRegister(self.o.payload.shape())
         connect(m, output.o, flipped(self.o))
 
@@ -221,7 +221,7 @@ class LaneSerializer(wiring.Component):
             ]
         with m.If(self.i.ready):
             ends = self.i.payload.last << lanes - 1
-            if self.parameters.rounds:
+            if self.parameters.engine.rounds:
                 ends |= self.i.payload.ends
             m.d.sync += [
                 waiting.eq(self.i.payload),
@@ -232,7 +232,7 @@ class LaneSerializer(wiring.Component):
 
     def rounds_of(self, lane, row, chosen):
         """Return the assignments of what the chosen lane of a row says about rounds."""
-        if not self.parameters.rounds:
+        if not self.parameters.engine.rounds:
             return []
         return [lane.rounds.eq(row.rounds), lane.ends.eq((row.ends & chosen).any())]
 
@@ -268,23 +268,29 @@ class PairSerializer(wiring.Component):
         self.latency = 2
         super().__init__(
             {
-                "i": In(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
+                "i": In(
+                    stream.Signature(lane_matches_layout(parameters, parameters.engine.probes))
+                ),
                 "o": Out(stream.Signature(node_result(parameters, 0))),
             }
         )
 
     def elaborate(self, platform):
         m = Module()
-        probes = self.parameters.probes
+        probes = self.parameters.engine.probes
         m.submodules.output = output = StreamRegister(self.o.payload.shape(), early=["kind"])
         connect(m, output.o, flipped(self.o))
 
-        lane = Signal(lane_matches_layout(self.parameters, self.parameters.probes), reset_less=True)
+        lane = Signal(
+            lane_matches_layout(self.parameters, self.parameters.engine.probes), reset_less=True
+        )
         loaded = Signal()
-        rounds = self.parameters.rounds
+        rounds = self.parameters.engine.rounds
         todo = Signal(probes + rounds + 2)  # pairs, star of a round, star, mark
         index, rest = lowest(todo)
-        base = Signal(self.parameters.probe_bits)  # probes since the last star, before this group
+        base = Signal(
+            self.parameters.engine.probe_bits
+        )  # probes since the last star, before this group
         word = output.i
         pair = word.payload.body.pair
         is_pair = todo[:probes].any()
@@ -381,10 +387,10 @@ class MatchQueue(wiring.Component):
         self.in_flight = in_flight
         self.depth = depth
         self.bits = bits
-        self._lanes = LaneSerializer(parameters, bits=bits) if parameters.lanes > 1 else None
+        self._lanes = LaneSerializer(parameters, bits=bits) if parameters.engine.lanes > 1 else None
         self._pairs = self.serializer()
         self.latency = 1 + self._pairs.latency + (self._lanes.latency if self._lanes else 0)
-        self._looped = parameters.digest_bits is not None
+        self._looped = parameters.engine.digest_bits is not None
         super().__init__(
             {
                 "matches_valid": In(1),
@@ -403,7 +409,7 @@ class MatchQueue(wiring.Component):
         """Return the members beside those that every queue has."""
         if not self._looped:
             return {}
-        probes = self.parameters.probes
+        probes = self.parameters.engine.probes
         return {
             "candidates": Out(stream.Signature(lane_matches_layout(self.parameters, 1))),
             "verified": In(stream.Signature(lane_matches_layout(self.parameters, probes))),

@@ -24,16 +24,16 @@ CHOICE = 4
 
 def folded_rows(parameters, columns):
     """Return the rows of a ring of whole keys whose lanes are folded into so many columns."""
-    folds = ceil_log2(parameters.lanes) - ceil_log2(columns)
+    folds = ceil_log2(parameters.engine.lanes) - ceil_log2(columns)
     return parameters.ring_rows << folds
 
 
 def fewest_columns(parameters):
     """Return the columns of whole keys that take the fewest block RAMs, the most if several do."""
     shape, _ = parameters.rule.verified_layouts(parameters)
-    powers = [1 << n for n in reversed(range(ceil_log2(parameters.lanes)))]
+    powers = [1 << n for n in reversed(range(ceil_log2(parameters.engine.lanes)))]
     return min(
-        [parameters.lanes, *(n for n in powers if fits(folded_rows(parameters, n)))],
+        [parameters.engine.lanes, *(n for n in powers if fits(folded_rows(parameters, n)))],
         key=lambda columns: ring_block_rams(
             parameters, shape, rows=folded_rows(parameters, columns), lanes=columns
         ),
@@ -100,8 +100,10 @@ class Verifier(wiring.Component):
                 "key": In(parameters.rule.verified_layouts(parameters)[0]),
                 "passes": In(pass_reading(parameters)),
                 "i": In(stream.Signature(lane_matches_layout(parameters, 1))),
-                "o": Out(stream.Signature(lane_matches_layout(parameters, parameters.probes))),
-                **({"wrong": Out(1)} if parameters.parity else {}),
+                "o": Out(
+                    stream.Signature(lane_matches_layout(parameters, parameters.engine.probes))
+                ),
+                **({"wrong": Out(1)} if parameters.engine.parity else {}),
             }
         )
 
@@ -116,7 +118,7 @@ class Verifier(wiring.Component):
         room = Signal()
         stages = self.elaborate_steps(m, room & ~ring.written if ring.shared else room)
         *_, read, few, chosen, compared = stages
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             m.d.comb += [
                 ring.checked.eq(stages[0]["step"] & stages[0]["candidate"]),
                 self.wrong.eq(ring.wrong),
@@ -217,14 +219,14 @@ class Verifier(wiring.Component):
 
     def elaborate_output(self, m, compared, match, room):
         """Collect the matches of a lane and queue the lane; report in time when room runs out."""
-        probes = self.parameters.probes
+        probes = self.parameters.engine.probes
         layout = self.o.payload.shape()
         m.submodules.queue = queue = PointerQueue(layout, depth=self.depth, reserve=self.in_flight)
         found = Signal(probes, reset_less=True)  # by earlier steps of this lane
         matches = Signal(probes)
         output = Signal(layout)
         number, lane = compared["number"], compared["lane"]
-        ends_round = lane.ends if self.parameters.rounds else 0
+        ends_round = lane.ends if self.parameters.engine.rounds else 0
         m.d.comb += [
             matches.eq(Mux(number == 0, 0, found) | (match << number)),
             output.matches.eq(matches),

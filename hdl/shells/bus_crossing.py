@@ -236,7 +236,7 @@ class MemoryIsolator(wiring.Component):
         addresses = ("addr", "len", "size", "burst")
         asks = self.elaborate_channel(m, "ar", addresses, i.arvalid & opened, opened)
         writes = self.elaborate_channel(m, "aw", addresses, i.awvalid & opened, opened)
-        owed = Signal(range(2 * self.parameters.recent_rows))  # beats of requested writes
+        owed = Signal(range(2 * self.parameters.engine.recent_rows))  # beats of requested writes
         missing = Signal()
         m.d.comb += missing.eq(self.closed & (owed != 0))
         sends = self.elaborate_channel(
@@ -295,8 +295,10 @@ class MemoryIsolator(wiring.Component):
 
     def elaborate_filling(self, m, beat, enters, fills):
         """Let beats in the place of others write nothing, and end their bursts where they end."""
-        place = Signal(range(max(2, self.parameters.memory_burst)))  # of the beat in its burst
-        last = place == self.parameters.memory_burst - 1
+        place = Signal(
+            range(max(2, self.parameters.engine.memory_burst))
+        )  # of the beat in its burst
+        last = place == self.parameters.engine.memory_burst - 1
         with m.If(fills):
             m.d.comb += [beat.strb.eq(0), beat.last.eq(last)]
         with m.If(enters):

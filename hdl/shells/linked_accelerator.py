@@ -99,7 +99,7 @@ class LinkedAccelerator(wiring.Component):
         if len(result_ports(parameters)) != 1:
             raise ValueError(
                 f"{shell} needs an accelerator with one result stream, not "
-                f"result_streams={parameters.result_streams!r}"
+                f"result_streams={parameters.engine.result_streams!r}"
             )
         refuse_external_windows(parameters, shell)
         self.parameters = parameters

@@ -141,7 +141,7 @@ class Combiner(wiring.Component):
                     for fault in ("disorder", "illegal")
                 ),
             ]
-            if self.parameters.rounds:
+            if self.parameters.engine.rounds:
                 m.d.comb += chosen.body.punctuation.inner.eq(
                     Mux(side, punctuation[1].inner, punctuation[0].inner) & ~both_marks
                 )
@@ -156,7 +156,7 @@ class Combiner(wiring.Component):
                         Mux(r_failed, r.failed_core, Mux(s_failed, s.failed_core, 0))
                     ),
                 ]
-                if self.parameters.parity:
+                if self.parameters.engine.parity:
                     m.d.comb += chosen.body.punctuation.failed_parity.eq(
                         Mux(r_failed, r.failed_parity, Mux(s_failed, s.failed_parity, 0))
                     )
@@ -256,7 +256,7 @@ class DualCombiner(Combiner):
                         Mux(of_r.failed, of_r.failed_core, of_s.failed_core)
                     ),
                 ]
-                if self.parameters.parity:
+                if self.parameters.engine.parity:
                     m.d.comb += word.one.body.punctuation.failed_parity.eq(
                         Mux(of_r.failed, of_r.failed_parity, of_s.failed_parity)
                     )

@@ -396,7 +396,7 @@ class Merger(OrderedMerger):
     def elaborate_order(self, m, free, marked, words):
         """Let ports go in any order from a mark on that says so."""
         punctuation = words[0].body.punctuation
-        inner = punctuation.inner if self.parameters.rounds else 0
+        inner = punctuation.inner if self.parameters.engine.rounds else 0
         with m.If(marked):
             m.d.sync += free.eq(punctuation.free | inner)
 
@@ -412,7 +412,7 @@ class Merger(OrderedMerger):
         for n in reversed(range(self.ports - 1)):
             lowest = Mux(pair[n], pairs[n], lowest)
         m.d.comb += chosen.kind.eq(Mux(pair.any(), ResultKind.PAIR, words[0].kind))
-        if self.parameters.rounds:  # all stars are of the same round
+        if self.parameters.engine.rounds:  # all stars are of the same round
             number = words[-1].round
             for n in reversed(range(self.ports - 1)):
                 number = Mux(pair[n], words[n].round, number)
@@ -437,9 +437,9 @@ class Merger(OrderedMerger):
         for n, stop in reversed(list(enumerate(stops))):
             core = Cat(stop.failed_core, Const(n, self._digit_bits))
             first = Mux(stop.failed, core, first)
-            if self.parameters.parity:
+            if self.parameters.engine.parity:
                 cause = Mux(stop.failed, stop.failed_parity, cause)
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             m.d.comb += chosen.failed_parity.eq(cause)
         m.d.comb += [
             chosen.failed.eq(Cat(stop.failed for stop in stops).any()),
@@ -481,7 +481,7 @@ class MergerTree(OrderedMergerTree):
     """
 
     def __init__(self, parameters):
-        super().__init__(parameters, level_latency=2 * (1 + parameters.rounds))
+        super().__init__(parameters, level_latency=2 * (1 + parameters.engine.rounds))
 
     def shape(self, level):
         """Return the layout of a result after ``level`` mergers."""
@@ -493,7 +493,7 @@ class MergerTree(OrderedMergerTree):
 
     def elaborate_before(self, m, place, group, reset, *, level):
         """With rounds, put an aligner in front of a merger."""
-        if not self.parameters.rounds:
+        if not self.parameters.engine.rounds:
             return group
         aligner = RoundAligner(self.parameters, level=level, ports=len(group))
         m.submodules[f"aligner_{place}"] = aligner

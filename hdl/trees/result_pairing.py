@@ -44,11 +44,11 @@ def elaborate_side_result(m, parameters, word, result, side):
             own.disorder.eq(flags.disorder),
             own.illegal.eq(flags.illegal),
         ]
-        if parameters.rounds:
+        if parameters.engine.rounds:
             m.d.comb += own.inner.eq(flags.inner & (word.kind == ResultKind.STAR))
         if parameters.has_gates:
             m.d.comb += [own.failed.eq(flags.failed), own.failed_core.eq(flags.failed_core)]
-        if parameters.parity:
+        if parameters.engine.parity:
             m.d.comb += own.failed_parity.eq(flags.failed_parity)
 
 
@@ -111,7 +111,7 @@ class ResultPairing(wiring.Component):
         self.parameters = parameters
         self.side = side
         self.latency = 1
-        self.depth = max(self.LEAST_DEPTH, 1 << ceil_log2(parameters.probes) >> 1)
+        self.depth = max(self.LEAST_DEPTH, 1 << ceil_log2(parameters.engine.probes) >> 1)
         levels = len(tree_levels(parameters.cores, parameters.fan_in))
         super().__init__(
             {
@@ -186,7 +186,7 @@ class ResultPairing(wiring.Component):
     def is_star(self, result):
         """Return whether a result is a star, and not that of a round."""
         star = result.kind == ResultKind.STAR
-        return star & ~result.body.punctuation.inner if self.parameters.rounds else star
+        return star & ~result.body.punctuation.inner if self.parameters.engine.rounds else star
 
 
 class SideExit(wiring.Component):

@@ -328,7 +328,7 @@ class TimeExpiry(wiring.Component):
                 "vacant": In(1),
                 "aged": Out(1),
                 "settled": Out(1),
-                **({"wrong": Out(1)} if parameters.parity else {}),
+                **({"wrong": Out(1)} if parameters.engine.parity else {}),
             }
         )
 
@@ -342,11 +342,11 @@ class TimeExpiry(wiring.Component):
         m.submodules.deadlines = deadlines = emptied(
             DeadlineQueue(
                 bits + 1,
-                depth=1 << ceil_log2(self.parameters.sub_window),
-                parity=self.parameters.parity,
+                depth=1 << ceil_log2(self.parameters.window.sub_window),
+                parity=self.parameters.engine.parity,
             )
         )
-        if self.parameters.parity:
+        if self.parameters.engine.parity:
             m.d.comb += self.wrong.eq(deadlines.wrong)
         m.submodules.flags = flags = AgeFlags(bits, self.coming.shape().length)
         m.d.comb += [

@@ -66,7 +66,7 @@ class MovingSpan(wiring.Component):
                 m.d.sync += stop.eq(stop + 1)
         with m.If(self.leaves):
             m.d.sync += span.tail.eq(self.following(span.tail))
-            with m.If(span.tail.lane == self.parameters.lanes - 1):
+            with m.If(span.tail.lane == self.parameters.engine.lanes - 1):
                 m.d.sync += second.eq(second + 1)
         with m.If(self.restart):
             m.d.sync += [Value.cast(span).eq(0), stop.eq(0), second.eq(1)]
@@ -74,7 +74,7 @@ class MovingSpan(wiring.Component):
 
     def following(self, pointer):
         """Return the ring position after ``pointer``."""
-        lanes = self.parameters.lanes
+        lanes = self.parameters.engine.lanes
         wraps = pointer.lane == lanes - 1
         lane = Mux(wraps, 0, pointer.lane + 1)[: ceil_log2(lanes)]
         row = (pointer.row + wraps)[: pointer_layout(self.parameters)["row"].width]
@@ -116,7 +116,7 @@ class Occupancy(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        most = self.parameters.sub_window
+        most = self.parameters.window.sub_window
         # Number of keys. A key that came or left in the previous cycle is not counted yet.
         held = Signal(range(most + 1), reset_less=True)
         came, left, full, vacant = (
@@ -308,8 +308,8 @@ class WindowTracker(wiring.Component):
                 "forget": In(1),
                 "size": In(control_layout(parameters)["value"].shape),
                 **(self.paired_members() if parameters.side_by_side else {}),
-                **({"wrong": Out(1)} if parameters.parity else {}),
-                **({"vacant": Out(1)} if parameters.clock_requests else {}),
+                **({"wrong": Out(1)} if parameters.engine.parity else {}),
+                **({"vacant": Out(1)} if parameters.engine.clock_requests else {}),
             }
         )
 
@@ -336,7 +336,7 @@ class WindowTracker(wiring.Component):
             m.d.sync += timed.eq(0)
 
         m.submodules.occupancy = occupancy = Occupancy(self.parameters)
-        if self.parameters.clock_requests:
+        if self.parameters.engine.clock_requests:
             m.d.comb += self.vacant.eq(occupancy.vacant)
         m.submodules.keys = keys = MovingSpan(self.parameters)
         aged = Signal()  # the oldest key leaves because its lifespan has passed
@@ -378,7 +378,7 @@ class WindowTracker(wiring.Component):
             # A tuple may be about to become the first key, and may have to leave before the tuple
             # at hand.
             by_time.vacant.eq(occupancy.vacant & ~self.store),
-            *([self.wrong.eq(by_time.wrong)] if self.parameters.parity else []),
+            *([self.wrong.eq(by_time.wrong)] if self.parameters.engine.parity else []),
             aged.eq(by_time.aged),
             self.settled.eq(by_time.settled),
             *(

@@ -12,9 +12,9 @@ import importlib.util
 from pathlib import Path
 import sys
 
-from hdl.engine import require
 from hdl.expressions import names_of
 from hdl.parameters import KeyField
+from hdl.parts import require
 
 __all__ = [
     "KeyRule",

@@ -112,7 +112,7 @@ def tuple_layout(parameters):
         {
             "key": key_layout(parameters),
             "timestamp": unsigned(parameters.timestamp_bits),
-            **parameters.search.beside(parameters),
+            **parameters.engine.beside(parameters),
         }
     )
 
@@ -147,7 +147,7 @@ def coordinate_layout(parameters):
     Without bounds, all fields are hashed and ``seed`` is the only member that has any bits.
     """
     most = max(key.bits for key in parameters.keys)
-    bits = parameters.bucket_width
+    bits = parameters.engine.bucket_bits
     members = {
         "shift": range(most + 1),
         "width": range(bits + 1),
@@ -172,13 +172,13 @@ def control_layout(parameters):
         *(bound_shape(key).width for key in parameters.keys),
         parameters.timestamp_bits + 1,
         ceil_log2(parameters.capacity + 1) + 1,
-        parameters.probe_bits + 2,
+        parameters.engine.probe_bits + 2,
         *(
             layout.size + 1
-            for part in (parameters.search, parameters.rule)
+            for part in (parameters.engine, parameters.rule)
             for layout in part.operands(parameters)
         ),
-        longest_round(parameters) + 2 if parameters.rounds else 0,
+        longest_round(parameters) + 2 if parameters.engine.rounds else 0,
     )
     return data.StructLayout({"op": Control, "index": unsigned(4), "value": signed(value_bits)})
 
@@ -204,12 +204,12 @@ def operation_indices(parameters):
     }
     if parameters.timestamp_bits:
         indices[Control.LIFESPAN] = sides
-    indices |= parameters.search.operations(parameters) | parameters.rule.operations(parameters)
+    indices |= parameters.engine.operations(parameters) | parameters.rule.operations(parameters)
     if parameters.has_gates:
         indices[Control.MASK] = indices[Control.UNMASK] = any_index
     if parameters.arrangement.has_stars:
         indices[Control.CORE] = indices[Control.SEGMENT] = any_index
-    if parameters.rounds:
+    if parameters.engine.rounds:
         indices[Control.INNER] = any_index
     return dict(sorted(indices.items(), key=lambda item: item[0].value))
 

@@ -46,7 +46,7 @@ def begins_window(control):
 
 def empties_window(control, parameters):
     """Return whether a control word empties a window, and so waits until the engine is idle."""
-    own = parameters.search.restarts + parameters.rule.restarts
+    own = parameters.engine.restarts + parameters.rule.restarts
     return begins_window(control) | control.op.as_value().matches(Control.CLEAR, *own)
 
 

@@ -40,7 +40,7 @@ def decision_members(parameters):
       side's bit of ``leaves`` is set. These three have a meaning for a tuple of that side only.
     ``rounds``, with rounds: the code of their size from here on (:mod:`hdl.words.values`).
     """
-    rounds = {"rounds": rounds_shape(parameters)} if parameters.rounds else {}
+    rounds = {"rounds": rounds_shape(parameters)} if parameters.engine.rounds else {}
     cores = data.ArrayLayout(range(max(2, parameters.cores)), 2)
     return {
         "close": unsigned(2),
@@ -83,14 +83,14 @@ def cells_layout(parameters):
     """
     if not parameters.bounded:
         return data.StructLayout({})
-    bits = unsigned(parameters.bucket_width)
+    bits = unsigned(parameters.engine.bucket_bits)
     extents = {f"extent_{n}": bits for n, _ in enumerate(parameters.bounded)}
     return data.StructLayout({"start": bits, "hash": bits, "none": 1, **extents})
 
 
 def is_own_criterion(parameters):
     """Return whether the key that regions receive of a tuple is also its criterion as a probe."""
-    return parameters.search.own_criterion and not parameters.bounded
+    return parameters.engine.own_criterion and not parameters.bounded
 
 
 def prepared_layout(parameters):
@@ -107,8 +107,8 @@ def prepared_layout(parameters):
             **({} if is_own_criterion(parameters) else criterion),
             "key": stored_layout(parameters),
             "timestamp": unsigned(parameters.timestamp_bits),
-            **parameters.search.beside(parameters),
-            **parameters.search.prepared_members(parameters),
+            **parameters.engine.beside(parameters),
+            **parameters.engine.prepared_members(parameters),
         }
     )
 
@@ -153,7 +153,7 @@ def ring_pointer(lanes, rows):
 
 def pointer_layout(parameters):
     """Return the layout of a position in a region's ring."""
-    return ring_pointer(parameters.lanes, parameters.ring_rows)
+    return ring_pointer(parameters.engine.lanes, parameters.ring_rows)
 
 
 def span_layout(parameters):
@@ -173,11 +173,11 @@ def ending_layout(parameters):
     """
     return data.StructLayout(
         {
-            "count": range(parameters.probes + 1),
+            "count": range(parameters.engine.probes + 1),
             "star": unsigned(1),
             "mark": unsigned(1),
             "punctuation": punctuation_layout(parameters),
-            **({"rounds": rounds_shape(parameters)} if parameters.rounds else {}),
+            **({"rounds": rounds_shape(parameters)} if parameters.engine.rounds else {}),
         }
     )
 
@@ -194,10 +194,10 @@ def activity_layout(parameters, regions=1):
     """
     return data.StructLayout(
         {
-            "comparisons": range(parameters.lanes * parameters.probes * regions + 1),
+            "comparisons": range(parameters.engine.lanes * parameters.engine.probes * regions + 1),
             "busy": range(regions + 1),
             "stalled": range(regions + 1),
-            **({"wrong": range(regions + 1)} if parameters.parity else {}),
-            **dict.fromkeys(parameters.search.events.values(), range(regions + 1)),
+            **({"wrong": range(regions + 1)} if parameters.engine.parity else {}),
+            **dict.fromkeys(parameters.engine.events.values(), range(regions + 1)),
         }
     )

@@ -53,7 +53,7 @@ def punctuation_layout(parameters):
     With rounds, ``inner`` says of a star that it ends a round, and not the results of its probe,
     and of a mark that results come in rounds from there on.
     """
-    flags = ("overflow", "disorder", "illegal", "free", *["inner"] * parameters.rounds)
+    flags = ("overflow", "disorder", "illegal", "free", *["inner"] * parameters.engine.rounds)
     return data.StructLayout(dict.fromkeys(flags, 1))
 
 
@@ -66,7 +66,7 @@ def failure_members(parameters, core_bits):
     """
     if not parameters.has_gates:
         return {}
-    parity = {"failed_parity": 2} if parameters.parity else {}
+    parity = {"failed_parity": 2} if parameters.engine.parity else {}
     # The number of the core is above the others: every merger adds a digit above it.
     return {"failed": 1, **parity, "failed_core": core_bits}
 
@@ -78,8 +78,8 @@ def pair_layout(parameters, core_bits):
     """
     return data.StructLayout(
         {
-            "probe": unsigned(parameters.probe_bits),
-            "lane": unsigned(ceil_log2(parameters.lanes)),
+            "probe": unsigned(parameters.engine.probe_bits),
+            "lane": unsigned(ceil_log2(parameters.engine.lanes)),
             "row": unsigned(ceil_log2(parameters.ring_rows)),
             "core": unsigned(core_bits),
         }
@@ -98,7 +98,7 @@ def node_result(parameters, level):
     return data.StructLayout(
         {
             "kind": ResultKind,
-            **({"round": unsigned(ROUND_BITS)} if parameters.rounds else {}),
+            **({"round": unsigned(ROUND_BITS)} if parameters.engine.rounds else {}),
             "body": data.UnionLayout(
                 {
                     "pair": pair_layout(parameters, core_bits),
@@ -122,7 +122,7 @@ def value_word(value, punctuation):
 
 def result_kinds(parameters):
     """Return the kinds of results: of one that is no punctuation, of a star, of a mark."""
-    kinds = parameters.search.kinds
+    kinds = parameters.engine.kinds
     return kinds(0), kinds.STAR, kinds.MARK
 
 
@@ -133,7 +133,7 @@ def turns_shape(parameters):
     leave up to its next star. If both bits are set, the results of R leave first. With two tuples
     per word there is a bit 2, which, if set, lets the results of S leave first.
     """
-    return unsigned(1 + parameters.tuples_per_word)
+    return unsigned(1 + parameters.engine.tuples_per_word)
 
 
 def result_word(parameters):
@@ -153,7 +153,7 @@ def faults_layout(parameters):
 
     With rounds, ``inner`` says of a star that it ends a round. Such a star reports no faults.
     """
-    inner = {"inner": unsigned(1)} if parameters.rounds else {}
+    inner = {"inner": unsigned(1)} if parameters.engine.rounds else {}
     return data.StructLayout(
         {
             "overflow": unsigned(2),
@@ -204,12 +204,12 @@ def result_ports(parameters):
     parameters : JoinParameters
         Parameters of the accelerator.
     """
-    return ("o",) if parameters.result_streams == 1 else ("o_r", "o_s")
+    return ("o",) if parameters.engine.result_streams == 1 else ("o_r", "o_s")
 
 
 def results_per_cycle(parameters):
     """Return the largest number of results that leave in a cycle, by all ports together."""
-    return parameters.tuples_per_word * parameters.result_streams
+    return parameters.engine.tuples_per_word * parameters.engine.result_streams
 
 
 def results_of(word):

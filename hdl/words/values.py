@@ -37,7 +37,7 @@ class MatchKind(enum.Enum, shape=2):
 
 def stored_value_shape(parameters):
     """Return the shape of the value that is stored beside a key."""
-    return signed(parameters.value_bits)
+    return signed(parameters.engine.value_bits)
 
 
 def root_level(parameters):
@@ -56,7 +56,7 @@ def values_layout(parameters, level):
     matches below a merger are at most the keys below it, and the sum of ``n`` numbers of ``b`` bits
     has ``b + ceil_log2(n)`` bits.
     """
-    keys = min(parameters.cores, parameters.fan_in**level) * parameters.sub_window
+    keys = min(parameters.cores, parameters.fan_in**level) * parameters.window.sub_window
     value = stored_value_shape(parameters)
     return data.StructLayout(
         {
@@ -70,7 +70,7 @@ def values_layout(parameters, level):
 
 def neutral_values(parameters):
     """Return the reductions of no match, which change no others that they are combined with."""
-    half = 1 << parameters.value_bits - 1
+    half = 1 << parameters.engine.value_bits - 1
     return {"count": 0, "total": 0, "least": half - 1, "most": -half}
 
 
@@ -99,7 +99,7 @@ def match_layout(parameters, level):
     those of :func:`values_layout`.
     """
     values = {name: field.shape for name, field in values_layout(parameters, level)}
-    return data.StructLayout({"probe": unsigned(parameters.probe_bits), **values})
+    return data.StructLayout({"probe": unsigned(parameters.engine.probe_bits), **values})
 
 
 # A core numbers the tuples of a side from zero on as it stores them. Round ``n`` of a core is
@@ -115,7 +115,7 @@ ROUND_BITS = 2
 
 def longest_round(parameters):
     """Return the logarithm of the largest number of tuples in a round: a quarter of a ring."""
-    return ceil_log2(parameters.ring_rows * parameters.lanes) - ROUND_BITS
+    return ceil_log2(parameters.ring_rows * parameters.engine.lanes) - ROUND_BITS
 
 
 def rounds_shape(parameters):

@@ -151,19 +151,19 @@ class Circuit:
     @classmethod
     def of(cls, manifest: Manifest) -> "Circuit":
         """Return the terms of the accelerator that a manifest describes."""
-        parameters, storage = manifest.parameters, manifest.storage
+        storage = manifest.storage
         timed = bool(manifest.timestamp_bits)
         reduces = isinstance(manifest, JoinAggregateManifest)
         preparation, region = _SEARCHES[manifest.engine].stages(manifest, reduces=reduces)
         return cls(
             engine=manifest.engine,
             cores=storage.cores,
-            fan_out=int(parameters["fan_out"]),
+            fan_out=int(manifest.parameters["fan_out"]),
             fan_in=storage.gather_arity,
             lanes=storage.lanes,
             probes=manifest.probes,
             slack=storage.slack,
-            digest_bits=parameters.get("digest_bits"),
+            digest_bits=manifest.digest_bits,
             digest_parts=0 if manifest.digests is None else len(manifest.digests.parts),
             per_word=manifest.tuples_per_word,
             timed=timed,
@@ -469,7 +469,7 @@ class Search:
 
     def stages(self, manifest: Manifest, *, reduces: bool) -> tuple[int, int]:
         """Return the stages that prepare a tuple for it, and the cycles of an empty region."""
-        cells, digests = manifest.digests is not None, manifest.parameters.get("digest_bits")
+        cells, digests = manifest.digests is not None, manifest.digest_bits
         lanes = 3 if manifest.storage.lanes > 1 else 0
         return 3 * cells, 11 + lanes + (0 if digests is None else 6) + cells + 3 * reduces
 

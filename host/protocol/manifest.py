@@ -8,7 +8,7 @@ import hashlib
 import json
 from pathlib import Path
 import shlex
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from host.errors import ManifestError
 from host.installation import command
@@ -27,7 +27,6 @@ __all__ = [
     "KeyField",
     "MATCHES_FORMAT",
     "Manifest",
-    "PORTS_FORMAT",
     "RoutedClock",
     "SECOND",
     "Storage",
@@ -389,9 +388,9 @@ class BundleManifest(ABC):
         """Return the arguments that not every kind of manifest has; it may raise as the shared."""
 
     @property
+    @abstractmethod
     def cores(self) -> int:
         """Number of cores."""
-        return int(self.parameters["cores"])
 
     def _verify(self, name: str) -> None:
         verilog = ""
@@ -466,9 +465,8 @@ def read_document(path: str | Path) -> tuple[Any, Path]:
 
 # The manifest of an accelerator of joins as a whole.
 
-#: Format number of the manifests that this version reads, and of those with two result ports.
-FORMAT = 4
-PORTS_FORMAT = 5
+#: Format number of the manifests that this version reads.
+FORMAT = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -489,7 +487,7 @@ class Manifest(BundleManifest):
         Description of a handshake join; None if the accelerator is a SplitJoin.
     """
 
-    formats: ClassVar[tuple[int, ...]] = (FORMAT, PORTS_FORMAT)
+    formats: ClassVar[tuple[int, ...]] = (FORMAT,)
 
     indices: Mapping[str, int]
     storage: Storage
@@ -505,21 +503,29 @@ class Manifest(BundleManifest):
             "chain": Chain,
             "memory": ExternalMemory,
         }
-        # The ports of the later format are in the manifest, which needs them.
-        ports = values["result_ports"] if values["format"] == PORTS_FORMAT else ("o",)
         return {
             "indices": values["indices"],
             "storage": Storage.from_dict(values["storage"]),
-            "result_ports": tuple(ports),
+            "result_ports": tuple(values["result_ports"]),
             **{
                 name: kind.from_dict(values[name]) for name, kind in kinds.items() if name in values
             },
         }
 
     @property
+    def cores(self) -> int:
+        """Number of cores."""
+        return self.storage.cores
+
+    @property
+    def _engine(self) -> Mapping[str, Any]:
+        """The engine in the tree of parts that the accelerator was generated from."""
+        return cast(Mapping[str, Any], self.parameters["engine"])
+
+    @property
     def tuples_per_word(self) -> int:
         """Largest number of tuples in an input word and of results in a result word: 1 or 2."""
-        return int(self.parameters["tuples_per_word"])
+        return int(self._engine.get("tuples_per_word", 1))
 
     @property
     def result(self) -> Word:
@@ -569,7 +575,12 @@ class Manifest(BundleManifest):
     @property
     def probes(self) -> int:
         """Number of probes in a full group."""
-        return int(self.parameters["probes"])
+        return int(self._engine["probes"])
+
+    @property
+    def digest_bits(self) -> int | None:
+        """Width of the digests that passes compare; None if they compare whole keys."""
+        return cast(int | None, self._engine.get("digest_bits"))
 
     @property
     def probe_bits(self) -> int:
@@ -579,7 +590,7 @@ class Manifest(BundleManifest):
     @property
     def comparator(self) -> str:
         """Kind of the comparator: ``"band"``, ``"equality"`` or ``"custom"``."""
-        return str(self.parameters["comparator"])
+        return str(self._engine["predicate"]["kind"])
 
     @property
     def bounded(self) -> tuple[KeyField, ...]:
@@ -594,7 +605,7 @@ class Manifest(BundleManifest):
     @property
     def predicate(self) -> str | None:
         """Predicate of a custom comparator as ``"module:function"``; else None."""
-        reference = self.parameters.get("predicate")
+        reference = self._engine["predicate"].get("predicate")
         return None if reference is None else str(reference)
 
     @property
@@ -603,14 +614,14 @@ class Manifest(BundleManifest):
 
         See :class:`host.query.conditions.Condition`; ``l`` is the tuple of R, ``r`` that of S.
         """
-        where = self.parameters.get("where")
+        where = self._engine["predicate"].get("where")
         return None if where is None else str(where)
 
 
 # The manifest of a join aggregate, an accelerator that reduces the matches of each left row.
 
 #: Format number of the manifests of join aggregates that this version reads.
-MATCHES_FORMAT = 7
+MATCHES_FORMAT = 9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -671,6 +682,11 @@ class AggregateManifest(BundleManifest):
         names = ("keys", "panes", "slides_by")
         operator = values["parameters"]["operator"]
         return {"operator": operator, **{name: values["aggregate"][name] for name in names}}
+
+    @property
+    def cores(self) -> int:
+        """Number of cores."""
+        return int(self.parameters["cores"])
 
 
 # Reads the manifest of any bundle.

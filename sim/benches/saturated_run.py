@@ -158,7 +158,7 @@ class SaturatedRun:
         """
         conditions = {"precision": self.ordering.period, "window": self.window.size}
         _, counts = self.measure(
-            self.parameters.search.busy_tuples(self.parameters, **conditions, cycles=cycles)
+            self.parameters.engine.busy_tuples(self.parameters, **conditions, cycles=cycles)
         )
         return counted(self.parameters, counts, **conditions, one_in=one_in)
 
@@ -187,9 +187,9 @@ def saturate(parameters, report, *, matches, window=None, cycles=CYCLES):
     with closing(SaturatedRun(parameters, report, window=window)) as run:
         for one_in in matches:
             run.values = SPREAD if band else one_in
-            run.ordering = Ordering(parameters.probes)
+            run.ordering = Ordering(parameters.engine.probes)
             run.bound(band_width(one_in, len(parameters.keys)) if band else 0)
-            for precision in sorted({parameters.probes, 1}, reverse=True):
+            for precision in sorted({parameters.engine.probes, 1}, reverse=True):
                 run.order(precision)
                 record = run.record(one_in, cycles=cycles)
                 report(f"saturate: {describe(record)}: {record['counters']}")

@@ -19,62 +19,62 @@ def near(r, s):
 
 def small(parameters):
     """Return a preset with windows that a few tuples fill, and otherwise unchanged parameters."""
-    if parameters.engine == "index":
+    if parameters.engine.kind == "index":
         return parameters.with_(sub_window=48, bucket_bits=6)
-    return parameters.with_(sub_window=ROWS * parameters.lanes)
+    return parameters.with_(sub_window=ROWS * parameters.engine.lanes)
 
 
 #: The accelerators that `python -m sim bench` runs by default.
 SHAPES = {
-    "one core": JoinParameters(cores=1, sub_window=16, keys=X8, timestamp_bits=16),
-    "three cores": JoinParameters(
+    "one core": JoinParameters.of(cores=1, sub_window=16, keys=X8, timestamp_bits=16),
+    "three cores": JoinParameters.of(
         cores=3, sub_window=8, keys=(*X8, KeyField(name="y", bits=64, signed=False)), fan_in=2,
         timestamp_bits=12, lanes=2, probes=2, fan_out=2,
     ),
-    "seven cores": JoinParameters(
+    "seven cores": JoinParameters.of(
         cores=7, sub_window=5, keys=X8, timestamp_bits=16, fan_in=3, fan_out=2, probe_bits=4,
     ),
-    "equality": JoinParameters(
+    "equality": JoinParameters.of(
         cores=2, sub_window=15, keys=XY, timestamp_bits=16, comparator="equality", lanes=2,
         probes=3,
     ),
-    "digests": JoinParameters(
+    "digests": JoinParameters.of(
         cores=2, sub_window=15, keys=XY, timestamp_bits=16, comparator="equality", digest_bits=5,
         lanes=3, probes=4,
     ),
-    "digests of a band": JoinParameters(
+    "digests of a band": JoinParameters.of(
         cores=2, sub_window=15, keys=XY, timestamp_bits=16, digest_bits=7, lanes=3, probes=4,
     ),
-    "a custom predicate": JoinParameters(
+    "a custom predicate": JoinParameters.of(
         cores=2, sub_window=8, keys=XY, timestamp_bits=16, comparator="custom",
         predicate="sim.benches.shapes:near", probes=2,
     ),
-    "two ports": JoinParameters(
+    "two ports": JoinParameters.of(
         cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=2, fan_in=2, result_streams=2,
     ),
-    "two ports of two in a word": JoinParameters(
+    "two ports of two in a word": JoinParameters.of(
         cores=2, sub_window=24, keys=XY, timestamp_bits=16, probes=3, engine="index",
         comparator="equality", tuples_per_word=2, result_streams=2,
     ),
-    "rounds": JoinParameters(
+    "rounds": JoinParameters.of(
         cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=2, fan_in=2, rounds=True,
     ),
-    "rounds of digests": JoinParameters(
+    "rounds of digests": JoinParameters.of(
         cores=5, sub_window=15, keys=XY, timestamp_bits=16, comparator="equality", digest_bits=5,
         lanes=4, fan_in=3, rounds=True,
     ),
-    "an index": JoinParameters(
+    "an index": JoinParameters.of(
         cores=1, sub_window=48, keys=X8, timestamp_bits=16, probes=4, engine="index",
     ),
-    "three indexes": JoinParameters(
+    "three indexes": JoinParameters.of(
         cores=3, sub_window=16, keys=XY, fan_in=2, timestamp_bits=12, probes=2, engine="index",
         bucket_bits=3,
     ),
-    "an index of equality": JoinParameters(
+    "an index of equality": JoinParameters.of(
         cores=2, sub_window=24, keys=XY, timestamp_bits=16, probes=3, engine="index",
         comparator="equality", tuples_per_word=2,
     ),
-    "a join aggregate": JoinParameters(
+    "a join aggregate": JoinParameters.of(
         cores=3, sub_window=8, keys=XY, timestamp_bits=16, probes=2, lanes=2, fan_in=2,
         value_bits=12,
     ),

@@ -25,7 +25,7 @@ LIFESPAN = 20
 def checked(**options):
     """Return parameters of a small accelerator whose memories have parity."""
     chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 40, "timestamp_bits": 16}
-    parameters = JoinParameters(**{**chosen, **options})
+    parameters = JoinParameters.of(**{**chosen, **options})
     return parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
 
 

@@ -27,7 +27,7 @@ CYCLES = 2_000
 def gated(**options):
     """Return parameters of a small accelerator whose cores have gates."""
     chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 40, "timestamp_bits": 16}
-    parameters = JoinParameters(**{**chosen, **options})
+    parameters = JoinParameters.of(**{**chosen, **options})
     return parameters.with_(failure_cycles=parameters.longest_silence)
 
 
@@ -120,7 +120,9 @@ def judged(both, query, device, core, text, parity=()):
     pairs = [column.tolist() for column in reference_pairs(left, right, query)]
     expected = list(zip(*pairs, strict=True))
     cores = device.manifest.storage.cores
-    deadline = Deadline(cycles=20 * int(device.manifest.parameters["failure_cycles"]))
+    deadline = Deadline(
+        cycles=20 * int(device.manifest.parameters["engine"]["gates"]["failure_cycles"])
+    )
     # Few rows at a time, so that a controller has decided before the last ones are staged.
     few = {} if query.elastic is None else {"batch_rows": 16, "buffer_rows": 32}
     join = Join(left, right, query, device, record=True, deadline=deadline, **few)

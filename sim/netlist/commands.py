@@ -50,7 +50,7 @@ def run_netlist(name, parameters, *, tuples, seed, report):
     done = compare(bundle, tuples=tuples, seed=seed, report=report)
     return {
         "shape": name,
-        "parameters": parameters.to_dict(),
+        "parameters": parameters.words(),
         **asdict(size),
         **asdict(done),
         "seed": seed,
@@ -78,7 +78,7 @@ def shown(row):
 def netlist(options, report):
     """Run one netlist or all; write the rows; return 1 if any result differs, otherwise 0."""
     parameters = parameters_from(options)
-    if options.all and parameters != JoinParameters():
+    if options.all and parameters != JoinParameters.of():
         raise ValueError("Give either --all or parameters of one accelerator")
     shapes = SHAPES if options.all else {options.preset or "chosen": parameters}
     rows = []

@@ -64,7 +64,7 @@ def netlist_of(parameters, *, report=lambda text: None):
     key = hash_of([verilog, device.name, identify(YOSYS).version, *flow])
 
     def make(place, log):
-        report(f"synthesizing {parameters.engine} {parameters.comparator}")
+        report(f"synthesizing {parameters.engine.kind} {parameters.predicate.kind}")
         return placed_netlist(verilog, parameters, device, folder=place)[0]
 
     path = cached(f"netlist-{key}.json", make, report=report)

@@ -68,7 +68,7 @@ def digests(manifest, operands, keys):
     """Return the digest of each key."""
     if manifest.digests is not None:
         return cells(manifest, operands, keys)
-    by = divisor(manifest.parameters["digest_bits"])
+    by = divisor(manifest.digest_bits)
     whole = [0] * len(next(iter(keys.values())))
     place = 0
     for key, bits in patterns(manifest, keys):
@@ -92,7 +92,7 @@ def first_looks(manifest, operands, keys):
     """
     if manifest.index is not None:
         return buckets(manifest, operands, keys)
-    if manifest.parameters["digest_bits"] is not None:
+    if manifest.digest_bits is not None:
         return digests(manifest, operands, keys)
     return None
 

@@ -109,7 +109,7 @@ def hashes(manifest):
     if manifest.index is not None:
         bits = sum(key.bits for key in manifest.keys)
         return bits >= manifest.index.bucket_bits + 2
-    return manifest.parameters["digest_bits"] is not None
+    return manifest.digest_bits is not None
 
 
 def grids(manifest):

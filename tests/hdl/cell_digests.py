@@ -44,7 +44,7 @@ def with_digests(parameters, settings, prepared):
     """A prepared tuple with its digests; ``settings`` are the field and the shift of each part."""
     keys = [prepared["key"][field.name] for field in parameters.keys]
     ranges = criterion_ranges(parameters, prepared["criterion"])
-    widths = part_widths(parameters.digest_bits, len(keys))
+    widths = part_widths(parameters.engine.digest_bits, len(keys))
     stored, first, every = [], [], 0
     for field, shift in settings:
         low, high = ranges[field] if field < len(keys) else (0, 0)

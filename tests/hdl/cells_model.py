@@ -28,7 +28,7 @@ class Part:
     def value(self, parameters):
         """The operand of the control word that sets it."""
         layout = coordinate_layout(parameters)
-        if parameters.comparator != "band":
+        if parameters.predicate.kind != "band":
             return integer(layout, {"seed": self.seed})
         return integer(
             layout,
@@ -46,7 +46,7 @@ def granted(parameters, parts, n, wanted):
     """What the ``n``-th field gets of the ``wanted`` part, while all fields have ``parts``."""
     others = (*parts[:n], *parts[n + 1 :])
     taken = {bit for part in others for bit in bits_of(part)}
-    fits = wanted.place + wanted.width <= parameters.bucket_width
+    fits = wanted.place + wanted.width <= parameters.engine.bucket_bits
     return wanted if fits and taken.isdisjoint(bits_of(wanted)) else replace(wanted, width=0)
 
 
@@ -58,14 +58,14 @@ def bits_of(part):
 def hash_of(parameters, n, value, seed):
     """The hash of the ``n``-th field."""
     values = np.array([value], np.uint64)
-    bits, bucket_bits = parameters.keys[n].bits, parameters.bucket_width
+    bits, bucket_bits = parameters.keys[n].bits, parameters.engine.bucket_bits
     hashes = field_hash(values, seed=seed, bits=bits, bucket_bits=bucket_bits, first=n == 0)
     return int(hashes[0])
 
 
 def bucket_of(parameters, parts, key):
     """Where a tuple with this key is stored; ``parts`` are those of its fields, in order."""
-    if parameters.comparator != "band":
+    if parameters.predicate.kind != "band":
         patterns = (key[field.name] & ((1 << field.bits) - 1) for field in parameters.keys)
         hashes = (
             hash_of(parameters, n, value, part.seed)

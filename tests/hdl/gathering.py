@@ -11,7 +11,7 @@ __all__ = ["gathering_parameters", "punctuation", "random_groups", "region_pair"
 
 def gathering_parameters(cores, fan_in, *, gates=False, parity=False):
     """Parameters of a small accelerator, whose cores may have gates."""
-    parameters = JoinParameters(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4)
+    parameters = JoinParameters.of(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4)
     if gates or parity:
         # An index with two results in a word is silent for longer.
         paired = parameters.with_(engine="index", tuples_per_word=2)

@@ -8,11 +8,11 @@ class Schedule:
     """When groups end, written down from the architecture, section 2, one side at a time."""
 
     def __init__(self, parameters, period):
-        longest = 1 << parameters.probe_bits
+        longest = 1 << parameters.engine.probe_bits
         self.period = period if 0 <= period <= longest else longest
-        self.probes = parameters.probes
+        self.probes = parameters.engine.probes
         self.limit = parameters.cores * parameters.slack
-        self.free = self.period == 0 or self.period > parameters.probes
+        self.free = self.period == 0 or self.period > parameters.engine.probes
         self.group = [0, 0]
         self.passed = [0, 0]
         self.since = [0, 0]

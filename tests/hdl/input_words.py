@@ -79,11 +79,11 @@ def digest_of(number, bits):
 
 def stored_key(parameters, key):
     """A key as the circuit stores it; that of a band without its digest."""
-    if parameters.digest_bits is not None and parameters.comparator == "equality":
+    if parameters.engine.digest_bits is not None and parameters.predicate.kind == "equality":
         number = integer(key_layout(parameters), key)
-        bits = parameters.digest_bits
+        bits = parameters.engine.digest_bits
         return {"digest": digest_of(number, bits), "rest": number >> bits}
-    if parameters.comparator != "band":
+    if parameters.predicate.kind != "band":
         return dict(key)
     return {field.name: key[field.name] - least(field) for field in parameters.keys}
 
@@ -101,7 +101,7 @@ def criterion_of(parameters, side, key, bounds=None):
 
     That of a band is without its digest (:mod:`tests.hdl.cell_digests`).
     """
-    if parameters.comparator != "band":
+    if parameters.predicate.kind != "band":
         return stored_key(parameters, key)
     bounds = {**open_bounds(parameters), **(bounds or {})}
     criterion = {}

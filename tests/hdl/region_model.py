@@ -29,7 +29,7 @@ LOW, HIGH = -2, 1
 def region_parameters(**changes):
     """Parameters of a small accelerator."""
     values = {"keys": (KeyField(name="x", bits=6),), "sub_window": 6, "probe_bits": 4, **changes}
-    return JoinParameters(**values)
+    return JoinParameters.of(**values)
 
 
 def within(r, s):
@@ -63,7 +63,7 @@ class Model:
         self.comparisons = 0
         self.words = []
         self.answers = []
-        if parameters.engine == "index" and parameters.comparator == "band":
+        if parameters.engine.kind == "index" and parameters.predicate.kind == "band":
             for n, part in enumerate(self.parts):
                 self.send(control_word("COORDINATE", n, part.value(parameters)))
         self.send(control_word("WINDOW", 1 - probe_side, size))
@@ -77,14 +77,14 @@ class Model:
         """One word more."""
         bounds = {"x": (LOW, HIGH)}
         values = region_values(self.parameters, word, bounds=bounds, **flags)
-        if self.parameters.engine == "index" and word["kind"] != InputKind.CONTROL:
+        if self.parameters.engine.kind == "index" and word["kind"] != InputKind.CONTROL:
             prepared = values["body"]["tuple"]
             key = word["body"]["tuple"]["key"]
             prepared["bucket"] = bucket_of(self.parameters, self.parts, key)
-            if self.parameters.comparator == "band":
+            if self.parameters.predicate.kind == "band":
                 prepared["cells"] = cells_of(self.parameters, self.parts, prepared["criterion"])
-        banded = self.parameters.comparator == "band"
-        if banded and self.parameters.digest_bits and word["kind"] != InputKind.CONTROL:
+        banded = self.parameters.predicate.kind == "band"
+        if banded and self.parameters.engine.digest_bits and word["kind"] != InputKind.CONTROL:
             body = values["body"]
             body["tuple"] = with_digests(self.parameters, self.cells, body["tuple"])
         self.words.append(values)
@@ -95,7 +95,7 @@ class Model:
         close = 0
         if side == self.probe_side:
             self.group.append((key, [entry for entry in self.window if entry]))
-            close = bit if len(self.group) == self.parameters.probes else 0
+            close = bit if len(self.group) == self.parameters.engine.probes else 0
         star = close and len(self.unstarred) + 1 >= self.groups
         cores = self.parameters.cores
         turns = {
@@ -131,7 +131,7 @@ class Model:
 
     def close(self, *, star):
         """Answer the group: by stored tuple, then by probe."""
-        lanes, rows = self.parameters.lanes, self.parameters.ring_rows
+        lanes, rows = self.parameters.engine.lanes, self.parameters.ring_rows
         pairs = []
         for n, (key, window) in enumerate(self.group):
             self.comparisons += len(window)
@@ -213,7 +213,7 @@ def drive(
                 activity[name] += value
 
     bench.simulator.add_testbench(place, background=True)
-    if parameters.search.has_memory:
+    if parameters.engine.has_memory:
         (memory or AxiMemory)(dut.m_axi).attach(bench.simulator)
     if activity is not None:
         bench.simulator.add_testbench(watch, background=True)

@@ -12,7 +12,7 @@ __all__ = ["Probe", "inner_star", "probes_in_rounds", "rounds_parameters"]
 
 def rounds_parameters(cores, fan_in):
     """Parameters of a small accelerator with rounds."""
-    return JoinParameters(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4, rounds=True)
+    return JoinParameters.of(cores=cores, fan_in=fan_in, sub_window=100, probe_bits=4, rounds=True)
 
 
 def inner_star(number):

@@ -11,21 +11,21 @@ __all__ = ["as_tuple", "by_probe", "match_bits", "queue_parameters", "random_row
 
 def queue_parameters(lanes, probes):
     """Parameters with a short probe index."""
-    return JoinParameters(lanes=lanes, probes=probes, probe_bits=4, sub_window=50)
+    return JoinParameters.of(lanes=lanes, probes=probes, probe_bits=4, sub_window=50)
 
 
 def match_bits(parameters, bits):
     """The matches of a row, lane by lane, from a number."""
-    probes = parameters.probes
-    return [bits >> lane * probes & (1 << probes) - 1 for lane in range(parameters.lanes)]
+    probes = parameters.engine.probes
+    return [bits >> lane * probes & (1 << probes) - 1 for lane in range(parameters.engine.lanes)]
 
 
 def by_probe(parameters, row):
     """A row with its matches probe by probe, as the scanner has them."""
-    bits = range(parameters.lanes)
+    bits = range(parameters.engine.lanes)
     turned = [
         sum((row["matches"][lane] >> probe & 1) << lane for lane in bits)
-        for probe in range(parameters.probes)
+        for probe in range(parameters.engine.probes)
     ]
     return {**row, "matches": turned}
 
@@ -33,7 +33,7 @@ def by_probe(parameters, row):
 def random_rows(parameters, generator, groups):
     """Rows of match bits, and the words that they become."""
     rows, words = [], []
-    lanes, probes = parameters.lanes, parameters.probes
+    lanes, probes = parameters.engine.lanes, parameters.engine.probes
     base = 0
     for group in range(groups):
         count = generator.randrange(1, probes + 1)

@@ -10,7 +10,7 @@ import pytest
 from hdl.accelerator import Accelerator
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
-from hdl.parts import ENGINES
+from hdl.parts import words_of
 from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from host.protocol.codecs import WordCodec
@@ -26,6 +26,7 @@ from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.stream_bench import StreamBench
 from tests.host.small_bundles import write_manifest
 
+ENGINES = words_of(JoinParameters)["engine"]
 #: As long as reset lasts, at the least.
 RESET_CYCLES = 16
 
@@ -56,7 +57,7 @@ def as_results(parameters, integers):
 
 def results_in(parameters, word):
     """How many results a word, an integer, has."""
-    if parameters.tuples_per_word == 1:
+    if parameters.engine.tuples_per_word == 1:
         return 1
     return 1 + (result_word(parameters).from_bits(word).two.kind != ResultKind.NONE)
 
@@ -94,7 +95,7 @@ def small_parameters(draw, engine):
         own["digest_bits"] = draw(st.sampled_from([None, *few]))
     if engine == "scan" and own["lanes"] != 3:
         own["rounds"] = draw(st.booleans())
-    return JoinParameters(
+    return JoinParameters.of(
         cores=draw(st.sampled_from([1, 2, 3, 4, 5])),
         sub_window=draw(st.sampled_from([1, 2, 5, 8, 13])),
         keys=draw(
@@ -152,7 +153,7 @@ def test_without_order_the_results_between_two_stars_are_the_same_set(
 @pytest.mark.parametrize("engine", ["scan", "index"])
 def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp_path, engine):
     """The index of a probe wraps many times, and no group of 3 probes is open at the end."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=3, sub_window=5, keys=(KeyField(name="x", bits=4),), engine=engine, probes=3,
         probe_bits=2,
     )  # fmt: skip
@@ -192,7 +193,7 @@ def test_precision_zero_sends_no_star_but_where_a_control_word_closes_groups(tmp
 )
 def test_results_come_in_rounds_of_stored_tuples(tmp_path, shape, scenario):
     """Every star of a round is in its place, under random stalls."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         sub_window=9, keys=(KeyField(name="x", bits=8),), timestamp_bits=16, rounds=True, **shape
     )
     path = write_manifest(parameters, tmp_path)
@@ -216,7 +217,7 @@ def test_results_come_in_rounds_of_stored_tuples(tmp_path, shape, scenario):
     ],
 )
 def test_any_number_of_cores(tmp_path, cores, timestamp_bits):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores,
         sub_window=4,
         keys=(KeyField(name="x", bits=8),),
@@ -239,7 +240,7 @@ def test_any_number_of_cores(tmp_path, cores, timestamp_bits):
 )
 def test_two_tuples_in_a_word_through_an_index(tmp_path, cores, probes, period, timestamp_bits):
     """Every precision: no order, strict order, a star per group of several."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores, sub_window=4, keys=(KeyField(name="x", bits=8),), fan_in=2, probe_bits=4,
         timestamp_bits=timestamp_bits, probes=probes, engine="index", tuples_per_word=2,
     )  # fmt: skip
@@ -248,7 +249,7 @@ def test_two_tuples_in_a_word_through_an_index(tmp_path, cores, probes, period, 
 
 @pytest.mark.long
 def test_a_custom_predicate(tmp_path):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=3,
         sub_window=8,
         keys=(KeyField(name="x", bits=8),),
@@ -275,7 +276,7 @@ def errors_in(parameters, words, count):
 
 
 def test_overflow_names_the_side_from_the_next_star_of_its_probes_until_clear():
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2, sub_window=2, keys=(KeyField(name="x", bits=4),), timestamp_bits=8
     )
     words = [
@@ -305,7 +306,7 @@ def test_overflow_names_the_side_from_the_next_star_of_its_probes_until_clear():
 @pytest.mark.parametrize("engine", ENGINES)
 def test_pairs_mean_something_again_once_the_window_that_overflowed_is_emptied(engine):
     """Every word that empties it will do, though stars tell of the overflow until CLEAR."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2, sub_window=2, keys=(KeyField(name="x", bits=4),), timestamp_bits=8, engine=engine
     )
     empties = [("WINDOW", 1, 4), ("LIFESPAN", 1, 99), ("CLEAR", 0, 0)]
@@ -337,7 +338,7 @@ def test_pairs_mean_something_again_once_the_window_that_overflowed_is_emptied(e
 @pytest.mark.long
 def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path):
     """No other word forgets it, whatever it does to the windows; in the software device neither."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2, sub_window=2, keys=(KeyField(name="x", bits=4),), timestamp_bits=8,
         engine="index",
     )  # fmt: skip
@@ -376,7 +377,7 @@ def test_an_overflow_stands_in_every_star_and_mark_until_clear(tmp_path):
 
 @pytest.mark.long
 def test_disorder_is_in_the_marks_until_clear():
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=1, sub_window=4, keys=(KeyField(name="x", bits=4),), timestamp_bits=8
     )
     words = [
@@ -400,7 +401,7 @@ def star_latency(parameters, rows):
     """Cycles from a lone probe to its star, with ``rows`` rows of S in every core."""
     dut = Accelerator(parameters)
     bench = StreamBench(dut, deadline=5_000)
-    stored = rows * parameters.cores * parameters.lanes
+    stored = rows * parameters.cores * parameters.engine.lanes
     words = [tuple_word(1, {"x": 0}) for _ in range(stored)]
     words = [control_word("BOUND_LOW", 0, 9), *words, tuple_word(0, {"x": 1})]
     sent, taken = [], []
@@ -440,7 +441,7 @@ def star_latency(parameters, rows):
     ],
 )
 def test_latency_is_that_of_equation_5(cores, rows, lanes):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores, sub_window=32, keys=(KeyField(name="x", bits=4),), lanes=lanes, fan_in=2
     )
     whole = Accelerator(parameters).latency
@@ -457,7 +458,7 @@ def test_latency_is_that_of_equation_5(cores, rows, lanes):
 
 @pytest.mark.long
 def test_more_cores_than_reset_reaches_before_a_word_are_refused():
-    parameters = JoinParameters(cores=1025, sub_window=8, keys=(KeyField(name="x", bits=8),))
+    parameters = JoinParameters.of(cores=1025, sub_window=8, keys=(KeyField(name="x", bits=8),))
     with pytest.raises(ValueError, match=r"Reset takes 7 cycles to 1025 cores, and a word"):
         Accelerator(parameters)
 
@@ -479,7 +480,7 @@ def test_more_cores_than_reset_reaches_before_a_word_are_refused():
     ],
 )
 def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         sub_window=8, keys=(KeyField(name="x", bits=8),), fan_in=2, **options
     )
     path = write_manifest(parameters, tmp_path)
@@ -555,7 +556,7 @@ def test_reset_forgets_whatever_was_under_way(tmp_path, worked, options):
     ],
 )
 def test_masked_cores_answer_nothing_from_the_word_on(tmp_path, cores, engine, options, stalls):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores,
         sub_window=4,
         keys=(KeyField(name="x", bits=8),),

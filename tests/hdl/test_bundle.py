@@ -152,7 +152,11 @@ def test_the_same_bundle_is_left_as_it_is(tmp_path):
     assert "splitjoin.so" in contents(folder)
     write_bundle(SMALLER, folder)
     assert "splitjoin.so" not in contents(folder)
-    assert Manifest.load(folder).parameters["sub_window"] == SMALLER.sub_window != TINY.sub_window
+    assert (
+        Manifest.load(folder).parameters["window"]["sub_window"]
+        == SMALLER.window.sub_window
+        != TINY.window.sub_window
+    )
 
 
 def test_a_failure_leaves_the_older_bundle_and_nothing_else(tmp_path, monkeypatch, short):
@@ -225,7 +229,7 @@ def test_generate_takes_every_parameter(tmp_path, capsys, short):
     assert main(["generate", *options.split(), "--output", str(tmp_path / "bundle")]) == 0
     assert JoinParameters.from_dict(
         json.loads((tmp_path / "bundle" / "manifest.json").read_text())["parameters"]
-    ) == JoinParameters(
+    ) == JoinParameters.of(
         cores=3, sub_window=5, lanes=2, probes=2, fan_out=2, fan_in=3, timestamp_bits=9,
         probe_bits=3, comparator="equality",
         keys=(KeyField(name="a", bits=7), KeyField(name="b", bits=12, signed=False)),
@@ -251,7 +255,7 @@ def test_presets_are_listed(capsys):
         ("--key x:65", "must have 1 to 64 bits, not 65"),
         ("--key X:8", "must be a lower-case identifier, not 'X'"),
         ("--key x:8 --key x:9", "Key field names must differ"),
-        ("--comparator custom", "'predicate' goes with comparator 'custom'"),
+        ("--comparator custom", "Comparator 'custom' needs parameter 'predicate' or 'where'"),
         ("--predicate nowhere:near", "Predicate 'nowhere:near' is not an importable"),
     ],
 )

@@ -32,7 +32,7 @@ SHAPES = {
 
 
 def parameters_of(shape, **changes):
-    return JoinParameters(keys=X8, clock_requests=True, **{**SHAPES[shape], **changes})
+    return JoinParameters.of(keys=X8, clock_requests=True, **{**SHAPES[shape], **changes})
 
 
 class Stopped(JoinCore):
@@ -64,7 +64,7 @@ def stream(parameters, random, count):
             words.append(control_word("CLEAR"))
         elif what < 0.14 and parameters.has_gates:
             words.append(control_word(random.choice(["MASK", "UNMASK"]), 0, 0))
-        elif what < 0.4 and parameters.tuples_per_word == 2:
+        elif what < 0.4 and parameters.engine.tuples_per_word == 2:
             other = {"x": random.randrange(4)}
             words.append(both_word(random.randrange(2), key, other, now, now))
         else:
@@ -230,7 +230,7 @@ def test_vacant_says_that_the_windows_of_a_core_have_expired():
 )
 def test_an_accelerator_that_cannot_ask_is_told(changes, message):
     with pytest.raises(ValueError, match=message):
-        JoinParameters(**{"clock_requests": True, **changes})
+        JoinParameters.of(**{"clock_requests": True, **changes})
 
 
 def test_stages_are_at_least_one():

@@ -24,7 +24,7 @@ def test_addresses_are_the_order_of_the_map():
 
 
 def test_parity_adds_counters_behind_the_address_of_none():
-    parameters = JoinParameters()
+    parameters = JoinParameters.of()
     assert (counters_of(parameters), address_bits(parameters)) == (COUNTERS, 4)
     parameters = parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
     added = counters_of(parameters)[len(COUNTERS) :]
@@ -38,7 +38,7 @@ def test_parity_adds_counters_behind_the_address_of_none():
 @pytest.mark.few(3)
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 7])
 def test_activity_of_all_regions_is_summed(cores):
-    parameters = JoinParameters(cores=cores, lanes=2, probes=3)
+    parameters = JoinParameters.of(cores=cores, lanes=2, probes=3)
     dut = ActivityTree(parameters)
     bench = StreamBench(dut, deadline=100)
 
@@ -57,7 +57,7 @@ def test_activity_of_all_regions_is_summed(cores):
 
 @pytest.mark.parametrize("cores", [1, 4, 7])
 def test_a_sum_per_cycle_after_the_latency(cores):
-    dut = ActivityTree(JoinParameters(cores=cores, lanes=2, probes=3))
+    dut = ActivityTree(JoinParameters.of(cores=cores, lanes=2, probes=3))
     assert dut.latency == len(tree_levels(2 * cores, ActivityNode.ARITY)) + 1
     bench = StreamBench(dut, deadline=100)
     sums = [n * n % 7 for n in range(30)]
@@ -76,7 +76,7 @@ def test_a_sum_per_cycle_after_the_latency(cores):
 
 
 def test_a_node_sums_in_one_cycle():
-    dut = ActivityNode(JoinParameters(lanes=2, probes=3), children=2, regions=1)
+    dut = ActivityNode(JoinParameters.of(lanes=2, probes=3), children=2, regions=1)
     assert dut.latency == 1
     bench = StreamBench(dut, deadline=100)
 
@@ -95,7 +95,7 @@ def test_a_node_sums_in_one_cycle():
 
 
 def test_a_counter_is_read_after_the_latency_and_counts_every_cycle():
-    dut = CounterBank(JoinParameters())
+    dut = CounterBank(JoinParameters.of())
     bench = StreamBench(dut, deadline=200)
     addresses = {counter.name: counter.address for counter in COUNTERS}
 
@@ -128,7 +128,7 @@ def test_a_counter_is_read_after_the_latency_and_counts_every_cycle():
 
 
 def test_both_results_of_a_word_are_counted():
-    dut = CounterBank(JoinParameters(engine="index", tuples_per_word=2))
+    dut = CounterBank(JoinParameters.of(engine="index", tuples_per_word=2))
     bench = StreamBench(dut, deadline=100)
     addresses = {counter.name: counter.address for counter in COUNTERS}
 
@@ -152,7 +152,7 @@ def test_both_results_of_a_word_are_counted():
 
 @pytest.mark.parametrize("probes", [2, pytest.param(1, marks=pytest.mark.long)])
 def test_the_counters_count_what_happened(probes):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2, sub_window=4, keys=(KeyField(name="x", bits=4),), probes=probes, lanes=2,
     )  # fmt: skip
     # Eight of S, then eight of R: each R meets the last eight of S; one pair each.

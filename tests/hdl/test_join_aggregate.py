@@ -203,7 +203,7 @@ def test_a_group_takes_as_long_as_its_pass_however_many_match():
     ("arguments", "message"),
     [
         (["package"], "sends the aggregates of its matches: write the package with --no-bench"),
-        (["generate", "--engine", "index"], "needs parameter 'engine' to be 'scan', not 'index'"),
+        (["generate", "--engine", "index"], "An index needs parameter 'value_bits' to be 0, not 8"),
     ],
 )
 def test_what_it_lacks_is_told(arguments, message, tmp_path, capsys):

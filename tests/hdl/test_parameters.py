@@ -7,7 +7,7 @@ import pytest
 
 from bench.handshake import HANDSHAKE
 import hdl
-from hdl.engine import Engine
+from hdl.engine import Search
 from hdl.external.rows import MARGIN
 from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS, TWINS
@@ -32,7 +32,10 @@ from tests.timing import least_seconds
             {"keys": (KeyField(name="timestamp", bits=4),)},
             "Key field name 'timestamp' is taken by the timestamp",
         ),
-        ({"tuples_per_word": 3}, r"Parameter 'tuples_per_word' must be one of \(1, 2\), not 3"),
+        (
+            {"engine": "index", "tuples_per_word": 3},
+            r"Parameter 'tuples_per_word' must be one of \(1, 2\), not 3",
+        ),
         (
             {"result_streams": 3},
             r"Parameter 'result_streams' must be one of \(1, 2\), not 3",
@@ -49,12 +52,12 @@ from tests.timing import least_seconds
         ({"comparator": "xor"}, "Parameter 'comparator' must be one of .*, not 'xor'"),
         (
             {"comparator": "custom"},
-            "Parameter 'predicate' goes with comparator 'custom', and only with it",
+            "Comparator 'custom' needs parameter 'predicate' or 'where'",
         ),
         ({"engine": "hash"}, r"Parameter 'engine' must be one of \('scan', 'index'\), not 'hash'"),
         (
             {"engine": "index", "lanes": 2},
-            "An index reads one entry a cycle: 'lanes' is 1, not 2",
+            "An index needs parameter 'lanes' to be 1, not 2: it reads one entry a cycle",
         ),
         (
             {"engine": "index", "comparator": "custom", "predicate": "a:b"},
@@ -66,7 +69,7 @@ from tests.timing import least_seconds
         ),
         (
             {"digest_bits": 4, "comparator": "custom", "predicate": "hdl.presets:X32"},
-            "'band' and 'equality' of a scan, not for 'custom' of engine 'scan'",
+            "must be one of .'band', 'equality'., not 'custom': nothing is known of the keys",
         ),
         (
             {"digest_bits": 3, "keys": (KeyField(name="x", bits=4), KeyField(name="y", bits=5))},
@@ -74,7 +77,7 @@ from tests.timing import least_seconds
         ),
         (
             {"digest_bits": 4, "comparator": "equality", "engine": "index"},
-            "not for 'equality' of engine 'index'",
+            "An index needs parameter 'digest_bits' to be None, not 4: a walk meets whole keys",
         ),
         (
             {
@@ -86,13 +89,13 @@ from tests.timing import least_seconds
         ),
         (
             {"digest_bits": 25, "comparator": "equality"},
-            "Parameter 'digest_bits' must be 1 to 24, fewer than a key has and at most 24, not 25",
+            "Parameter 'digest_bits' must be 1 to 24, not 25",
         ),
         (
             {"probes": 5, "probe_bits": 2},
             "A group of 5 probes needs a probe index of 3 bits, not 2",
         ),
-        ({"value_bits": -1}, "Parameter 'value_bits' must be an integer of at least 0, not -1"),
+        ({"value_bits": -1}, "Parameter 'value_bits' must be 1 to 64, not -1"),
         (
             {"value_bits": 55, "sub_window": 200, "cores": 3},
             "at most 54, so that the sum of the 600 values of a window has 64 bits, not 55",
@@ -103,24 +106,27 @@ from tests.timing import least_seconds
         ),
         (
             {"value_bits": 4, "engine": "index"},
-            r"A join aggregate \(value_bits=4\) needs parameter 'engine' to be 'scan', not 'index'",
+            "An index needs parameter 'value_bits' to be 0, not 4: it sends the matches of several",
         ),
         (
             {"tuples_per_word": 2},
-            "A scan takes one tuple after the other.*'tuples_per_word' is 1, not 2; engine",
+            "A scan needs parameter 'tuples_per_word' to be 1, not 2: its passes take longer",
         ),
         (
             {"value_bits": 4, "tuples_per_word": 2},
-            "A scan takes one tuple after the other, as its passes take longer: 'tuples_per_word'",
+            "A join aggregate needs parameter 'tuples_per_word' to be 1, not 2: its passes take",
         ),
         ({"store": "disk"}, r"Parameter 'store' must be one of \('chip', 'external'\), not 'disk'"),
-        ({"memory_width": 64}, "Parameter 'memory_width' is for windows in external memory"),
         (
-            {"store": "external", "engine": "index"},
-            "Store 'external' needs parameter 'engine' to be 'scan', not 'index': an index reads",
+            {"memory_width": 64},
+            "A scan needs .* to be None, not 64: it is for windows in external memory",
         ),
         (
-            {"store": "external", "architecture": HANDSHAKE},
+            {"store": "external", "engine": "index"},
+            "An index needs parameter 'store' to be 'chip', not 'external': it reads its memory at",
+        ),
+        (
+            {"store": "external", "lanes": 1, "architecture": HANDSHAKE},
             "Architecture .* needs parameter 'store' to be 'chip', not 'external'",
         ),
         (
@@ -133,7 +139,7 @@ from tests.timing import least_seconds
         ),
         (
             {"store": "external", "memory_width": 96},
-            "Parameter 'memory_width' must be a power of two from 8 to 1024, not 96",
+            "Parameter 'memory_width' must be one of .8, 16, .* 1024., not 96",
         ),
         (
             {"store": "external", "memory_width": 64, "lanes": 3},
@@ -141,7 +147,7 @@ from tests.timing import least_seconds
         ),
         (
             {"store": "external", "memory_burst": 12},
-            "Parameter 'memory_burst' must be a power of two of at most 256 beats, not 12",
+            "Parameter 'memory_burst' must be one of .1, 2, .* 256., not 12",
         ),
         (
             {"store": "external", "memory_burst": 128},
@@ -149,13 +155,13 @@ from tests.timing import least_seconds
         ),
         (
             {"store": "external", "memory_latency": 1 << 20},
-            "Parameter 'memory_latency' must be at most 16384 cycles, not 1048576",
+            "Parameter 'memory_latency' must be 0 to 16384, not 1048576",
         ),
     ],
 )
 def test_bad_parameters_are_refused_by_rule_and_value(changes, message):
     with pytest.raises(ValueError, match=message):
-        JoinParameters(**changes)
+        JoinParameters.of(**changes)
 
 
 @pytest.mark.parametrize(
@@ -177,29 +183,55 @@ def test_presets_survive_a_round_trip(name):
     assert JoinParameters.from_dict(parameters.to_dict()) == parameters
 
 
+@pytest.mark.parametrize("name", PRESETS)
+def test_words_describe_the_whole_tree(name):
+    assert JoinParameters.of(**PRESETS[name].words()) == PRESETS[name]
+
+
 def test_those_of_external_windows_survive_a_round_trip_and_are_left_out_otherwise():
-    external = JoinParameters(store="external", lanes=4, memory_width=128, memory_latency=9)
-    values = external.to_dict()
-    assert (values["store"], values["memory_width"], values["memory_latency"]) == (
-        "external", 128, 9,
+    external = JoinParameters.of(store="external", lanes=4, memory_width=128, memory_latency=9)
+    engine = external.to_dict()["engine"]
+    assert (engine["kind"], engine["memory_width"], engine["memory_latency"]) == (
+        "external-scan", 128, 9,
     )  # fmt: skip
-    assert JoinParameters.from_dict(values) == external
-    assert not {"store", "memory_width", "memory_burst"} & JoinParameters().to_dict().keys()
+    assert JoinParameters.from_dict(external.to_dict()) == external
+    assert not {"memory_width", "memory_burst"} & JoinParameters.of().words().keys()
+
+
+def test_what_is_left_out_follows_from_other_parts():
+    keys = (KeyField(name="x", bits=20),)
+    external = JoinParameters.of(store="external", memory_width=128, keys=keys)
+    assert external.engine.lanes == 6
+    assert external.with_(rounds=True, lanes=None).engine.lanes == 4
+    wide = tuple(KeyField(name=name, bits=60) for name in "abcdefghij")
+    assert JoinParameters.of(store="external", keys=wide).engine.memory_width == 1024
+    assert JoinParameters.of(engine="index", sub_window=100).engine.bucket_bits == 7
+    gated = JoinParameters.of(parity=True)
+    assert gated.engine.gates.failure_cycles == gated.longest_silence
+    assert JoinParameters.of(probes=300).engine.probe_bits == 9
 
 
 @pytest.mark.parametrize("sub_window", [1, 500, 100_000])
 @pytest.mark.parametrize("burst", [1, 16, 64])
 def test_a_ring_in_external_memory_holds_what_the_chip_holds(sub_window, burst):
     """Stores may wait for writes, so more than a burst is on the chip; the ring is no shorter."""
-    parameters = JoinParameters(store="external", sub_window=sub_window, memory_burst=burst)
-    assert parameters.ring_rows >= parameters.recent_rows > burst + MARGIN
+    parameters = JoinParameters.of(
+        store="external", lanes=1, sub_window=sub_window, memory_burst=burst
+    )
+    assert parameters.ring_rows >= parameters.engine.recent_rows > burst + MARGIN
     assert parameters.ring_rows % burst == 0
     assert parameters.ring_rows >= sub_window + 3
 
 
 def test_parameters_of_another_kit_are_refused():
-    values = PRESETS["tiny"].to_dict() | {"pipelined": True}
-    with pytest.raises(ValueError, match=r"has no parameters \['pipelined'\]"):
+    tiny, wrong = PRESETS["tiny"], r"has no parameters \['pipelined'\]"
+    with pytest.raises(ValueError, match=wrong):
+        JoinParameters.from_dict(tiny.to_dict() | {"pipelined": True})
+    with pytest.raises(ValueError, match=wrong):
+        tiny.with_(pipelined=True)
+    values = tiny.to_dict()
+    values["engine"]["kind"] = "hash"
+    with pytest.raises(ValueError, match="has no engine 'hash'"):
         JoinParameters.from_dict(values)
 
 
@@ -210,7 +242,7 @@ SIZES = ("sub_window", "bucket_bits")
 @pytest.mark.parametrize(("name", "twin"), TWINS.items())
 def test_a_twin_is_the_same_accelerator_in_another_size(name, twin):
     original = PRESETS[name]
-    same = {size: getattr(original, size) for size in SIZES}
+    same = {size: original.words()[size] for size in SIZES}
     assert PRESETS[twin].with_(**same) == original
 
 
@@ -218,7 +250,7 @@ def test_a_twin_is_the_same_accelerator_in_another_size(name, twin):
 @pytest.mark.parametrize("lanes", [1, 2, 3, 5])
 @pytest.mark.parametrize("probes", [1, 4, 9])
 def test_the_ring_holds_window_and_slack_wherever_the_window_starts(sub_window, lanes, probes):
-    parameters = JoinParameters(cores=2, sub_window=sub_window, lanes=lanes, probes=probes)
+    parameters = JoinParameters.of(cores=2, sub_window=sub_window, lanes=lanes, probes=probes)
     for lane in range(lanes):
         rows = (lane + sub_window + parameters.slack) // lanes
         assert rows < parameters.ring_rows - 1
@@ -229,17 +261,17 @@ def test_the_ring_holds_window_and_slack_wherever_the_window_starts(sub_window, 
     [("scan", 1, False), ("index", 1, False), ("index", 2, True)],
 )
 def test_tuples_go_side_by_side_through_an_index(engine, tuples_per_word, expected):
-    parameters = JoinParameters(engine=engine, tuples_per_word=tuples_per_word)
+    parameters = JoinParameters.of(engine=engine, tuples_per_word=tuples_per_word)
     assert parameters.side_by_side == expected
-    assert parameters.lane == JoinParameters(engine=engine)
+    assert parameters.lane == JoinParameters.of(engine=engine)
 
 
 def test_an_arrangement_that_is_none_is_refused_with_the_cause():
     for name in (None, 5, ".x:y", "json", "json:dumps", "json:none", "nowhere.at.all:x", ":"):
         with pytest.raises(ValueError, match="'architecture' must be 'splitjoin' or the import"):
-            JoinParameters(architecture=name)
+            JoinParameters.of(architecture=name)
     with pytest.raises(ValueError, match="No module named 'nowhere'"):
-        JoinParameters(architecture="nowhere.at.all:x")
+        JoinParameters.of(architecture="nowhere.at.all:x")
 
 
 #: Values of each parameter, among which some that do not go with those of others.
@@ -271,7 +303,7 @@ CHOICES = {
 def legal(chosen):
     """Return parameters, or None with the reason of their refusal."""
     try:
-        return JoinParameters(**chosen), ""
+        return JoinParameters.of(**chosen), ""
     except ValueError as error:
         return None, str(error)
 
@@ -287,8 +319,8 @@ def test_of_random_parameters_each_is_legal_or_refused_with_its_reason():
             reasons.append(reason)
         else:
             assert JoinParameters.from_dict(parameters.to_dict()) == parameters
-            assert issubclass(parameters.search, Engine)
-            assert parameters.ring_rows >= parameters.sub_window // parameters.lanes
+            assert isinstance(parameters.engine, Search)
+            assert parameters.ring_rows >= parameters.window.sub_window // parameters.engine.lanes
     assert 30 < len(reasons) < 270
     assert all(any(name in reason for name in CHOICES) for reason in reasons), reasons
 
@@ -307,7 +339,10 @@ PARTS = ("hdl/parts.py", "host/protocol/manifest.py")
 
 def test_outside_of_the_parts_nobody_asks_which_kind_they_are():
     root = Path(hdl.__file__).parents[1]
-    kinds = re.compile(r"""(\.|\[")(engine|comparator|store)("\])? ([!=]= |in )|is_external""")
+    kinds = re.compile(
+        r"""(engine|predicate)\.kind ([!=]= |in )"""
+        r"""|(\.|\[")(engine|comparator|store)("\])? ([!=]= |in )|is_external"""
+    )
     found = [
         path.relative_to(root).as_posix()
         for top in ("hdl", "host", "sim", "spark_offload", "bench", "formal")

@@ -98,7 +98,7 @@ def test_without_order_the_results_between_two_stars_are_the_same_set(tmp_path_f
     ],
 )
 def test_a_port_that_is_not_taken_only_makes_the_other_one_wait(tmp_path, late, options):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2, sub_window=5, keys=X8, fan_in=2, result_streams=2, **options
     )
     path = write_manifest(parameters, tmp_path)
@@ -111,14 +111,14 @@ def test_a_port_that_is_not_taken_only_makes_the_other_one_wait(tmp_path, late, 
 
 @pytest.mark.long
 def test_masked_cores_answer_nothing_from_the_word_on(tmp_path):
-    parameters = JoinParameters(cores=2, sub_window=4, keys=X8, fan_in=2, probe_bits=4, probes=2)
+    parameters = JoinParameters.of(cores=2, sub_window=4, keys=X8, fan_in=2, probe_bits=4, probes=2)
     parameters = parameters.with_(failure_cycles=parameters.longest_silence)
     check(parameters, 3, tmp_path, stalls=0.2, segments=2)
 
 
 def test_a_port_that_is_not_taken_is_no_failure(tmp_path):
     """Longer than any core may be silent, nothing is taken from the port of S."""
-    parameters = JoinParameters(cores=2, sub_window=4, keys=X8, fan_in=2, probe_bits=4)
+    parameters = JoinParameters.of(cores=2, sub_window=4, keys=X8, fan_in=2, probe_bits=4)
     least = parameters.longest_silence
     parameters = parameters.with_(failure_cycles=least)
     check(parameters, 8, tmp_path, begin=(0, 5 * least), segments=1, tuples=30)
@@ -126,7 +126,7 @@ def test_a_port_that_is_not_taken_is_no_failure(tmp_path):
 
 @pytest.mark.parametrize("tuples_per_word", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_counters_count_the_results_of_both_ports(tmp_path, tuples_per_word):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2,
         sub_window=4,
         keys=X8,
@@ -160,7 +160,9 @@ def test_counters_count_the_results_of_both_ports(tmp_path, tuples_per_word):
 @pytest.mark.few(1)
 @pytest.mark.parametrize("tuples_per_word", [1, 2])
 def test_the_bank_counts_as_many_results_as_leave_in_a_cycle(tuples_per_word):
-    parameters = JoinParameters(engine="index", tuples_per_word=tuples_per_word, result_streams=2)
+    parameters = JoinParameters.of(
+        engine="index", tuples_per_word=tuples_per_word, result_streams=2
+    )
     most = results_per_cycle(parameters)
     assert most == 2 * tuples_per_word
     dut = CounterBank(parameters)
@@ -197,7 +199,7 @@ def test_the_bank_counts_as_many_results_as_leave_in_a_cycle(tuples_per_word):
     ],
 )
 def test_reset_forgets_whatever_was_under_way(tmp_path, options):
-    parameters = JoinParameters(sub_window=8, keys=X8, fan_in=2, result_streams=2, **options)
+    parameters = JoinParameters.of(sub_window=8, keys=X8, fan_in=2, result_streams=2, **options)
     path = write_manifest(parameters, tmp_path)
     codec = WordCodec(Manifest.load(path))
     tuples = codec.pack_tuples(np.arange(24) % 2, {"x": np.arange(24) // 3 % 3})

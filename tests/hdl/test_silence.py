@@ -28,7 +28,7 @@ SHAPES = {
 )
 def test_the_hardest_work_between_two_signs_of_life_takes_less_time(tmp_path, shape):
     """Full windows without a match, long periods, and two users of the results who are slow."""
-    parameters = JoinParameters(cores=2, sub_window=12, keys=X8, probe_bits=5, **SHAPES[shape])
+    parameters = JoinParameters.of(cores=2, sub_window=12, keys=X8, probe_bits=5, **SHAPES[shape])
     least = parameters.longest_silence
     parameters = parameters.with_(failure_cycles=least)
     manifest = Manifest.load(write_manifest(parameters, tmp_path / "bundle"))
@@ -60,13 +60,13 @@ def as_kind(parameters, word):
 
 @pytest.mark.parametrize("failure_cycles", [1, 281])
 def test_a_shorter_deadline_is_refused(failure_cycles):
-    least = JoinParameters().longest_silence
+    least = JoinParameters.of().longest_silence
     assert least > 281
     message = f"must be at least {least}, for so long a core of this shape may show nothing"
     with pytest.raises(ValueError, match=message):
-        JoinParameters(failure_cycles=failure_cycles)
+        JoinParameters.of(failure_cycles=failure_cycles)
 
 
 def test_cores_of_a_chain_have_no_gates():
     with pytest.raises(ValueError, match="only the cores of 'splitjoin' have gates"):
-        JoinParameters(architecture=HANDSHAKE, failure_cycles=1 << 20)
+        JoinParameters.of(architecture=HANDSHAKE, failure_cycles=1 << 20)

@@ -18,7 +18,7 @@ class VerifierPair(wiring.Component):
     def __init__(self, parameters, *, columns=None):
         self.verifier = Verifier(parameters, columns=columns)
         self.passes = PassTable(parameters, delay=self.verifier.probe_delay)
-        lanes = (lane_matches_layout(parameters, bits) for bits in (1, parameters.probes))
+        lanes = (lane_matches_layout(parameters, bits) for bits in (1, parameters.engine.probes))
         i, o = map(stream.Signature, lanes)
         super().__init__({"i": In(i), "o": Out(o)})
 

@@ -30,7 +30,7 @@ class Ring:
     def __init__(self, parameters, generator, *, single=False):
         self.generator = generator
         rows = self.rows = parameters.ring_rows
-        self.bucket_count = 1 << parameters.bucket_width
+        self.bucket_count = 1 << parameters.engine.bucket_bits
         self.stored = [stored_key(parameters, random_key(generator)) for _ in range(rows)]
         self.buckets = [
             0 if single else generator.randrange(self.bucket_count) for _ in range(rows)

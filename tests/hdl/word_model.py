@@ -23,36 +23,36 @@ THREE = tuple(KeyField(name=f"k{n}", bits=n + 1, signed=n != 1) for n in range(3
 
 #: Accelerators that execute different operations, with fields of 1, 2 and 3 bits and more.
 SHAPES = {
-    "scan": JoinParameters(keys=THREE[:1], timestamp_bits=3, probe_bits=2, probes=3),
-    "three": JoinParameters(cores=3, sub_window=5, keys=THREE, probe_bits=0),
-    "short times": JoinParameters(keys=THREE[1:], timestamp_bits=1, probes=16),
-    "index": JoinParameters(
+    "scan": JoinParameters.of(keys=THREE[:1], timestamp_bits=3, probe_bits=2, probes=3),
+    "three": JoinParameters.of(cores=3, sub_window=5, keys=THREE, probe_bits=0),
+    "short times": JoinParameters.of(keys=THREE[1:], timestamp_bits=1, probes=16),
+    "index": JoinParameters.of(
         cores=1, sub_window=9, keys=THREE, timestamp_bits=4, engine="index", tuples_per_word=2
     ),
-    "equality": JoinParameters(keys=THREE, comparator="equality", engine="index"),
-    "digest": JoinParameters(
+    "equality": JoinParameters.of(keys=THREE, comparator="equality", engine="index"),
+    "digest": JoinParameters.of(
         cores=1, sub_window=1, keys=THREE[1:], timestamp_bits=2, comparator="equality",
         digest_bits=3,
     ),
-    "band digest": JoinParameters(cores=2, keys=THREE[:2], digest_bits=5),
-    "rounds": JoinParameters(
+    "band digest": JoinParameters.of(cores=2, keys=THREE[:2], digest_bits=5),
+    "rounds": JoinParameters.of(
         cores=1, sub_window=9, keys=THREE[:1], probe_bits=2, lanes=2, probes=3, rounds=True,
     ),
-    "gates": JoinParameters(cores=3, keys=THREE[:1], probe_bits=2, failure_cycles=4096),
+    "gates": JoinParameters.of(cores=3, keys=THREE[:1], probe_bits=2, failure_cycles=4096),
 }  # fmt: skip
 
 
 def executed(parameters):
     """Operations and how many indices they may have, written down from the architecture."""
     fields, timed = len(parameters.keys), parameters.timestamp_bits > 0
-    index = parameters.engine == "index"
-    gates = parameters.failure_cycles > 0
-    cells = parameters.comparator == "band" and parameters.digest_bits is not None
+    index = parameters.engine.kind == "index"
+    gates = parameters.has_gates
+    cells = parameters.predicate.kind == "band" and parameters.engine.digest_bits is not None
     return {
         "CLEAR": 16, "FLUSH": 16, "BOUND_LOW": fields, "BOUND_HIGH": fields, "WINDOW": 2,
         "LIFESPAN": 2 * timed, "PRECISION": 16, "COORDINATE": fields * index,
         "DISTINCT": 2 * index, "CORE": 16, "SEGMENT": 16, "CELL": fields * cells,
-        "INNER": 16 * parameters.rounds, **dict.fromkeys(["MASK", "UNMASK"], 16 * gates),
+        "INNER": 16 * parameters.engine.rounds, **dict.fromkeys(["MASK", "UNMASK"], 16 * gates),
     }  # fmt: skip
 
 
@@ -76,7 +76,7 @@ class AnyWord:
         body = self.op | self.index << control["index"].offset | value << control["value"].offset
         body |= self.rest << control.size & ((1 << layout["body"].width) - 1)
         bits = self.kind | body << layout["body"].offset
-        if self.parameters.tuples_per_word == 2:
+        if self.parameters.engine.tuples_per_word == 2:
             bits |= self.first << layout["first"].offset
         return bits
 
@@ -89,7 +89,7 @@ class AnyWord:
     @property
     def held(self):
         """Whether there is a tuple of R, and one of S."""
-        both = self.kind == InputKind.BOTH.value and self.parameters.tuples_per_word == 2
+        both = self.kind == InputKind.BOTH.value and self.parameters.engine.tuples_per_word == 2
         return [self.kind == side or both for side in range(2)]
 
     @property
@@ -115,7 +115,7 @@ class AnyWord:
         ends = {"BOUND_LOW": "low", "BOUND_HIGH": "high"}
         fields = [field.name for field in self.parameters.keys]
         sets = self.operation in ends and self.index < len(fields)
-        if not sets or self.parameters.comparator != "band":
+        if not sets or self.parameters.predicate.kind != "band":
             return 0
         layout = bounds_layout(self.parameters)
         return integer(layout, {fields[self.index]: {ends[self.operation]: 1}})
@@ -124,7 +124,7 @@ class AnyWord:
     def range(self):
         """The least and the greatest value of its operation; ``None`` if any will do."""
         most = {
-            "WINDOW": (1, self.parameters.cores * self.parameters.sub_window),
+            "WINDOW": (1, self.parameters.cores * self.parameters.window.sub_window),
             "LIFESPAN": (0, 2**self.parameters.timestamp_bits - 1),
         }
         if not self.parameters.timestamp_bits:
@@ -145,7 +145,7 @@ class AnyWord:
         """The period from star to star that it wants, if it sets one; zero for no stars."""
         if self.operation == "INNER":
             return 1
-        longest = 2**self.parameters.probe_bits
+        longest = 2**self.parameters.engine.probe_bits
         return self.value if 0 <= self.value < longest else longest
 
 
@@ -154,7 +154,7 @@ def any_words(parameters, generator, number):
     width = control_layout(parameters)["value"].width
     least, most = -(1 << width - 1), (1 << width - 1) - 1
     limits = [
-        0, parameters.capacity, parameters.probes, 1 << parameters.probe_bits,
+        0, parameters.capacity, parameters.engine.probes, 1 << parameters.engine.probe_bits,
         1 << parameters.timestamp_bits, least, most,
     ]  # fmt: skip
     near = [limit + step for limit in limits for step in (-1, 0, 1)]

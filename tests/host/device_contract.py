@@ -114,7 +114,7 @@ class DeviceContract:
 
     @pytest.mark.parametrize("period", [2, 3, 4])
     def test_groups_leave_in_the_order_in_which_they_close(self, device, parameters, period):
-        if period > parameters.probes:
+        if period > parameters.engine.probes:
             pytest.skip("order is free")
         rng = np.random.default_rng(period)
         script = configuration(parameters, period=period, bounds=(-4, 1))
@@ -124,7 +124,7 @@ class DeviceContract:
 
     @pytest.mark.parametrize("period", [0, 3, 5])
     def test_free_order_keeps_pairs_between_their_stars(self, device, parameters, period):
-        if 0 < period <= parameters.probes or period > 1 << parameters.probe_bits:
+        if 0 < period <= parameters.engine.probes or period > 1 << parameters.engine.probe_bits:
             pytest.skip("order is not free")
         rng = np.random.default_rng(period)
         script = [
@@ -164,7 +164,7 @@ class DeviceContract:
                 ("BOUND_LOW", int(rng.integers(len(parameters.keys))), int(rng.integers(-5, 1))),
                 ("BOUND_HIGH", int(rng.integers(len(parameters.keys))), int(rng.integers(0, 6))),
                 window,
-                ("PRECISION", 0, int(rng.integers(1, parameters.probes + 1))),
+                ("PRECISION", 0, int(rng.integers(1, parameters.engine.probes + 1))),
                 ("CLEAR", 0, 0),
                 FLUSH,
             ]
@@ -173,7 +173,7 @@ class DeviceContract:
         assert ask(device, script) == expected(parameters, script)
 
     def test_bounds_are_exact_at_the_extremes(self, device, parameters):
-        if parameters.comparator != "band":
+        if parameters.predicate.kind != "band":
             pytest.skip("no bounds")
         key = parameters.keys[0]
         low = -(1 << key.bits - 1) if key.signed else 0
@@ -227,7 +227,7 @@ class DeviceContract:
         before = device.counters()["illegal"]
         script = configuration(parameters)
         script += [("ILLEGAL", illegal_word(device.manifest, rng), None) for _ in range(60)]
-        script += configuration(parameters, period=parameters.probes)
+        script += configuration(parameters, period=parameters.engine.probes)
         for n, word in enumerate(random_tuples(parameters, rng, 40, pace=0)):
             illegal = ("ILLEGAL", illegal_word(device.manifest, rng), None)
             script += [illegal] * int(rng.integers(0, 3) * (n > 9)) + [word]
@@ -250,7 +250,7 @@ class DeviceContract:
         last = {
             "WINDOW": parameters.capacity,
             "LIFESPAN": (1 << parameters.timestamp_bits) - 1,
-            "PRECISION": 1 << parameters.probe_bits,
+            "PRECISION": 1 << parameters.engine.probe_bits,
         }.get(operation, 1 << parameters.keys[0].bits)
         edges = {0, -1, 1, -last, -last - 1, last, last - 1, last + 1, 2 * last, 2 * last + 1}
         edges |= {most + 1 >> 1, -most - 1, most}

@@ -104,7 +104,7 @@ class DeviceMachine(RuleBasedStateMachine):
         """Queue input words, and let the oracle execute them."""
         for step in steps:
             naive = self.naive
-            free = naive.period == 0 or naive.period > self.parameters.probes
+            free = naive.period == 0 or naive.period > self.parameters.engine.probes
             overflowed = any(naive.overflow)
             naive.run([step])
             if step[0] in ("R", "S"):
@@ -113,7 +113,7 @@ class DeviceMachine(RuleBasedStateMachine):
                 self.taken["illegal"] += 1
             if naive.results and naive.results[-1][0] == "MARK":
                 results = naive.results[:]
-                if self.parameters.result_streams == 2:
+                if self.parameters.engine.result_streams == 2:
                     results = side_by_side(results)
                 self.segments.append(Segment(results, free, overflowed))
                 naive.results.clear()
@@ -231,7 +231,9 @@ class DeviceMachine(RuleBasedStateMachine):
             if word[0] == "MARK":
                 assert self.segments, "a mark that nothing asked for"
                 segment = self.segments.popleft()
-                if self.parameters.result_streams == 2:  # the words of a mark come in many calls
+                if (
+                    self.parameters.engine.result_streams == 2
+                ):  # the words of a mark come in many calls
                     self.got = side_by_side(self.got)
                 assert segment.fixed(self.got) == segment.fixed(segment.want)
                 self.got = []

@@ -11,7 +11,7 @@ __all__ = ["FailingDevice", "gated", "open_device"]
 def gated(**options):
     """Return parameters of a small accelerator whose cores have gates."""
     chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 40, "timestamp_bits": 20}
-    parameters = JoinParameters(**{"cores": 4, "probes": 2, **chosen, **options})
+    parameters = JoinParameters.of(**{"cores": 4, "probes": 2, **chosen, **options})
     return parameters.with_(failure_cycles=parameters.longest_silence)
 
 

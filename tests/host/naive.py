@@ -79,7 +79,7 @@ class NaiveAccelerator:
         self.store(side, keys, now)
         closing = [False, False]
         closing[side] = (
-            len(self.open[side]) == self.p.probes or self.since_star[side] == self.period
+            len(self.open[side]) == self.p.engine.probes or self.since_star[side] == self.period
         )
         other = 1 - side
         if self.open[other]:
@@ -88,7 +88,7 @@ class NaiveAccelerator:
         for which in (0, 1):
             if closing[which]:
                 due = self.since_star[which] == self.period
-                self.close(which, due or 0 < self.period <= self.p.probes, known)
+                self.close(which, due or 0 < self.period <= self.p.engine.probes, known)
 
     def probe(self, side, keys):
         matches = [
@@ -98,7 +98,7 @@ class NaiveAccelerator:
         ]
         if not self.open[side]:
             self.passed[side] = 0
-        index = self.since_star[side] % (1 << self.p.probe_bits)
+        index = self.since_star[side] % (1 << self.p.engine.probe_bits)
         self.open[side].append((index, matches))
         self.since_star[side] += 1
 
@@ -115,7 +115,7 @@ class NaiveAccelerator:
     def holds(self, r, s):
         if self.custom is not None:
             return self.custom(r, s)
-        if self.p.comparator == "equality":
+        if self.p.predicate.kind == "equality":
             return r == s
         return all(
             low <= r[key.name] - s[key.name] <= high
@@ -130,7 +130,7 @@ class NaiveAccelerator:
             for ordinal in matches
         )
         for core, local, probe in pairs:
-            row, lane = local // p.lanes % p.ring_rows, local % p.lanes
+            row, lane = local // p.engine.lanes % p.ring_rows, local % p.engine.lanes
             self.results.append(("PAIR", side, probe, core, row, lane))
         if star:
             flag = overflow[1 - side] << (1 - side)
@@ -153,7 +153,7 @@ class NaiveAccelerator:
         if operation == "CLEAR":
             self.clear()
         elif operation == "PRECISION":
-            longest = 1 << self.p.probe_bits
+            longest = 1 << self.p.engine.probe_bits
             self.period = value if 0 <= value <= longest else longest
         elif operation in ("WINDOW", "LIFESPAN"):
             if operation == "WINDOW":

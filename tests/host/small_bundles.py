@@ -23,18 +23,20 @@ MIXED = (KeyField(name="x", bits=5, signed=False), KeyField(name="y", bits=7))
 
 #: Small ones, of all kinds; more than two cores are not a power of two.
 BUNDLES = {
-    "plain": JoinParameters(cores=1, sub_window=5, keys=X8),
-    "tiny": JoinParameters(cores=2, sub_window=4, keys=X8, timestamp_bits=16, probe_bits=2),
-    "groups": JoinParameters(
+    "plain": JoinParameters.of(cores=1, sub_window=5, keys=X8),
+    "tiny": JoinParameters.of(cores=2, sub_window=4, keys=X8, timestamp_bits=16, probe_bits=2),
+    "groups": JoinParameters.of(
         cores=3, sub_window=5, keys=MIXED, timestamp_bits=10, lanes=2, probes=4, fan_in=2,
         fan_out=2, probe_bits=3,
     ),
-    "wide": JoinParameters(
+    "wide": JoinParameters.of(
         cores=4, sub_window=3, keys=(KeyField(name="x", bits=64),), timestamp_bits=64, fan_in=3,
         lanes=3, probes=2,
     ),
-    "equality": JoinParameters(cores=2, sub_window=6, keys=MIXED, comparator="equality", probes=2),
-    "custom": JoinParameters(
+    "equality": JoinParameters.of(
+        cores=2, sub_window=6, keys=MIXED, comparator="equality", probes=2,
+    ),
+    "custom": JoinParameters.of(
         cores=2, sub_window=6, keys=MIXED, comparator="custom",
         predicate="tests.host.small_bundles:near", timestamp_bits=8,
     ),
@@ -44,7 +46,7 @@ BUNDLES = {
 def new_naive(parameters):
     """Return a :class:`NaiveAccelerator`, right after reset."""
     custom = None
-    if parameters.comparator == "custom":
+    if parameters.predicate.kind == "custom":
 
         def custom(r, s):
             return near(SimpleNamespace(**r), SimpleNamespace(**s))
@@ -58,7 +60,7 @@ def expected(parameters, script):
     Of two result ports, the order is that of :func:`side_by_side`, as in :func:`unpack`.
     """
     results = new_naive(parameters).run(script)
-    return results if parameters.result_streams == 1 else side_by_side(results)
+    return results if parameters.engine.result_streams == 1 else side_by_side(results)
 
 
 def side_by_side(results):

@@ -30,7 +30,7 @@ def bundle(folder, **changes):
         KeyField(name=f"f{index}", bits=int(key[1:]), signed=key[0] == "x")
         for index, key in enumerate(keys)
     )
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         **{"cores": 3, "sub_window": 50, "probes": 4, **changes}, keys=fields
     )
     values = describe(parameters, "", verilog_file="") | {"files": {}, "tools": {}}

@@ -36,7 +36,7 @@ def test_epochs_of_the_page_take_effect_where_it_says(tmp_path, monkeypatch, cap
     demo = PRESETS["demo"]
     folder = bundle(
         tmp_path / "bundle",
-        keys=["x32"] * len(demo.keys), cores=demo.cores, sub_window=demo.sub_window,
+        keys=["x32"] * len(demo.keys), cores=demo.cores, sub_window=demo.window.sub_window,
         timestamp_bits=demo.timestamp_bits,
     )  # fmt: skip
     run_programs(f"software:{folder}")

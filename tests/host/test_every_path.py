@@ -32,7 +32,7 @@ from tests.paths.overlap_cases import OVERLAPS, overlapping_pairs, random_overla
 from tests.paths.random_cases import random_case
 
 KEYS = (KeyField(name="f0", bits=64), KeyField(name="f1", bits=64))
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=3, sub_window=20, probes=4, lanes=2, timestamp_bits=64, probe_bits=4, keys=KEYS
 )
 INDEX = PARAMETERS.with_(engine="index", lanes=1)

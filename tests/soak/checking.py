@@ -21,7 +21,7 @@ from .results import (
     read_results,
 )
 from .storage import is_lawful
-from .words import WordLayout
+from .words import WordLayout, parameters_of
 
 __all__ = ["Checker", "Outcome", "after_failure", "difference"]
 
@@ -126,7 +126,7 @@ def difference(answer, actual, engine, *, ports=1):
     expected = found_of(expected, loose, actual)
     if ports == 2:
         expected, actual = by_port(expected), by_port(actual)
-    in_rows = engine == "scan"
+    in_rows = engine != "index"
     if not in_rows and (at := out_of_turn(actual, answer.free)) is not None:
         return "\n".join([f"result {at}: cores out of turn", *shown(actual, at - 1)])
     expected, actual = (arranged(some, answer.free, in_rows) for some in (expected, actual))
@@ -314,7 +314,7 @@ class Checker:
             core = feeding.fault.core
             least = self.model.answer(words, mute=core)
             expected, found, told = after_failure(answer, least, results, core)
-        engine = self.manifest["parameters"]["engine"]
+        engine = parameters_of(self.manifest)["engine"]
         ports = len(self.manifest.get("result_ports", "o"))
         differs = difference(expected, found, engine, ports=ports)
         troubles = [text for text in (run.trouble, wrong, told, differs) if text]

@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 
-from .words import WordLayout
+from .words import WordLayout, parameters_of
 
 __all__ = ["Fault", "Feeding", "Machine", "Pace", "Run"]
 
@@ -162,7 +162,7 @@ class Machine:
 
     def patience(self, feeding):
         """Return how many cycles may pass in which no word goes in and no result comes out."""
-        parameters, storage = self.manifest["parameters"], self.manifest["storage"]
+        parameters, storage = parameters_of(self.manifest), self.manifest["storage"]
         buckets = 1 << self.manifest.get("index", {"bucket_bits": 0})["bucket_bits"]
         entries = storage["ring_rows"] * storage["lanes"]
         if "chain" in self.manifest:  # where tuples leave one by one before a mark

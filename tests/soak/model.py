@@ -27,7 +27,7 @@ from .results import (
 )
 from .stars import round_sizes, rounds_with_stars, stars_of
 from .storage import History, Masks, read_turns
-from .words import WordLayout
+from .words import WordLayout, parameters_of
 
 __all__ = ["AggregateModel", "Answer", "ChainModel", "Model", "model_of"]
 
@@ -73,7 +73,7 @@ class Model:
 
     def __init__(self, manifest):
         self.manifest = manifest
-        self.parameters = manifest["parameters"]
+        self.parameters = parameters_of(manifest)
         self.storage = manifest["storage"]
         self.layout = WordLayout(manifest["input_word"])
         self.finder = Finder(self.parameters)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random control words for one accelerator, its segments and masks among them."""
 
-from .words import WordLayout
+from .words import WordLayout, parameters_of
 
 __all__ = ["Operands", "RandomMasks", "RandomSegments"]
 
@@ -139,7 +139,7 @@ class Operands:
         self.manifest = manifest
         self.turns = turns
         self.layout = WordLayout(manifest["input_word"])
-        self.parameters = manifest["parameters"]
+        self.parameters = parameters_of(manifest)
         self.storage = manifest["storage"]
         self.kinds = manifest["input_kinds"]
         self.operations = sorted(manifest["operations"])

@@ -8,7 +8,7 @@ import numpy as np
 
 from .machine import Feeding, Pace
 from .operands import Operands, RandomMasks, RandomSegments
-from .words import WordLayout
+from .words import WordLayout, parameters_of
 from .workloads import KEYS, SIDES, TIMES, column, sides, times
 
 __all__ = ["Program", "Programmer"]
@@ -67,7 +67,7 @@ class Programmer:
     def __init__(self, manifest, effort):
         self.manifest = manifest
         self.layout = WordLayout(manifest["input_word"])
-        self.parameters = manifest["parameters"]
+        self.parameters = parameters_of(manifest)
         self.storage = manifest["storage"]
         self.kinds = manifest["input_kinds"]
         self.turns = RandomSegments(manifest)
@@ -75,7 +75,7 @@ class Programmer:
         self.operands = Operands(manifest, self.turns)
         self.effort = effort
         lanes, probes = self.storage["lanes"], self.parameters["probes"]
-        at_once = lanes * probes if self.parameters["engine"] == "scan" else 64
+        at_once = lanes * probes if self.parameters["engine"] != "index" else 64
         #: Cycles that a tuple takes, more or less.
         self.cost = 2 + self.storage["sub_window"] / at_once
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .words import as_numbers
+from .words import as_numbers, parameters_of
 
 __all__ = ["Controls", "Faults", "Tuples", "Windows", "read_controls"]
 
@@ -23,7 +23,7 @@ class Tuples:
     """The tuples of a program in their order: ``moment``, ``side``, ``keys``, ``time``."""
 
     def __init__(self, layout, manifest, words):
-        names = [f"key.{key['name']}" for key in manifest["parameters"]["keys"]]
+        names = [f"key.{key['name']}" for key in parameters_of(manifest)["keys"]]
         kinds = manifest["input_kinds"]
         kind = layout.get(words, "kind")
         parts = [self.part(layout, words, np.flatnonzero(kind == kinds[name]), side, "", names)
@@ -115,7 +115,7 @@ class Controls:
     """
 
     def __init__(self, manifest, capacity):
-        parameters = manifest["parameters"]
+        parameters = parameters_of(manifest)
         self.capacity = capacity
         self.bits = [key["bits"] for key in parameters["keys"]]
         self.longest = (1 << parameters["timestamp_bits"]) - 1

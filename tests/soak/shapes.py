@@ -94,7 +94,7 @@ def random_timestamp_bits(random):
 
 def random_chain(random, kind, comparator, fields):
     """Return the parameters of a chain of cores."""
-    return JoinParameters(
+    return JoinParameters.of(
         comparator=comparator, keys=fields,
         predicate=random_predicate(random, comparator),
         cores=choose(random, [1, 1, 2, 2, 3, 4, 5, 7, 9]), sub_window=int(60 ** random.random()),
@@ -106,7 +106,7 @@ def random_chain(random, kind, comparator, fields):
 def random_aggregate(random, comparator, fields):
     """Return the parameters of a join aggregate."""
     cores, probes = choose(random, [1, 2, 2, 3, 4, 5, 7]), choose(random, [1, 1, 2, 3, 4, 8])
-    return JoinParameters(
+    return JoinParameters.of(
         comparator=comparator, keys=fields, predicate=random_predicate(random, comparator),
         cores=cores, probes=probes, lanes=choose(random, [1, 1, 2, 3, 4, 5]),
         sub_window=int((300 if cores < 3 else 60) ** random.random()),
@@ -127,7 +127,7 @@ def random_crowd(random, comparator, fields):
     under_way = 32 if index else 0  # words in an index, each of which needs room
     cores = int(random.integers(max(FEW_CORES, under_way + 6) + 1, MOST_CORES + 1))
     probes = int(random.integers(2, (cores - under_way) // 3 + 1))
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         engine="index" if index else "scan", comparator=comparator,
         keys=(replace(fields[0], bits=min(fields[0].bits, 16)),), cores=cores, probes=probes,
         timestamp_bits=choose(random, [0, 0, 8, 16]), sub_window=int(12 ** random.random()),
@@ -142,13 +142,13 @@ def random_crowd(random, comparator, fields):
 
 def in_memory(random, parameters):
     """Return an accelerator with its windows in external memory; larger ones, most of the time."""
-    row = max(8, parameters.lanes * parameters.key_bits)
+    row = max(8, parameters.engine.lanes * parameters.key_bits)
     return parameters.with_(
         store="external",
         memory_width=1 << (row - 1).bit_length() + (row <= 512 and int(random.integers(2))),
         memory_burst=choose(random, [1, 2, 4, 8, 16]),
         memory_latency=choose(random, [0, 5, 20, 64]),
-        sub_window=max(parameters.sub_window, int(500 ** random.random())),
+        sub_window=max(parameters.window.sub_window, int(500 ** random.random())),
     )
 
 
@@ -179,7 +179,7 @@ def random_shape(seed, number):
     index, external = engine == "index", engine == "external"
     timestamp_bits = random_timestamp_bits(random)
     most = 300 if index or cores < 3 else 60
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         engine="scan" if external else engine, comparator=comparator, predicate=predicate,
         digest_bits=digest, keys=fields, cores=cores, probes=probes, timestamp_bits=timestamp_bits,
         lanes=1 if index else choose(random, [1, 1, 2, 3, 4, 5]),
@@ -189,7 +189,12 @@ def random_shape(seed, number):
         probe_bits=max((probes - 1).bit_length(), choose(random, [0, 1, 3, 4, 6, 8, 10])),
         tuples_per_word=choose(random, [1, 2]) if index else 1,
     )  # fmt: skip
-    rounds = random.random() < 0.4 and not index and parameters.lanes != 3 and parameters.lanes != 5
+    rounds = (
+        random.random() < 0.4
+        and not index
+        and parameters.engine.lanes != 3
+        and parameters.engine.lanes != 5
+    )
     if rounds:
         parameters = parameters.with_(rounds=True)
     if random.random() < 0.5 and not external:
@@ -208,33 +213,34 @@ def engine_of(parameters):
         return "aggregate"
     if parameters.cores > FEW_CORES:
         return "crowd"
-    return "external" if parameters.search.has_memory else parameters.engine
+    return "external" if parameters.engine.has_memory else parameters.words()["engine"]
 
 
 def shape_facts(parameters):
     """Yield what coverage counts of a shape: pairs of a parameter's name and its value."""
-    yield "engine", f"{engine_of(parameters)} {parameters.comparator}"
-    if parameters.digest_bits:
-        yield "digest bits", parameters.digest_bits
-    if parameters.predicate:
-        yield "predicate", parameters.predicate.partition(":")[2]
+    words = parameters.words() | {"slack": parameters.slack}
+    yield "engine", f"{engine_of(parameters)} {parameters.predicate.kind}"
+    if parameters.engine.digest_bits:
+        yield "digest bits", parameters.engine.digest_bits
+    if words.get("predicate"):
+        yield "predicate", words["predicate"].partition(":")[2]
     for name in ("cores", "slack", "lanes", "probes", "fan_out", "fan_in", "tuples_per_word",
                  "timestamp_bits", "probe_bits"):  # fmt: skip
-        yield name.replace("_", " "), getattr(parameters, name)
+        yield name.replace("_", " "), words.get(name, 1)
     if parameters.arrangement.has_stars:
-        if parameters.search.has_rounds:
-            yield "rounds", parameters.rounds
+        if parameters.engine.has_rounds:
+            yield "rounds", parameters.engine.rounds
         yield "gates", parameters.has_gates
-        yield "parity", parameters.parity
-        yield "result streams", parameters.result_streams
+        yield "parity", parameters.engine.parity
+        yield "result streams", parameters.engine.result_streams
     else:
         yield "ordinal bits", parameters.arrangement.ordinal_bits
     if parameters.is_aggregated:
-        yield "value bits", parameters.value_bits
-    for name in parameters.search.own:
-        value = getattr(parameters, name)
-        yield name.replace("_", " "), parameters.bucket_width if value is None else value
-    yield "window of a core", f"up to {1 << (parameters.sub_window - 1).bit_length()}"
+        yield "value bits", parameters.engine.value_bits
+    for name in ("bucket_bits", "memory_width", "memory_burst", "memory_latency"):
+        if name in words:
+            yield name.replace("_", " "), words[name]
+    yield "window of a core", f"up to {1 << (parameters.window.sub_window - 1).bit_length()}"
     yield "fields", len(parameters.keys)
     for field in parameters.keys:
         yield "field", f"{'signed' if field.signed else 'unsigned'} {field.bits}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .results import order_of
+from .words import parameters_of
 
 __all__ = ["Stars", "round_sizes", "rounds_with_stars", "stars_of"]
 
@@ -82,7 +83,7 @@ def member(values, places):
 
 def stars_of(manifest, moments, sides, controls, turns):
     """Return the :class:`Stars` of tuples that were not dropped, all of them before a FLUSH."""
-    probes, storage = manifest["parameters"]["probes"], manifest["storage"]
+    probes, storage = parameters_of(manifest)["probes"], manifest["storage"]
     period = controls.periods(moments)
     # No star follows a group that ends before its period does.
     patience = np.where(period > probes, NEVER, turns.live(moments) * storage["slack"])
@@ -106,7 +107,7 @@ def stars_of(manifest, moments, sides, controls, turns):
     order = order_of(due, side_of)
     rank = np.empty(count, np.int64)
     rank[order] = np.arange(count)
-    index %= 1 << manifest["parameters"]["probe_bits"]
+    index %= 1 << parameters_of(manifest)["probe_bits"]
     return Stars(due[order], side_of[order], rank[of], index)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .words import WordLayout, as_numbers
+from .words import WordLayout, as_numbers, parameters_of
 
 __all__ = ["History", "Masks", "Places", "Turns", "is_lawful", "read_turns"]
 
@@ -271,7 +271,7 @@ def is_lawful(manifest, words):
     tuples_before = np.cumsum(is_tuple)
     controls = np.flatnonzero(kind == kinds["CONTROL"])
     names = {code: name for name, code in operations.items()}
-    fields = len(manifest["parameters"]["keys"])
+    fields = len(parameters_of(manifest)["keys"])
     every = {("window", side) for side in (0, 1)}
     for name in {"BOUND_LOW", "BOUND_HIGH", "COORDINATE"} & operations.keys():
         every |= {(name, field) for field in range(fields)}

@@ -26,7 +26,7 @@ X8 = (KeyField(name="x", bits=8),)
 
 def manifests(folder, **parameters):
     """The manifest of a chain as the soak and as the host read it."""
-    path = write_manifest(JoinParameters(keys=X8, **parameters), folder)
+    path = write_manifest(JoinParameters.of(keys=X8, **parameters), folder)
     return json.loads((path / "manifest.json").read_text()), Manifest.load(path)
 
 
@@ -139,6 +139,6 @@ def test_shapes_of_chains_differ():
     found = [random_shape(2, number) for number in numbers]
     arrangements = {(one.arrangement.expedited, one.arrangement.ordinal_bits) for one in found}
     assert arrangements == {(kind, bits) for kind in (False, True) for bits in (13, 16, 24)}
-    assert {shape.comparator for shape in found} == {"band", "equality", "custom"}
+    assert {shape.predicate.kind for shape in found} == {"band", "equality", "custom"}
     assert len({shape.cores for shape in found}) >= 6
     assert len({shape.timestamp_bits for shape in found}) >= 5

@@ -26,7 +26,7 @@ from tests.soak.words import WordLayout
 def gated(**options):
     """Parameters of an accelerator whose cores can be masked."""
     chosen = {"keys": (KeyField(name="x", bits=16),), "sub_window": 4, "timestamp_bits": 16}
-    parameters = JoinParameters(**{**chosen, **options})
+    parameters = JoinParameters.of(**{**chosen, **options})
     return parameters.with_(failure_cycles=parameters.longest_silence)
 
 
@@ -133,7 +133,7 @@ def test_hardware_tells_of_an_overflow_until_the_core_is_masked(other):
     bundle = faulty(parameters, print)  # of which no core fails here
     manifest = manifest_of(bundle)
     checker = Checker(bundle / "splitjoin.so", manifest)
-    words = program_of_an_overflow(manifest, parameters.sub_window + 1, other=other)
+    words = program_of_an_overflow(manifest, parameters.window.sub_window + 1, other=other)
     assert checker.check(words, Feeding(seed=1)).difference is None
 
 
@@ -143,7 +143,7 @@ def test_hardware_gives_tuples_of_masked_cores_no_room():
     bundle = faulty(parameters, print)  # of which no core fails here
     manifest = manifest_of(bundle)
     checker = Checker(bundle / "splitjoin.so", manifest)
-    for first in (1, parameters.sub_window):
+    for first in (1, parameters.window.sub_window):
         for masked in (parameters.capacity - 1, parameters.capacity + 1, 1000):
             words = program_of_a_long_window(manifest, first, masked)
             assert checker.check(words, Feeding(seed=1)).difference is None

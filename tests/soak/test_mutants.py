@@ -117,7 +117,7 @@ def test_mutant_is_found(parameters, module, old, new, tmp_path, monkeypatch):
     build_library(mutant, plain=True)
     manifest = manifest_of(mutant)
     checker = Checker(mutant / "splitjoin.so", manifest)
-    run = Soak(7, print, effort=LARGE_EFFORT if parameters.search.has_memory else EFFORT)
+    run = Soak(7, print, effort=LARGE_EFFORT if parameters.engine.has_memory else EFFORT)
     monkeypatch.setattr(run, "tell", lambda *arguments: None)
     began = time.process_time()
     found = next((n for n in range(PROGRAMS) if run.case(0, n, manifest, checker)), None)

@@ -12,7 +12,7 @@ from tests.soak.programs import Programmer
 
 
 def test_an_epoch_can_stand_between_any_two_words(tmp_path):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=3, sub_window=4, keys=(KeyField(name="x", bits=16),), timestamp_bits=16
     )
     manifest = json.loads((write_manifest(parameters, tmp_path) / "manifest.json").read_text())

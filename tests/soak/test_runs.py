@@ -65,7 +65,7 @@ def checker_of(parameters):
 def test_programs_agree_with_the_model(shape):
     manifest, checker = checker_of(SHAPES[shape])
     said = []
-    effort = LARGE_EFFORT if SHAPES[shape].search.has_memory else EFFORT
+    effort = LARGE_EFFORT if SHAPES[shape].engine.has_memory else EFFORT
     run = Soak(20261123, said.append, effort=effort)
     for which in range(PROGRAMS):
         assert not run.case(0, which, manifest, checker), "\n".join(said)
@@ -119,11 +119,11 @@ def test_a_case_is_made_from_seed_and_number_alone():
 
 def test_shapes_in_turn_have_every_engine_and_comparator():
     shapes = [random_shape(1, number) for number in range(len(KINDS))]
-    assert [(engine_of(shape), shape.comparator) for shape in shapes] == [
+    assert [(engine_of(shape), shape.predicate.kind) for shape in shapes] == [
         (engine, {"digest": "equality", "band digest": "band"}.get(comparator, comparator))
         for engine, comparator in KINDS
     ]
-    assert [bool(shape.digest_bits) for shape in shapes] == ["digest" in c for _, c in KINDS]
+    assert [bool(shape.engine.digest_bits) for shape in shapes] == ["digest" in c for _, c in KINDS]
 
 
 def test_command_prints_coverage_and_counts(monkeypatch, capsys):

@@ -6,7 +6,7 @@ Words are rows of ``uint64`` columns, little end first, as ``splitjoin_exchange`
 
 import numpy as np
 
-__all__ = ["WordLayout", "as_numbers", "listing"]
+__all__ = ["WordLayout", "as_numbers", "listing", "parameters_of"]
 
 FULL = (1 << 64) - 1
 
@@ -15,6 +15,27 @@ def as_numbers(words):
     """Return each row of ``words`` as one Python integer."""
     data, width = words.astype("<u8").tobytes(), 8 * words.shape[1]
     return [int.from_bytes(data[n : n + width], "little") for n in range(0, len(data), width)]
+
+
+#: What the kinds of these parts are called among the parameters.
+KINDS = {"engine": "engine", "predicate": "comparator"}
+
+
+def parameters_of(manifest):
+    """Return the parameters of a manifest by their names, out of the tree of their parts."""
+    found = {}
+
+    def collect(part):
+        for name, value in part.items():
+            if isinstance(value, dict):
+                collect(value)
+                if name in KINDS:
+                    found[KINDS[name]] = value["kind"]
+            else:
+                found[name] = value
+
+    collect(manifest["parameters"])
+    return found
 
 
 class WordLayout:
@@ -121,8 +142,8 @@ def listing(manifest, words):
     layout = WordLayout(manifest["input_word"])
     kinds = {code: name for name, code in manifest["input_kinds"].items()}
     ops = {code: name for name, code in manifest["operations"].items()}
-    names = [f"key.{key['name']}" for key in manifest["parameters"]["keys"]]
-    names += ["timestamp"] * bool(manifest["parameters"]["timestamp_bits"])
+    names = [f"key.{key['name']}" for key in parameters_of(manifest)["keys"]]
+    names += ["timestamp"] * bool(parameters_of(manifest)["timestamp_bits"])
 
     def tuple_text(number, side, prefix=""):
         values = [f"{n.removeprefix('key.')}={layout.value(number, prefix + n)}" for n in names]

@@ -42,7 +42,7 @@ def software_bundle(tmp_path_factory):
     """The address of a software device that holds 64 tuples a side."""
     folder = tmp_path_factory.mktemp("bundle")
     values = json.loads(SOFTWARE_MANIFEST.read_text())
-    values["parameters"] |= {"cores": 1, "sub_window": 64}
+    values["parameters"]["window"] |= {"cores": 1, "sub_window": 64}
     values["storage"] |= {"cores": 1, "sub_window": 64}
     values["hash"] = digest(values, "")
     (folder / "manifest.json").write_text(json.dumps(values))
@@ -66,7 +66,7 @@ def two_port_bundle(tmp_path_factory):
 def simulated(folder, library, **changes):
     """Build a small accelerator with ``changes`` in a folder; return its address."""
     keys = (KeyField(name="f0", bits=16), KeyField(name="f1", bits=16))
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=3, sub_window=64, probes=4, lanes=2, timestamp_bits=32, keys=keys
     )
     write_bundle(parameters.with_(**changes), folder)

@@ -25,7 +25,7 @@ from tests.host.small_bundles import write_manifest
 from tests.spark_offload.stream_folders import rows_of
 
 #: Three cores, which hold 63 right rows together, and values of 44 bits.
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=3, sub_window=21, keys=(KeyField(name="x", bits=8), KeyField(name="y", bits=6)),
     timestamp_bits=10, lanes=2, probes=3, fan_in=2, probe_bits=2, value_bits=44,
 )  # fmt: skip

@@ -18,9 +18,9 @@ def test_every_figure_of_the_paper_is_there_and_fits_its_accelerators(quick):
             parameters = ACCELERATORS[point.accelerator]
             assert point.window <= parameters.capacity
             assert parameters.timestamp_bits or not point.timed
-            assert point.period <= 1 << parameters.probe_bits
-            assert parameters.rounds or not point.rounds
-            assert point.rounds <= parameters.sub_window
+            assert point.period <= 1 << parameters.engine.probe_bits
+            assert parameters.engine.rounds or not point.rounds
+            assert point.rounds <= parameters.window.sub_window
 
 
 def test_quick_figures_need_no_large_accelerator():
@@ -32,7 +32,7 @@ def test_quick_figures_need_no_large_accelerator():
 def test_the_joins_that_are_compared_differ_in_their_architecture_only():
     for cores in (2, 32):
         ours = ACCELERATORS[f"sj-{cores}"]
-        assert (ours.lanes, ours.probes) == (1, 1)
+        assert (ours.engine.lanes, ours.engine.probes) == (1, 1)
         for short, architecture in ARCHITECTURES.items():
             assert ACCELERATORS[f"{short}-{cores}"] == ours.with_(architecture=architecture)
 

@@ -40,7 +40,7 @@ def test_points_fit_their_accelerator(quick):
             assert parameters.cores == CORES
             assert parameters.timestamp_bits
             # One core alone could hold the window, so capacity never asks for more.
-            assert point.tuples * 5 / 4 <= parameters.sub_window
+            assert point.tuples * 5 / 4 <= parameters.window.sub_window
             assert (controller_of(point) is None) == (point.controller in ("fixed", "half"))
 
 

@@ -41,4 +41,4 @@ def test_fields_hold_what_trades_have():
         assert 0 <= values.min() <= values.max() < 1 << bits
     assert rows.column("size").to_numpy().min() >= 1
     assert rows.column("company").to_numpy().max() == COMPANIES - 1
-    assert ACCELERATORS["hedge-8"].where == WHERE
+    assert ACCELERATORS["hedge-8"].predicate.where == WHERE

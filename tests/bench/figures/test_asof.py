@@ -15,7 +15,7 @@ INDEX = PARAMETERS["index, two in a word"].with_(keys=PARAMETERS["index"].keys[:
 def test_each_core_adds_a_result_to_a_left_row(monkeypatch):
     measured = {"rows": 2000, "keys": 8, "report": lambda text: None}
     many = asof.asof_run(INDEX, **measured)
-    few = asof.asof_run(INDEX, window=INDEX.sub_window, **measured)
+    few = asof.asof_run(INDEX, window=INDEX.window.sub_window, **measured)
     assert few["results_per_left_row"] < 1.5 < 2.5 < many["results_per_left_row"]
     answers = iter([np.zeros(2000), np.ones(2000)])
     monkeypatch.setattr(AsofSearch, "rows", lambda *sides: next(answers))

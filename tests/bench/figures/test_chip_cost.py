@@ -19,7 +19,7 @@ def routed(design, lut4, registers=50, block_rams=8):
     return {
         "preset": "tiny",
         "device": DEVICE.name,
-        "parameters": PRESETS["tiny"].to_dict(),
+        "parameters": PRESETS["tiny"].words(),
         "design": design,
         "utilization": {name: {"used": number} for name, number in used.items()},
     }

@@ -34,7 +34,7 @@ def test_an_accelerator_takes_the_cycles_of_the_model(tmp_path, shape):
         idle = run.measure(Condition(window, interval=None), 64)
         load = Workload(windows=(window, window), interval=IDLE)
         assert idle.processing == pytest.approx(processing_latency(circuit, load), rel=0.02)
-        for period in {1, parameters.probes}:
+        for period in {1, parameters.engine.probes}:
             busy = run.measure(Condition(window, period), 600)
             load = Workload(windows=(window, window), period=period)
             expected = cycles_per_tuple(circuit, load)

@@ -9,7 +9,7 @@ from host.protocol.cost_model import Circuit, bottleneck, cycles_per_tuple
 from host.protocol.cost_model import Workload as Load
 from host.protocol.manifest import JoinAggregateManifest
 
-SMALL = JoinParameters(
+SMALL = JoinParameters.of(
     cores=2, sub_window=64, keys=(KeyField(name="x", bits=32),), lanes=2, probes=4, value_bits=32
 )
 WORKLOAD = Workload(window=128, rows=200, matches=12)

@@ -74,7 +74,7 @@ def report_of(preset, **changes):
     """A routing report of a preset, with the parts that figures read."""
     router = {"name": "native", "version": "1", "locked": False}
     return {
-        "preset": preset, "parameters": PRESETS[preset].to_dict(), "fmax_mhz": 99.5,
+        "preset": preset, "parameters": PRESETS[preset].words(), "fmax_mhz": 99.5,
         "device": "lfe5u-85f", "design": "e" * 64, "commit": None, "runs": [1, 2],
         "routers": [router], **changes,
     }  # fmt: skip
@@ -100,7 +100,7 @@ def test_a_routed_clock_is_that_of_the_preset_as_it_is(published):
         clock("tiny", 6)
     published("tiny", 6)
     assert clock("tiny", 6).value == 99.5
-    published("tiny", 6, parameters={**PRESETS["tiny"].to_dict(), "cores": 3})
+    published("tiny", 6, parameters={**PRESETS["tiny"].words(), "cores": 3})
     with pytest.raises(NotMeasured, match="other parameters"):
         clock("tiny", 6)
 

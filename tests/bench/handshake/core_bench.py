@@ -15,7 +15,7 @@ X6 = (KeyField(name="x", bits=6, signed=False),)
 
 def core_parameters(architecture, *, cores, sub_window):
     """Return parameters of a chain that compares keys for equality."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores, sub_window=sub_window, keys=X6, comparator="equality",
         architecture=architecture,
     )  # fmt: skip

@@ -99,7 +99,7 @@ class LaneModel:
                 self.send(lane, LaneKind.FENCE, restart=restart)
         if op == "CLEAR":
             self._sent = [0, 0]
-        if op.startswith("BOUND") and self.handshake and self.parameters.comparator == "band":
+        if op.startswith("BOUND") and self.handshake and self.parameters.predicate.kind == "band":
             end, name = op.removeprefix("BOUND_").lower(), self.parameters.keys[index].name
             bound = {"bounds": {name: {end: 1}}, "value": control["value"]}
             self.send(R, LaneKind.BOUND, content={"body": {"bound": bound}})

@@ -66,7 +66,7 @@ def check(parameters, program, **options):
     ],
 )
 def test_any_number_of_cores(architecture, cores, timestamp_bits):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores, sub_window=3, keys=X8, timestamp_bits=timestamp_bits, fan_in=2,
         architecture=architecture,
     )  # fmt: skip
@@ -81,7 +81,7 @@ def test_any_number_of_cores(architecture, cores, timestamp_bits):
 @settings(max_examples=10)
 @given(data=st.data(), seed=st.integers(0, 2**32), stalls=st.sampled_from([0.0, 0.2, 0.6]))
 def test_random_chains_answer_like_the_reference(architecture, data, seed, stalls):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=data.draw(st.sampled_from([1, 2, 3, 4, 5])),
         sub_window=data.draw(st.sampled_from([1, 2, 5, 8])),
         keys=data.draw(st.sampled_from([X8, MIXED])),
@@ -99,7 +99,7 @@ def test_random_chains_answer_like_the_reference(architecture, data, seed, stall
 @pytest.mark.parametrize("architecture", CHAINS)
 def test_windows_of_one_tuple_and_bursts_of_a_side(architecture):
     """Tuples expire while they are still on their way."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2, sub_window=4, keys=X8, comparator="equality", architecture=architecture
     )
     program = Program(manifest_of(parameters))
@@ -126,7 +126,7 @@ def alternating(manifest, count):
 def test_a_tuple_of_each_side_takes_as_many_cycles_as_a_core_has_rows(architecture):
     """And one more to read a tuple that is sent on, or one for each tuple that is crossed."""
     rows, cores = 16, 2
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores, sub_window=rows, keys=X8, comparator="equality", architecture=architecture
     )
     program, sent = alternating(manifest_of(parameters), 5 * rows * cores // 2), []
@@ -143,7 +143,7 @@ def test_a_tuple_of_each_side_takes_as_many_cycles_as_a_core_has_rows(architectu
 def test_the_latency_to_a_home_is_the_sum_of_the_stated_ones(home):
     """In the low-latency handshake join R passes the cores behind the other tuple's home."""
     cores = 3
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores, sub_window=4, keys=X8, fan_in=2, comparator="equality", architecture=CHAINS[1]
     )
     dut = ChainAccelerator(parameters)
@@ -170,4 +170,4 @@ def test_the_latency_to_a_home_is_the_sum_of_the_stated_ones(home):
 
 def test_splitjoin_is_no_chain():
     with pytest.raises(ValueError, match="Architecture 'splitjoin' is no chain of cores"):
-        ChainAccelerator(JoinParameters())
+        ChainAccelerator(JoinParameters.of())

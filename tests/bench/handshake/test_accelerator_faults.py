@@ -34,7 +34,7 @@ def below(r, s):
 
 def parameters_of(architecture, cores, **others):
     values = {"sub_window": 2, "keys": X8, "comparator": "equality", "fan_in": 2, **others}
-    return JoinParameters(cores=cores, architecture=architecture, **values)
+    return JoinParameters.of(cores=cores, architecture=architecture, **values)
 
 
 def check_faults(parameters, program, **options):

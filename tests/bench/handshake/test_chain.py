@@ -22,7 +22,7 @@ X8 = (KeyField(name="x", bits=8),)
 
 def parameters_of(architecture, cores):
     """Parameters of a chain whose single core has room for all tuples of a test; none leaves."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores, sub_window=15, keys=X8, comparator="equality", architecture=architecture
     )
 

@@ -25,7 +25,7 @@ R, S = 0, 1
 
 def chain(cores, sub_window, kind=JoinParameters):
     """Return the parameters of a low-latency handshake join."""
-    return kind(
+    return kind.of(
         cores=cores, sub_window=sub_window, keys=X8, comparator="equality", fan_in=2,
         architecture=LOW_LATENCY,
     )  # fmt: skip
@@ -33,7 +33,7 @@ def chain(cores, sub_window, kind=JoinParameters):
 
 def most_rows(parameters):
     """Return the rows that the derivation in :mod:`bench.handshake.layouts` allows tuples."""
-    return parameters.sub_window + 4 - 4 // parameters.cores
+    return parameters.window.sub_window + 4 - 4 // parameters.cores
 
 
 def program_of(parameters):

@@ -139,7 +139,7 @@ def check_order(parameters, ends):
 def test_both_lanes_get_the_words_of_the_model(
     architecture, cores, comparator, timestamp_bits, stalls
 ):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores, sub_window=2, keys=MIXED, comparator=comparator,
         timestamp_bits=timestamp_bits, architecture=architecture,
     )  # fmt: skip
@@ -159,7 +159,7 @@ def of_x(parameters, side, x, time=0):
 
 
 def small(architecture, **others):
-    return JoinParameters(cores=2, sub_window=2, keys=MIXED, architecture=architecture, **others)
+    return JoinParameters.of(cores=2, sub_window=2, keys=MIXED, architecture=architecture, **others)
 
 
 @pytest.mark.parametrize("architecture", CHAINS)
@@ -200,7 +200,7 @@ def test_a_tuple_reaches_its_lane_after_the_stated_cycles(architecture):
     ],
 )
 def test_tuples_follow_each_other_after_the_stated_cycles(architecture, window, turns, cycles):
-    parameters = JoinParameters(cores=16, sub_window=4, keys=MIXED, architecture=architecture)
+    parameters = JoinParameters.of(cores=16, sub_window=4, keys=MIXED, architecture=architecture)
     window = window if window == 1 else parameters.capacity
     words = [(control_word("WINDOW", side, window), {}) for side in range(2)]
     words += [of_x(parameters, turns[n % len(turns)], n) for n in range(30)]

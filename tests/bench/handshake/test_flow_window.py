@@ -8,7 +8,7 @@ from tests.hdl.cycles import each_cycle
 
 
 def test_numbers_say_what_is_here_and_what_is_kept():
-    parameters = JoinParameters(cores=2, sub_window=4, architecture=HANDSHAKE)
+    parameters = JoinParameters.of(cores=2, sub_window=4, architecture=HANDSHAKE)
     dut = FlowWindow(parameters)
     generator = random.Random(1)
 

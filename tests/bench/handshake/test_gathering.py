@@ -10,7 +10,7 @@ from bench.handshake.layouts import chain_result
 from hdl.parameters import JoinParameters
 from tests.hdl.stream_bench import StreamBench
 
-PARAMETERS = JoinParameters(cores=3, sub_window=4, fan_in=2, architecture=HANDSHAKE)
+PARAMETERS = JoinParameters.of(cores=3, sub_window=4, fan_in=2, architecture=HANDSHAKE)
 
 
 def words(port, generator, marks):

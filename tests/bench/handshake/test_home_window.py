@@ -12,7 +12,7 @@ from tests.hdl.cycles import each_cycle
 @pytest.mark.parametrize(("cores", "position"), [(1, 0), (2, 1), (3, 0), (5, 3)])
 def test_a_core_counts_the_tuples_that_it_is_home_to(cores, position):
     """Also while words that expire tuples come before these."""
-    parameters = JoinParameters(cores=cores, sub_window=4, architecture=LOW_LATENCY)
+    parameters = JoinParameters.of(cores=cores, sub_window=4, architecture=LOW_LATENCY)
     dut = HomeWindow(parameters)
     generator = random.Random(cores)
     places = 2 * parameters.ring_rows

@@ -11,7 +11,7 @@ from tests.hdl.cycles import each_cycle
 
 @pytest.mark.parametrize("last", [0, 1])
 def test_what_is_sent_is_met_until_it_is_acknowledged_or_expires(last):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=3, sub_window=4, keys=(KeyField(name="x", bits=8),), comparator="equality",
         architecture=LOW_LATENCY,
     )  # fmt: skip
@@ -53,7 +53,7 @@ def test_what_is_sent_is_met_until_it_is_acknowledged_or_expires(last):
 
 
 def test_there_is_no_room_before_something_that_is_needed_would_be_overwritten():
-    parameters = JoinParameters(cores=2, sub_window=4, architecture=LOW_LATENCY)
+    parameters = JoinParameters.of(cores=2, sub_window=4, architecture=LOW_LATENCY)
     dut = InFlight(parameters)
 
     def steps(put, get):

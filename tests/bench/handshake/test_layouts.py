@@ -24,7 +24,7 @@ MIXED = (KeyField(name="x", bits=7), KeyField(name="y", bits=5, signed=False))
 
 def parameters_of(architecture, comparator="band", **others):
     few = {"cores": 3, "sub_window": 5, "keys": MIXED}
-    return JoinParameters(architecture=architecture, comparator=comparator, **{**few, **others})
+    return JoinParameters.of(architecture=architecture, comparator=comparator, **{**few, **others})
 
 
 def names(layout):

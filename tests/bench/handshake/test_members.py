@@ -40,7 +40,7 @@ NAMES = ("tuple", "expire", "fence", "ack", "restart")
 
 
 def parameters_of(architecture, cores=3):
-    return JoinParameters(cores=cores, sub_window=4, architecture=architecture)
+    return JoinParameters.of(cores=cores, sub_window=4, architecture=architecture)
 
 
 class Relay(wiring.Component):

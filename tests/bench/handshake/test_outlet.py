@@ -8,7 +8,7 @@ from tests.hdl.cycles import each_cycle
 
 
 def test_the_oldest_tuple_is_ready_after_the_stated_cycles():
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2, sub_window=4, keys=(KeyField(name="x", bits=8),), comparator="equality",
         architecture=HANDSHAKE,
     )  # fmt: skip

@@ -26,7 +26,7 @@ def close(r, s):
 
 def parameters_of(keys, comparator, cores=2):
     predicate = f"{__name__}:close" if comparator == "custom" else None
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores, sub_window=4, keys=keys, comparator=comparator, predicate=predicate,
         architecture=HANDSHAKE,
     )  # fmt: skip

@@ -51,7 +51,7 @@ def random_pass(generator, rows, most):
 )
 def test_the_rows_of_passes_have_their_turns_in_order(options, sub_window, room, comes):
     """One row for each cycle with room, none idle between passes that wait; nothing is let go."""
-    parameters = JoinParameters(cores=3, sub_window=sub_window, architecture=LOW_LATENCY)
+    parameters = JoinParameters.of(cores=3, sub_window=sub_window, architecture=LOW_LATENCY)
     dut, generator = PassRows(parameters, **options), random.Random(sub_window)
     places = 1 << place_shape(parameters).width
     carried, meets = set(dut.pass_.shape().members), options.get("meets", 0)
@@ -104,7 +104,7 @@ def test_the_rows_of_passes_have_their_turns_in_order(options, sub_window, room,
 
 
 def test_a_row_has_its_turn_after_the_stated_cycles_and_one_follows_in_every_cycle():
-    dut = PassRows(JoinParameters(cores=2, sub_window=4, architecture=HANDSHAKE))
+    dut = PassRows(JoinParameters.of(cores=2, sub_window=4, architecture=HANDSHAKE))
 
     def steps(put, get):
         turns, lengths = [], iter([3, 0, 1, 2])

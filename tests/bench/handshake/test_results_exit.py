@@ -15,7 +15,7 @@ from tests.hdl.stream_bench import StreamBench
 
 
 def parameters_of(cores=3):
-    return JoinParameters(cores=cores, sub_window=4, architecture=HANDSHAKE)
+    return JoinParameters.of(cores=cores, sub_window=4, architecture=HANDSHAKE)
 
 
 def pair(parameters, side, r, s):

@@ -28,7 +28,7 @@ class Ring(wiring.Component):
 
 
 def parameters_of(sub_window):
-    return JoinParameters(cores=3, sub_window=sub_window, architecture=LOW_LATENCY)
+    return JoinParameters.of(cores=3, sub_window=sub_window, architecture=LOW_LATENCY)
 
 
 @pytest.mark.parametrize("sub_window", [1, 2, 3, 4, 15, 16])

@@ -11,7 +11,7 @@ from bench.handshake import LOW_LATENCY
 from bench.handshake.segment import Segment
 from hdl.parameters import JoinParameters, KeyField
 
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=2, sub_window=14, keys=(KeyField(name="x", bits=4, signed=False),),
     comparator="equality", architecture=LOW_LATENCY,
 )  # fmt: skip

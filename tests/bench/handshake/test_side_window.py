@@ -17,7 +17,7 @@ PATIENCE = 10
 
 
 def parameters_of(cores, timestamp_bits):
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores,
         sub_window=2,
         timestamp_bits=timestamp_bits,

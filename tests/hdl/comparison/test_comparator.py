@@ -25,7 +25,7 @@ def near(r, s):
 def parameters_of(comparator, fields="unlike"):
     """Parameters with these key fields."""
     predicate = f"{__name__}:near" if comparator == "custom" else None
-    return JoinParameters(keys=FIELD_SETS[fields], comparator=comparator, predicate=predicate)
+    return JoinParameters.of(keys=FIELD_SETS[fields], comparator=comparator, predicate=predicate)
 
 
 def simulate(parameters, probe_side, cases):
@@ -127,4 +127,4 @@ def test_a_custom_predicate_is_the_same_function_in_hardware_and_in_numpy(probe_
 @pytest.mark.parametrize("name", ["nowhere:near", "hdl:nothing", "near"])
 def test_a_predicate_that_is_not_there_is_named(name):
     with pytest.raises(ValueError, match=f"Predicate '{name}' is not an importable"):
-        Comparator(JoinParameters(comparator="custom", predicate=name), probe_side=0)
+        Comparator(JoinParameters.of(comparator="custom", predicate=name), probe_side=0)

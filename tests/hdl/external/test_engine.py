@@ -183,7 +183,7 @@ def test_stores_wait_for_a_memory_that_is_too_slow_for_them():
     parameters = external_parameters(
         cores=1, sub_window=100, probes=2, memory_burst=2, memory_latency=0
     )
-    assert parameters.recent_rows < 90
+    assert parameters.engine.recent_rows < 90
     model = Model(parameters, 0, 0, 100)
     for n in range(90):
         model.tuple(1, n % 20)

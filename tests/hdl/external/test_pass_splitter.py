@@ -86,7 +86,7 @@ def test_every_row_comes_once_from_where_it_is(burst, start, lengths, behind, st
         parameters, passes, written=written, stalls=stalls, seed=seed, moves=moves
     )
     rows, wanted = [], []
-    ring, recent = 2 * parameters.ring_rows, parameters.recent_rows
+    ring, recent = 2 * parameters.ring_rows, parameters.engine.recent_rows
     for copied, row, count, now in events:
         for n in range(count):
             rows.append((copied, (row + n) % (recent if copied else ring), now))

@@ -71,7 +71,7 @@ def test_rows_come_in_the_order_in_which_they_are_requested(
     dut, memory, rows, *_ = read(
         parameters, bursts, latency=latency, stalls=stalls, pauses=pauses, seed=seed
     )
-    size = parameters.memory_width // 8
+    size = parameters.engine.memory_width // 8
     assert memory.reads == [(row * size, beats) for row, beats in bursts]
     mask = (1 << len(dut.row)) - 1
     wanted = [memory.word((row + n) * size) & mask for row, beats in bursts for n in range(beats)]
@@ -102,7 +102,7 @@ def test_without_a_consumer_no_more_is_requested_than_the_queue_holds():
 def test_an_error_of_the_memory_is_told():
     parameters = external_parameters(memory_burst=4)
     bursts = [(0, 4), (4, 3), (8, 1)]
-    size = parameters.memory_width // 8
+    size = parameters.engine.memory_width // 8
     *_, wrong = read(
         parameters, bursts, latency=3, stalls=0.0, pauses=0.0, fails=lambda a: a == 4 * size
     )

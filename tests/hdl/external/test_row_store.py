@@ -52,7 +52,7 @@ def converse(
                 ctx.set(dut.passes.valid, 0)
                 continue
             for _ in range(step):
-                for lane in range(parameters.lanes):
+                for lane in range(parameters.engine.lanes):
                     while ctx.get(dut.crowded):
                         await ctx.tick()
                     ctx.set(dut.store, 1)
@@ -76,7 +76,9 @@ def converse(
             cycle += 1
             if due.pop(0):
                 row, bits = ctx.get(dut.o.row), Shape.cast(dut.key.shape()).width
-                read.append([row >> bits * n & (1 << bits) - 1 for n in range(parameters.lanes)])
+                read.append(
+                    [row >> bits * n & (1 << bits) - 1 for n in range(parameters.engine.lanes)]
+                )
         bench.done()
 
     bench.spawn(store)

@@ -19,7 +19,7 @@ class Fed(Elaboratable):
 
     def __init__(self, parameters):
         self.dut = WriteBatcher(parameters)
-        self.rows = KeyColumn(width=len(self.dut.row), depth=parameters.recent_rows)
+        self.rows = KeyColumn(width=len(self.dut.row), depth=parameters.engine.recent_rows)
 
     def elaborate(self, platform):
         m = Module()
@@ -40,7 +40,7 @@ def write(parameters, count, *, latency, stalls, pauses, seed=0, fails=lambda ad
     memory = AxiMemory(dut.axi, latency=latency, stalls=stalls, seed=seed, fails=fails)
     memory.attach(bench.simulator)
     generator = random.Random(seed)
-    depth, burst = parameters.recent_rows, parameters.memory_burst
+    depth, burst = parameters.engine.recent_rows, parameters.engine.memory_burst
     rows = [generator.getrandbits(len(dut.row)) for _ in range(count)]
     complete, beats, errors = [], [], []
 
@@ -87,7 +87,7 @@ def test_complete_bursts_are_written_and_nothing_else(
     _, memory, rows, *_ = write(
         parameters, count, latency=latency, stalls=stalls, pauses=pauses, seed=seed
     )
-    size = parameters.memory_width // 8
+    size = parameters.engine.memory_width // 8
     whole = count // burst
     assert memory.writes == [(n * burst * size, burst) for n in range(whole)]
     assert [memory.word(n * size) for n in range(whole * burst)] == rows[: whole * burst]
@@ -103,7 +103,7 @@ def test_latency_and_a_row_per_cycle():
 
 def test_an_error_of_the_memory_is_told():
     parameters = external_parameters(memory_burst=2)
-    size = parameters.memory_width // 8
+    size = parameters.engine.memory_width // 8
     *_, errors = write(
         parameters, 20, latency=3, stalls=0.0, pauses=0.0, fails=lambda a: a == 4 * size
     )

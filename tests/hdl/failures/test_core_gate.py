@@ -28,7 +28,7 @@ from tests.host.small_bundles import FLUSH, configuration, pack, random_tuples, 
 def gated(**options):
     """Return parameters of an accelerator whose cores have gates, with the shortest deadline."""
     chosen = {"sub_window": 5, "keys": (KeyField(name="x", bits=8),), "fan_in": 2, "fan_out": 2}
-    parameters = JoinParameters(**{**chosen, **options})
+    parameters = JoinParameters.of(**{**chosen, **options})
     return parameters.with_(failure_cycles=parameters.longest_silence)
 
 
@@ -75,7 +75,7 @@ def run(parameters, words, core, fault, moment, count, *, stalls=0.0, seed=0, de
 def stops_in(parameters, word):
     """Return the number of stars and marks in a result word."""
     parts = result_word(parameters).from_bits(word)
-    results = [parts] if parameters.tuples_per_word == 1 else [parts.one, parts.two]
+    results = [parts] if parameters.engine.tuples_per_word == 1 else [parts.one, parts.two]
     return sum(part.kind in (ResultKind.STAR, ResultKind.MARK) for part in results)
 
 
@@ -132,7 +132,7 @@ def test_every_group_of_a_failed_core_is_told_until_the_core_is_masked(tmp_path,
     path = write_manifest(parameters, tmp_path / "bundle")
     manifest = Manifest.load(path)
     # The cores that are left have room for the window, though their shares are uneven.
-    size = max(1, parameters.cores - 1) * parameters.sub_window - 2
+    size = max(1, parameters.cores - 1) * parameters.window.sub_window - 2
     setup = configuration(parameters, windows=[("WINDOW", size)] * 2)
     tuples = random_tuples(parameters, rng, 60)
     live = [n for n in range(parameters.cores) if n != core] or [0]
@@ -252,7 +252,7 @@ def test_a_failure_is_told_within_the_limit():
     gate = CoreGate(parameters)
     # The word is offered from the first cycle on.
     _, taken, stops = run_gated(parameters, ["R"], fault=Fault.DEAD, stars=1, marks=0)
-    assert parameters.failure_cycles <= taken[0] <= gate.limit + 3
+    assert parameters.engine.gates.failure_cycles <= taken[0] <= gate.limit + 3
     assert stops[0].body.punctuation.failed == 1
 
 

@@ -12,7 +12,7 @@ from hdl.words.results import ResultKind, node_result
 from tests.hdl.gathering import punctuation, region_pair
 from tests.hdl.stream_bench import StreamBench
 
-PARAMETERS = JoinParameters(cores=3, sub_window=100, probe_bits=4)
+PARAMETERS = JoinParameters.of(cores=3, sub_window=100, probe_bits=4)
 PARAMETERS = PARAMETERS.with_(failure_cycles=PARAMETERS.longest_silence)
 STAR, MARK = ResultKind.STAR, ResultKind.MARK
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flipped bits in whole accelerators: told with core and side before a wrong pair can leave."""
 
-import dataclasses
 import random
 
 import numpy as np
@@ -37,7 +36,7 @@ def checked(**options):
         "fan_in": 2,
         "fan_out": 2,
     }
-    parameters = JoinParameters(**{**chosen, **options})
+    parameters = JoinParameters.of(**{**chosen, **options})
     return parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
 
 
@@ -129,22 +128,23 @@ def test_failures_and_flipped_bits_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"parity": True}, "needs 'failure_cycles', not 0: a core that reads a flipped bit"),
+        ({"parity": True, "failure_cycles": 9}, "'failure_cycles' must be at least .*, not 9"),
         ({"parity": 1}, r"must be one of \(False, True\), not 1"),
         (
             {"parity": True, "architecture": HANDSHAKE},
-            "needs parameter 'parity' to be False, not True: only the cores of 'splitjoin'",
+            "needs parameter 'failure_cycles' to be 0, not .*: only the cores of 'splitjoin'",
         ),
     ],
 )
 def test_parity_that_cannot_be_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
-        JoinParameters(**changes)
+        JoinParameters.of(**changes)
 
 
 def test_only_parameters_with_parity_say_so():
     parameters = checked(cores=2)
-    assert parameters.to_dict()["parity"] is True
+    assert parameters.to_dict()["engine"]["gates"]["parity"] is True
     assert JoinParameters.from_dict(parameters.to_dict()) == parameters
-    assert "parity" not in parameters.with_(parity=False).to_dict()
-    assert "parity" in {field.name for field in dataclasses.fields(parameters)}
+    assert not parameters.with_(parity=False).engine.parity
+    without = parameters.with_(parity=False, failure_cycles=0)
+    assert without.to_dict()["engine"]["gates"] is None

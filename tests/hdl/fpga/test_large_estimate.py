@@ -72,7 +72,7 @@ def test_an_estimate_shows_its_arithmetic(tmp_path):
     assert (report["cores"], report["limited_by"]) == (cores, "block_rams")
     assert report["per_core"]["luts"] == 1000
     assert report["once"]["luts"] == 500
-    assert report["window"] == cores * BAND.sub_window
+    assert report["window"] == cores * BAND.window.sub_window
     assert report["comparators"] == BAND.with_(cores=cores).comparators
     assert report["pairs_per_s"] == report["comparators"] * 200e6
     assert report["device"] == asdict(U280)

@@ -11,7 +11,7 @@ from hdl.parameters import JoinParameters, KeyField
 from hdl.presets import PRESETS
 from tests.halves import half
 
-SMALLEST = JoinParameters(
+SMALLEST = JoinParameters.of(
     cores=1, sub_window=1, keys=(KeyField(name="x", bits=1),), probe_bits=0, comparator="equality"
 )
 CLK, RST, DATA_IN, CAPTURE, DATA_OUT = range(2, 7)

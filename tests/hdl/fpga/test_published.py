@@ -41,18 +41,18 @@ def test_a_published_route_is_of_todays_design_or_says_of_which(path, report):
 
 
 def test_a_report_with_parameters_that_are_none_of_todays_is_of_an_earlier_design():
-    parameters = PRESETS["tiny"].to_dict() | {"pipelined": False}
+    parameters = PRESETS["tiny"].words() | {"pipelined": False}
     report = {
         "parameters": parameters, "preset": "tiny", "commit": "abc1234", "design": "e" * 64,
         "device": "lfe5u-85f",
     }  # fmt: skip
     assert routed_parameters(report) is None
     assert earlier_design(report) == "commit abc1234, Verilog eeeeeeeeeeee"
-    assert routed_parameters({"parameters": PRESETS["tiny"].to_dict()}) == PRESETS["tiny"]
+    assert routed_parameters({"parameters": PRESETS["tiny"].words()}) == PRESETS["tiny"]
 
 
 def test_a_parameter_that_has_one_value_left_makes_no_other_accelerator():
-    parameters = PRESETS["tiny"].to_dict() | {"pipelined": True}
+    parameters = PRESETS["tiny"].words() | {"pipelined": True}
     assert routed_parameters({"parameters": parameters}) == PRESETS["tiny"]
 
 

@@ -66,7 +66,7 @@ def measured(tmp_path):
         for one in (4, 1)
     ]
     path.write_text(json.dumps({
-        "parameters": parameters.to_dict(), "commit": "abc", "command": "counting", "runs": runs,
+        "parameters": parameters.words(), "commit": "abc", "command": "counting", "runs": runs,
     }))  # fmt: skip
     return path
 
@@ -187,10 +187,10 @@ def test_without_a_measurement_there_are_no_rates(without_running, tmp_path, mon
 
 
 def test_what_a_digest_decides_is_no_comparison_of_keys():
-    assert PRESETS["ecp5-equality"].search.rate == "pairs decided"
-    assert PRESETS["ecp5-band"].search.rate == "comparisons"
-    assert PRESETS["ecp5-band-digest"].search.rate == "pairs decided"
-    assert PRESETS["ecp5-index"].search.rate == "tuples"
+    assert PRESETS["ecp5-equality"].engine.rate == "pairs decided"
+    assert PRESETS["ecp5-band"].engine.rate == "comparisons"
+    assert PRESETS["ecp5-band-digest"].engine.rate == "pairs decided"
+    assert PRESETS["ecp5-index"].engine.rate == "tuples"
     counts = dict.fromkeys(("cycles", "comparisons", "tuples_r", "tuples_s", "results", "stars"), 1)
     record = counted(PRESETS["ecp5-equality"], counts, precision=14, window=1, one_in=1)
     assert "16 of 32 key bits compared, no timestamps" in describe(record)

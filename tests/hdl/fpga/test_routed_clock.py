@@ -25,7 +25,7 @@ def checkout(tmp_path, monkeypatch):
     def put(preset, *, device="lfe5u-85f", speed=8, mhz=142.04, verilog=VERILOG):
         path = tmp_path / REPORTS / f"{preset}-{device}-grade{speed}.json"
         path.write_text(json.dumps({
-            "preset": preset, "parameters": PRESETS[preset].to_dict(), "device": device,
+            "preset": preset, "parameters": PRESETS[preset].words(), "device": device,
             "speed": speed, "fmax_mhz": mhz, "design": design_hash(verilog), "commit": "abc1234",
         }))  # fmt: skip
         return tmp_path

@@ -132,7 +132,7 @@ def block_rams(parameters):
 )
 def test_every_block_ram_of_a_scan_as_it_is_routed_has_a_site(digest_bits, timestamp_bits, parity):
     """A memory whose name the floorplan does not know would leave all of them to the placer."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2, sub_window=1_016, keys=(KeyField(name="x", bits=32),), comparator="equality",
         lanes=2, probes=4, fan_in=2, digest_bits=digest_bits, timestamp_bits=timestamp_bits,
         parity=parity, failure_cycles=8_192 if parity else 0,
@@ -179,7 +179,7 @@ def test_each_core_of_a_chain_stands_beside_its_neighbours(cores, blocks):
 def test_every_block_ram_of_a_chain_as_it_is_routed_has_a_site(architecture, cores, sub_window):
     """The names are those of the Verilog, whose hierarchy synthesis flattens."""
     fields = tuple(KeyField(name=name, bits=16) for name in "xy")
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores, sub_window=sub_window, keys=fields, fan_in=2, architecture=architecture
     )
     rams = block_rams(parameters)

@@ -17,7 +17,7 @@ from hdl.shells.merged_inputs import MergedInputs
 from hdl.verilog.conversion import to_verilog
 
 CYCLES = 1_200
-SMALLEST = JoinParameters(
+SMALLEST = JoinParameters.of(
     cores=1, sub_window=1, keys=(KeyField(name="x", bits=1),), probe_bits=0, comparator="equality"
 )
 

@@ -26,13 +26,13 @@ MODULE = re.compile(r"^module (\w+)\(.*?^endmodule", re.MULTILINE | re.DOTALL)
 )
 def test_every_component_with_a_reset_of_its_own_is_left_apart(changes):
     """Otherwise the registers of its reset would be merged with those of its neighbours."""
-    parameters = JoinParameters(sub_window=32, fan_in=2, fan_out=2, **changes)
+    parameters = JoinParameters.of(sub_window=32, fan_in=2, fan_out=2, **changes)
     verilog = to_verilog(Accelerator(parameters), platform=find_device("lfe5u-85f"))
     bodies = {match[1]: match[0] for match in MODULE.finditer(verilog)}
     own = {
         name for name, body in bodies.items() if "reset_stages" in body or name.startswith("late_")
     }
-    end = "order_queue" if parameters.result_streams == 1 else "side_exit"
+    end = "order_queue" if parameters.engine.result_streams == 1 else "side_exit"
     assert {"ingress", end} < own
     apart = {name for name in bodies if any(fnmatch(name, pattern) for pattern in KEEP)}
     assert own <= apart

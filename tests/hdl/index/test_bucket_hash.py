@@ -20,7 +20,7 @@ VALUES = st.lists(st.tuples(st.integers(min_value=0), st.integers(min_value=0)),
 def hash_of(bits, bucket_bits, n):
     """The hash of field ``n`` of so many bits."""
     keys = tuple(KeyField(name=f"k{m}", bits=bits) for m in range(n + 1))
-    parameters = JoinParameters(keys=keys, engine="index", bucket_bits=bucket_bits)
+    parameters = JoinParameters.of(keys=keys, engine="index", bucket_bits=bucket_bits)
     return FieldHash(parameters, n)
 
 

@@ -19,7 +19,7 @@ DEADLINE = 4_000
 def counter_parameters(fields, bucket_bits):
     """Parameters of an index with so many key fields."""
     keys = tuple(KeyField(name=name, bits=8) for name in "xyz"[:fields])
-    return JoinParameters(engine="index", sub_window=20, keys=keys, bucket_bits=bucket_bits)
+    return JoinParameters.of(engine="index", sub_window=20, keys=keys, bucket_bits=bucket_bits)
 
 
 async def configure(ctx, dut, parameters, parts):
@@ -35,7 +35,7 @@ async def configure(ctx, dut, parameters, parts):
 
 def random_parts(generator, parameters):
     """Parts that share no bit, in any order, of which some are empty."""
-    bits = parameters.bucket_width
+    bits = parameters.engine.bucket_bits
     order = list(range(len(parameters.keys)))
     generator.shuffle(order)
     parts, place = [Part()] * len(order), generator.choice([0, 0, 1])
@@ -49,7 +49,7 @@ def random_parts(generator, parameters):
 def random_cells(generator, parameters, parts):
     """What a probe visits; no more values of a field than it has."""
     start = 0
-    cells = {"hash": generator.randrange(1 << parameters.bucket_width)}
+    cells = {"hash": generator.randrange(1 << parameters.engine.bucket_bits)}
     for n, part in enumerate(parts):
         start |= generator.randrange(1 << part.width) << part.place
         cells[f"extent_{n}"] = min(generator.randrange(5), (1 << part.width) - 1)

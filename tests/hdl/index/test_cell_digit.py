@@ -18,7 +18,9 @@ PART_LATENCY = 2
 def digit_of(bucket_bits):
     """A digit of a band with so many bits in the number of a bucket."""
     keys = (KeyField(name="x", bits=8),)
-    parameters = JoinParameters(engine="index", sub_window=20, keys=keys, bucket_bits=bucket_bits)
+    parameters = JoinParameters.of(
+        engine="index", sub_window=20, keys=keys, bucket_bits=bucket_bits
+    )
     return CellDigit(parameters)
 
 
@@ -37,7 +39,7 @@ def is_paired(dut, part):
 
 def configure(put, get, dut, part, before=None):
     """Let the field take ``part`` instead of ``before``; nothing else is looked at meanwhile."""
-    bits = dut.parameters.bucket_width
+    bits = dut.parameters.engine.bucket_bits
     for cycle in range(PART_LATENCY):
         if before is not None:
             check_part(get, dut, before)
@@ -60,7 +62,7 @@ def check_part(get, dut, part):
 
 def walk(put, get, dut, part, extents, *, pauses, generator):
     """Step through each range once, or more often, or not to its end, before the next begins."""
-    most = (1 << dut.parameters.bucket_width) - 1
+    most = (1 << dut.parameters.engine.bucket_bits) - 1
     left = []  # cells of the steps of the range under way, this one's first
     for extent in extents:
         wanted = steps_of(dut, part, extent)

@@ -21,7 +21,7 @@ PART = Part(width=4)
 
 def sequencer_parameters(comparator):
     """Parameters of an index with one key field."""
-    return JoinParameters(
+    return JoinParameters.of(
         engine="index", comparator=comparator, sub_window=20, probes=PROBES, bucket_bits=4,
         keys=(KeyField(name="x", bits=6),),
     )  # fmt: skip
@@ -44,7 +44,7 @@ class Groups:
         """The ``n``-th probe as an integer."""
         start, extent = self.probes[n]
         cells = {"start": start, "hash": 0, "none": extent < 0, "extent_0": max(extent, 0)}
-        band = {"cells": cells} if self.parameters.comparator == "band" else {"bucket": start}
+        band = {"cells": cells} if self.parameters.predicate.kind == "band" else {"bucket": start}
         return integer(visiting_layout(self.parameters), {**band, "tail": n % 32})
 
     async def configure(self, ctx):

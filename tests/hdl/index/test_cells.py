@@ -38,7 +38,7 @@ from tests.host.small_bundles import write_manifest
 
 def index_parameters(fields, bits, comparator="band"):
     """Parameters of an index with these key fields and so many bits of bucket."""
-    return JoinParameters(
+    return JoinParameters.of(
         keys=fields, engine="index", bucket_bits=bits, comparator=comparator, timestamp_bits=3
     )
 

@@ -22,7 +22,7 @@ PROBE_BITS = 9
 
 def walker_of(comparator, *, tuples_per_word=1, cores=1, bucket_bits=2):
     """A walker for a ring of 64 entries; of 8, for 40 cores."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         engine="index", comparator=comparator, keys=KEYS, bucket_bits=bucket_bits, cores=cores,
         sub_window=20 if cores == 1 else 1, tuples_per_word=tuples_per_word, probe_bits=PROBE_BITS,
     )  # fmt: skip
@@ -119,7 +119,7 @@ class Walks:
     def matches(self, criterion, place):
         """Whether a probe with this criterion and the entry are a pair."""
         key = self.ring.stored[place]
-        if self.parameters.comparator != "band":
+        if self.parameters.predicate.kind != "band":
             return criterion == key
         ranges = criterion_ranges(self.parameters, criterion)
         return all(low <= key[f.name] <= high for f, (low, high) in zip(KEYS, ranges, strict=True))

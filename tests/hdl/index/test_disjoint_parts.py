@@ -47,16 +47,16 @@ class DisjointParts(wiring.Component):
 def index_parameters(fields, bits, **changes):
     """An index with so many key fields, and buckets whose numbers have so many bits."""
     keys = tuple(KeyField(name=f"k{n}", bits=3) for n in range(fields))
-    return JoinParameters(
+    return JoinParameters.of(
         cores=1, sub_window=5, keys=keys, engine="index", bucket_bits=bits, **changes
     )
 
 
 def any_part(parameters, generator):
     """A part such as a control word can hold, though it may fit nowhere."""
-    most = (1 << parameters.bucket_width.bit_length()) - 1
+    most = (1 << parameters.engine.bucket_bits.bit_length()) - 1
     if generator.random() < 0.6:  # a small one, so that some stand side by side
-        width, place = generator.randrange(3), generator.randrange(parameters.bucket_width)
+        width, place = generator.randrange(3), generator.randrange(parameters.engine.bucket_bits)
     else:
         width, place = generator.randint(0, most), generator.randint(0, most)
     return Part(

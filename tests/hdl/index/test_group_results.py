@@ -18,7 +18,7 @@ DEADLINE = 4_000
 
 def results_of(comparator):
     """The results of an index with groups of 8 probes."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         engine="index", comparator=comparator, sub_window=20, probes=8, probe_bits=8
     )
     return GroupResults(parameters, in_flight=IN_FLIGHT)

@@ -18,7 +18,7 @@ CYCLES = 400
 @pytest.mark.parametrize("comparator", ["equality", "band"])
 def test_a_walk_begins_where_a_head_lies_in_the_ring(comparator):
     """At the head's entry, with its age; heads that are older, or of long ago, begin none."""
-    parameters = JoinParameters(engine="index", comparator=comparator, sub_window=20)
+    parameters = JoinParameters.of(engine="index", comparator=comparator, sub_window=20)
     dut = HeadLookup(parameters)
     banks, groups = bank_count(parameters), group_count(parameters)
     ring, span = 1 << slot_shape(parameters).width, 1 << head_shape(parameters).width

@@ -19,7 +19,7 @@ from tests.hdl.ecp5 import simulate
 def test_a_store_gets_what_was_there_and_a_visit_of_every_bank_sees_it_a_cycle_later(
     platform, comparator, bucket_bits, banks
 ):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         engine="index", comparator=comparator, sub_window=20, bucket_bits=bucket_bits
     )
     assert bank_count(parameters) == banks

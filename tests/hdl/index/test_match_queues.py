@@ -18,7 +18,7 @@ IN_FLIGHT = 3
 
 def queues_of(probes):
     """The queues of an index with groups of so many probes."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         engine="index", comparator="equality", sub_window=20, probes=probes, probe_bits=8
     )
     return MatchQueues(parameters, in_flight=IN_FLIGHT), found_layout(parameters)

@@ -34,7 +34,7 @@ def table_of(comparator, probes):
     """A table for groups of so many probes, with two key fields."""
     keys = (KeyField(name="x", bits=5), KeyField(name="y", bits=7, signed=False))
     return ProbeTable(
-        JoinParameters(
+        JoinParameters.of(
             engine="index", comparator=comparator, sub_window=20, probes=probes, keys=keys,
             bucket_bits=4, probe_bits=max(PROBE_BITS, (probes - 1).bit_length()),
         )
@@ -176,8 +176,8 @@ class Probes:
         layout = waiting_layout(parameters)
         probe = self.generator.getrandbits(layout.size)
         add = allowed and self.goes("add")
-        full = add and self.open + 1 == parameters.probes
-        last = add and self.number + 1 == 1 << parameters.probe_bits  # a star must follow
+        full = add and self.open + 1 == parameters.engine.probes
+        last = add and self.number + 1 == 1 << parameters.engine.probe_bits  # a star must follow
         close = full or last or (allowed and self.goes("close" if add else "void"))
         ending_shape = ending_layout(parameters)
         ending = self.generator.getrandbits(ending_shape.size)
@@ -263,10 +263,10 @@ def test_an_open_group_leaves_room_for_a_probe():
     bench = Probes(dut, Pace(), 1)
 
     async def body(ctx):
-        for _ in range(NOTICE + dut.parameters.probes - 1):
+        for _ in range(NOTICE + dut.parameters.engine.probes - 1):
             bench.cycle(ctx)
             await ctx.tick()
         assert bench.full_speed
-        assert bench.open == dut.parameters.probes - 1
+        assert bench.open == dut.parameters.engine.probes - 1
 
     simulate(dut, None, body)

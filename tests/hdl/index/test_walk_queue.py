@@ -18,7 +18,7 @@ DEPTH, IN_FLIGHT = 8, 3
 
 def queue_of(comparator, depth=DEPTH):
     """A queue of an index with this comparator."""
-    parameters = JoinParameters(engine="index", comparator=comparator, sub_window=20)
+    parameters = JoinParameters.of(engine="index", comparator=comparator, sub_window=20)
     return WalkQueue(parameters, depth=depth, in_flight=IN_FLIGHT)
 
 

@@ -49,7 +49,7 @@ class Lists:
 def test_lists_are_those_of_the_words_that_are_taken(cores):
     """A word in every cycle; a word that is not taken has no effect."""
     generator = random.Random(cores)
-    parameters = JoinParameters(cores=cores, sub_window=3)
+    parameters = JoinParameters.of(cores=cores, sub_window=3)
     dut = CoreLists(parameters)
     model = Lists(parameters)
     written, entries = {}, 1 << len(dut.core)

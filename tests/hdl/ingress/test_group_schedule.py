@@ -18,7 +18,7 @@ class OpenGroup:
     """The open group of one side, and its probes since the last star."""
 
     def __init__(self, parameters):
-        self.probes = parameters.probes
+        self.probes = parameters.engine.probes
         self.slack = parameters.slack
         self.limit = parameters.cores * parameters.slack
         self.period = 1
@@ -72,9 +72,15 @@ class Words:
 
     def __init__(self, parameters, seed):
         self.generator = random.Random(seed)
-        self.longest = 1 << parameters.probe_bits
+        self.longest = 1 << parameters.engine.probe_bits
         self.cores = parameters.cores
-        self.periods = {1, 2, parameters.probes, parameters.probes + 1, 2 * parameters.probes + 1}
+        self.periods = {
+            1,
+            2,
+            parameters.engine.probes,
+            parameters.engine.probes + 1,
+            2 * parameters.engine.probes + 1,
+        }
         self.paired = parameters.side_by_side
         self.left = 0
 
@@ -141,7 +147,7 @@ def reasons_of(parameters, seed):
             put(
                 limit=group.limit,
                 period=period, single=period == 1,
-                free=group.period == 0 or group.period > parameters.probes,
+                free=group.period == 0 or group.period > parameters.engine.probes,
                 probe=kind in ("probe", "both"), other=kind in ("other", "both"),
                 finish=kind == "finish", advance=advance,
             )  # fmt: skip
@@ -171,7 +177,7 @@ def reasons_of(parameters, seed):
 )
 def test_groups_end_and_stars_follow(cores, probes, probe_bits):
     """The word at hand is decided in the same cycle, a word in every cycle."""
-    parameters = JoinParameters(cores=cores, probes=probes, probe_bits=probe_bits, sub_window=4)
+    parameters = JoinParameters.of(cores=cores, probes=probes, probe_bits=probe_bits, sub_window=4)
     reasons = reasons_of(parameters, probes)
     late = {"late"} if probes > 1 else set()
     full = {"full"} if probes < 1 << probe_bits else set()
@@ -184,7 +190,7 @@ def test_groups_end_and_stars_follow(cores, probes, probe_bits):
     ("cores", "probes"), [(1, 1), (2, 2), (1, 3), (3, 8), (35, 1), (38, 2), (64, 8)]
 )
 def test_two_tuples_at_hand_have_the_outcome_of_one_after_the_other(cores, probes):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=cores, probes=probes, probe_bits=4, sub_window=4, engine="index", tuples_per_word=2
     )
     reasons = reasons_of(parameters, probes)
@@ -195,7 +201,7 @@ def test_two_tuples_at_hand_have_the_outcome_of_one_after_the_other(cores, probe
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_group_waits_for_a_fixed_number_of_tuples_of_the_other_side(engine, before):
     """A tuple that came before the group's first probe does not count."""
-    parameters = JoinParameters(cores=2, probes=3, sub_window=4, engine=engine)
+    parameters = JoinParameters.of(cores=2, probes=3, sub_window=4, engine=engine)
     limit = parameters.cores * parameters.slack
 
     def steps(put, get):

@@ -27,7 +27,7 @@ def ingress_parameters(**changes):
         "probe_bits": 3,
         **changes,
     }
-    return JoinParameters(**values)
+    return JoinParameters.of(**values)
 
 
 def pass_through(parameters, words, count, *, stalls=0.0, seed=0, stamps=None):

@@ -20,7 +20,7 @@ def pair_parameters(**changes):
     """Parameters of a small accelerator with timestamps and two tuples in a word."""
     values = {"cores": 1, "keys": (KeyField(name="x", bits=8),), "probe_bits": 3}
     values |= {"comparator": "equality", "engine": "index", "timestamp_bits": 16}
-    return JoinParameters(**{**values, "tuples_per_word": 2, **changes})
+    return JoinParameters.of(**{**values, "tuples_per_word": 2, **changes})
 
 
 def pass_through(parameters, words, *, stalls=0.0, seed=0, stamps=None, count=0):

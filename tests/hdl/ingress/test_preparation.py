@@ -29,7 +29,7 @@ from tests.hdl.stream_bench import StreamBench
 
 def parameters_of(fields, comparator="band"):
     """Parameters with these key fields."""
-    return JoinParameters(keys=FIELD_SETS[fields], comparator=comparator, timestamp_bits=7)
+    return JoinParameters.of(keys=FIELD_SETS[fields], comparator=comparator, timestamp_bits=7)
 
 
 @st.composite
@@ -175,7 +175,7 @@ def test_the_model_of_prepared_words_is_exact(fields, digest_bits, data, stalls,
 @pytest.mark.parametrize("side", [0, 1])
 def test_every_key_of_a_small_field_with_every_bound(side):
     field = KeyField(name="x", bits=2)
-    parameters = JoinParameters(keys=(field,))
+    parameters = JoinParameters.of(keys=(field,))
     cases, words = [], []
     for low in range(-4, 4):
         for high in range(-4, 4):
@@ -195,7 +195,7 @@ def test_every_key_of_a_small_field_with_every_bound(side):
 def test_a_value_that_is_out_of_range_stands_for_the_nearest_one_inside():
     """Of the fields, ``a`` is wide: so bounds of ``b``, windows and lifespans can be exceeded."""
     fields = (KeyField(name="a", bits=12), KeyField(name="b", bits=3))
-    parameters = JoinParameters(keys=fields, cores=3, sub_window=7, timestamp_bits=5)
+    parameters = JoinParameters.of(keys=fields, cores=3, sub_window=7, timestamp_bits=5)
     values = [-(1 << 12), -9, -8, -1, 0, 1, 2, 7, 8, 20, 21, 22, 31, 32, 64, (1 << 12) - 1]
     words = [control_word(op, 1, v) for v in values for op in ("WINDOW", "LIFESPAN", "PRECISION")]
     found = [region_word(parameters).from_bits(w).body.control for w in prepare(parameters, words)]
@@ -246,7 +246,7 @@ def test_a_bound_of_a_field_that_is_not_there_changes_nothing():
 @pytest.mark.parametrize("comparator", ["equality", "custom"])
 def test_other_comparators_use_the_key_as_it_is(comparator):
     predicate = "somewhere:something" if comparator == "custom" else None
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         keys=FIELD_SETS["unlike"], comparator=comparator, predicate=predicate
     )
     key = {"a": -7, "b": 9, "c": -1}

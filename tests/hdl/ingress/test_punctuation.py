@@ -11,7 +11,7 @@ from tests.hdl.cycles import each_cycle
 @pytest.mark.parametrize("probes", [1, 2, 3, 4])
 def test_groups_and_stars_of_both_sides(probes):
     """Held against counting: the word at hand is decided in the same cycle, one in each cycle."""
-    parameters = JoinParameters(cores=2, sub_window=4, probes=probes)
+    parameters = JoinParameters.of(cores=2, sub_window=4, probes=probes)
     dut = Punctuation(parameters)
     assert dut.latency == 0
     limit = parameters.cores * parameters.slack

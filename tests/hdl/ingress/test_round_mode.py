@@ -14,7 +14,7 @@ from tests.hdl.cycles import each_cycle
 @pytest.mark.parametrize("seed", range(3))
 def test_a_segment_among_tuples_ends_rounds_until_these_are_gone(seed):
     """The word at hand is decided in the same cycle, one in each cycle."""
-    parameters = JoinParameters(cores=3, sub_window=5, rounds=True)
+    parameters = JoinParameters.of(cores=3, sub_window=5, rounds=True)
     dut = RoundMode(parameters)
     assert dut.latency == 0
     generator, met = random.Random(seed), set()

@@ -34,7 +34,7 @@ def pair(parameters):
 )
 def test_turns_are_those_of_lists_in_every_cycle(cores, seed):
     generator = random.Random(seed)
-    parameters = JoinParameters(cores=cores, sub_window=3)
+    parameters = JoinParameters.of(cores=cores, sub_window=3)
     model = Turns(parameters)
     m, lists, sides = pair(parameters)
     seen = {"refused": 0, "begun": 0, "left": 0}

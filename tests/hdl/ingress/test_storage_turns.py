@@ -54,7 +54,7 @@ class Words:
 def test_both_sides_have_the_turns_of_lists_in_every_cycle(cores, stalls):
     """Up to one tuple of each side in a cycle; a word that waits has no effect."""
     generator = random.Random(cores)
-    parameters = JoinParameters(cores=cores, sub_window=3)
+    parameters = JoinParameters.of(cores=cores, sub_window=3)
     dut = StorageTurns(parameters)
     words = Words(parameters, generator)
     seen = {"refused": 0, "leaves": 0, "segments": 0}
@@ -100,7 +100,7 @@ def test_both_sides_have_the_turns_of_lists_in_every_cycle(cores, stalls):
 
 @pytest.mark.parametrize(("component", "word"), [(CoreLists, "begin"), (StorageTurns, "segment")])
 def test_refusal_is_told_in_the_cycle_of_the_word(component, word):
-    dut = component(JoinParameters(cores=2, sub_window=3))
+    dut = component(JoinParameters.of(cores=2, sub_window=3))
     assert dut.latency == 0
 
     async def bench(ctx):

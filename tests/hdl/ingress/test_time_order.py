@@ -15,7 +15,7 @@ BITS = 4
 def order_of(tuples_per_word):
     """A component for narrow words, with or without pairs."""
     return TimeOrder(
-        JoinParameters(
+        JoinParameters.of(
             cores=1, sub_window=4, keys=(KeyField(name="x", bits=4, signed=False),),
             timestamp_bits=BITS, engine="index", tuples_per_word=tuples_per_word,
         )

@@ -26,7 +26,7 @@ def test_any_word_has_the_facts_that_it_means(shape):
     parameters = SHAPES[shape]
     words = any_words(parameters, random.Random(shape), 500)
     for word, facts in zip(words, facts_of(parameters, words), strict=True):
-        inner = word.operation == "INNER" and parameters.rounds
+        inner = word.operation == "INNER" and parameters.engine.rounds
         precision = word.operation == "PRECISION" or inner
         expected = {
             "legal": word.legal,
@@ -43,15 +43,15 @@ def test_any_word_has_the_facts_that_it_means(shape):
             expected |= {
                 "wanted": word.period,
                 "single": word.period == 1,
-                "unordered": word.period == 0 or word.period > parameters.probes,
+                "unordered": word.period == 0 or word.period > parameters.engine.probes,
             }
-        if precision and parameters.rounds:
+        if precision and parameters.engine.rounds:
             assert (facts["rounds"] > 0) == (inner and word.value != 0)
-        assert ("rounds" in facts) == parameters.rounds
+        assert ("rounds" in facts) == parameters.engine.rounds
         if all(word.held):
             expected["first"] = word.first
         assert {name: facts[name] for name in expected} == expected
-        assert ("first" in facts) == (parameters.tuples_per_word == 2)
+        assert ("first" in facts) == (parameters.engine.tuples_per_word == 2)
 
 
 @pytest.mark.few(3)
@@ -73,7 +73,7 @@ def test_an_illegal_word_holds_nothing_ends_nothing_and_sets_nothing(shape):
 @pytest.mark.parametrize(("probes", "bits"), [(1, 0), (1, 1), (2, 1), (3, 4), (16, 4)])
 def test_every_period_that_can_be_asked_for(probes, bits):
     keys = (KeyField(name="x", bits=3),)
-    parameters = JoinParameters(sub_window=8, keys=keys, probes=probes, probe_bits=bits)
+    parameters = JoinParameters.of(sub_window=8, keys=keys, probes=probes, probe_bits=bits)
     width = control_layout(parameters)["value"].width
     values = range(-1 << width - 1, 1 << width - 1)
     kind, op = InputKind.CONTROL.value, Control.PRECISION.value

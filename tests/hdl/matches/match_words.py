@@ -13,7 +13,7 @@ def match_parameters(**changes):
         "cores": 1, "sub_window": 20, "keys": (KeyField(name="x", bits=6),), "probe_bits": 3,
         "value_bits": 6, **changes,
     }  # fmt: skip
-    return JoinParameters(**values)
+    return JoinParameters.of(**values)
 
 
 def reduced(parameters, values):

@@ -17,9 +17,9 @@ def random_groups(parameters, generator, count, memory):
     """Lanes of groups with the values in ``memory``, and what the words of each group say."""
     lanes, expected = [], []
     number = 0
-    most = parameters.sub_window
+    most = parameters.window.sub_window
     for _ in range(count):
-        probes = generator.randrange(parameters.probes + 1)
+        probes = generator.randrange(parameters.engine.probes + 1)
         star, mark = generator.random() < 0.5, generator.random() < 0.2
         matched = [[] for _ in range(probes)]
         length = generator.randrange(1, min(9, most))
@@ -59,7 +59,7 @@ def reduce(parameters, lanes, count, memory, *, stalls=0.0, seed=0, stamps=None)
     """Send lanes to a reducer beside a memory of values; return its words, and reads of ends."""
     dut = MatchReducer(parameters)
     bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=seed)
-    layout = lane_matches_layout(parameters, parameters.probes)
+    layout = lane_matches_layout(parameters, parameters.engine.probes)
     finished = []
 
     async def column(ctx):

@@ -20,13 +20,13 @@ def random_words(parameters, generator, count):
     """Words of all cores, a list for each, and what their combinations say."""
     cores = parameters.cores
     streams, expected = [[] for _ in range(cores)], []
-    half = 1 << parameters.value_bits - 1
+    half = 1 << parameters.engine.value_bits - 1
     for number in range(count):
         kind = generator.choice([MatchKind.VALUE] * 4 + [MatchKind.STAR, MatchKind.MARK])
         if kind == MatchKind.VALUE:
             parts = []
             for _ in range(cores):
-                length = generator.choice([0, 1, 3, parameters.sub_window])
+                length = generator.choice([0, 1, 3, parameters.window.sub_window])
                 same = generator.choice([None, -half, half - 1])
                 values = [generator.randrange(-half, half) for _ in range(length)]
                 parts.append(reduced(parameters, values if same is None else [same] * length))

@@ -104,7 +104,7 @@ def test_at_most_32_bits_share_a_parity_bit():
 
 
 def test_only_an_accelerator_with_parity_has_it():
-    parameters = JoinParameters()
+    parameters = JoinParameters.of()
     assert isinstance(stored_column(parameters, width=3, depth=4), KeyColumn)
     parameters = parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
     assert isinstance(stored_column(parameters, width=3, depth=4, late=True), ParityColumn)

@@ -13,7 +13,9 @@ from hdl.parameters import JoinParameters, KeyField
 
 __all__ = ["TINY", "compile_bench", "run_bench"]
 
-TINY = JoinParameters(cores=1, sub_window=4, keys=(KeyField(name="x", bits=8),), timestamp_bits=5)
+TINY = JoinParameters.of(
+    cores=1, sub_window=4, keys=(KeyField(name="x", bits=8),), timestamp_bits=5
+)
 
 #: Seconds.
 AHEAD = 600

@@ -19,7 +19,7 @@ from tests.hdl.ecp5 import simulate
 def band(fields, bits, digest_bits):
     """An accelerator with band digests."""
     keys = tuple(KeyField(name=f"k{n}", bits=bits) for n in range(fields))
-    return JoinParameters(keys=keys, digest_bits=digest_bits)
+    return JoinParameters.of(keys=keys, digest_bits=digest_bits)
 
 
 @pytest.mark.parametrize("width", [2, 3, 4, 7])

@@ -23,7 +23,7 @@ FIELDS = [
 
 def parameters_of(fields, bits):
     """Parameters of a band with digests."""
-    return JoinParameters(keys=fields, digest_bits=bits, timestamp_bits=3, cores=3, sub_window=4)
+    return JoinParameters.of(keys=fields, digest_bits=bits, timestamp_bits=3, cores=3, sub_window=4)
 
 
 def random_words(parameters, generator, count):

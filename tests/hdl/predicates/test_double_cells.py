@@ -13,7 +13,7 @@ from tests.hdl.ecp5 import simulate
 @pytest.mark.parametrize(("fields", "bits"), [(1, 2), (1, 3), (2, 5), (2, 16), (3, 7), (4, 24)])
 def test_a_row_per_cycle_a_cycle_later(lanes, fields, bits):
     keys = tuple(KeyField(name=f"k{n}", bits=9) for n in range(fields))
-    dut = DoubleCells(JoinParameters(lanes=lanes, sub_window=lanes, keys=keys, digest_bits=bits))
+    dut = DoubleCells(JoinParameters.of(lanes=lanes, sub_window=lanes, keys=keys, digest_bits=bits))
     widths = part_widths(bits, fields)
     assert dut.widths == widths
     assert dut.latency == DoubleCells.LATENCY == 1

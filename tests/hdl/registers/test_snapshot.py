@@ -7,7 +7,7 @@ from hdl.parameters import JoinParameters
 from hdl.registers.file import CounterSnapshot
 from hdl.registers.table import shell_table
 
-PLAIN = JoinParameters(cores=1, sub_window=8)
+PLAIN = JoinParameters.of(cores=1, sub_window=8)
 PARITY = PLAIN.with_(failure_cycles=10_000, parity=True)
 
 

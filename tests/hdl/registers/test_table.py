@@ -85,7 +85,7 @@ def test_every_preset_has_registers(name):
 
 
 def test_the_map_says_what_was_generated():
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=3, sub_window=8, timestamp_bits=16, failure_cycles=10_000, parity=True,
         engine="index", tuples_per_word=2, result_streams=2,
     )  # fmt: skip
@@ -104,7 +104,7 @@ def test_the_map_says_what_was_generated():
 
 
 def test_every_core_has_a_bit_in_the_registers_about_clocks():
-    table = shell_table(JoinParameters(cores=70, sub_window=8, clock_requests=True))
+    table = shell_table(JoinParameters.of(cores=70, sub_window=8, clock_requests=True))
     found = {one.name: (one.address, one.fields[0].bits) for one in table.registers}
     for name, address in (("CLOCK_REQUEST", 0x80), ("VACANT", 0xC0)):
         words = [found[f"{name}_{n}"] for n in range(3)]
@@ -112,7 +112,7 @@ def test_every_core_has_a_bit_in_the_registers_about_clocks():
     assert "VACANT_3" not in found
     engine = {field.name: field.reset for field in table["ENGINE"].fields}
     assert engine["CLOCK_REQUESTS"] == 1
-    most = JoinParameters(cores=512, sub_window=8, clock_requests=True)
+    most = JoinParameters.of(cores=512, sub_window=8, clock_requests=True)
     assert shell_table(most)["VACANT_15"].address == 0xFC
     with pytest.raises(ValueError, match="clock requests of at most 512 cores, not 513; generate"):
         shell_table(most.with_(cores=513))

@@ -14,7 +14,7 @@ from hdl.registers.table import ACCESSES, Field, Register, RegisterTable, shell_
 from sim.verilated.toolchain import find_toolchain
 
 TABLE = shell_table(
-    JoinParameters(
+    JoinParameters.of(
         cores=3, sub_window=8, timestamp_bits=16, failure_cycles=10_000, parity=True,
         result_streams=2,
     )

@@ -18,29 +18,29 @@ from tests.hdl.ecp5 import CCU2C, ECP5, simulate
 def digest_parameters(*, lanes, bits, comparator="equality"):
     """Parameters with digests."""
     field = KeyField(name="x", bits=32)
-    return JoinParameters(
+    return JoinParameters.of(
         lanes=lanes, sub_window=9 * lanes, keys=(field,), comparator=comparator, digest_bits=bits
     )
 
 
 def compared(parameters, digest):
     """What a slot gets of a stored digest."""
-    if parameters.comparator == "band":
-        return doubles_of([parameters.digest_bits], [digest])
+    if parameters.predicate.kind == "band":
+        return doubles_of([parameters.engine.digest_bits], [digest])
     return {"digest": digest}
 
 
 def agrees(parameters, key, probe):
     """Whether the digests of a key and of a probe agree."""
-    if parameters.comparator == "band":  # the lowest bit of the probe is its grid
-        doubles = doubles_of([parameters.digest_bits], [key])
+    if parameters.predicate.kind == "band":  # the lowest bit of the probe is its grid
+        doubles = doubles_of([parameters.engine.digest_bits], [key])
         return doubles["odd" if probe & 1 else "even"] == probe >> 1
     return key == probe
 
 
 def exercise(dut, *, platform=None, cycles=300, begins=0.3, adds=0.4):
     """Hold, begin and compare random digests; return how many lanes matched and did not."""
-    lanes, bits = dut.parameters.lanes, dut.parameters.digest_bits
+    lanes, bits = dut.parameters.engine.lanes, dut.parameters.engine.digest_bits
     generator = random.Random(f"{lanes} {bits} {begins} {adds}")
     held = waiting = 0
     found = [0, 0]

@@ -13,7 +13,7 @@ from hdl.words.prepared import pointer_layout
 
 def collector_parameters(probes):
     """Parameters of a small accelerator."""
-    return JoinParameters(sub_window=20, lanes=3, probes=probes)
+    return JoinParameters.of(sub_window=20, lanes=3, probes=probes)
 
 
 def simulate(dut, body):
@@ -26,12 +26,12 @@ def simulate(dut, body):
 
 def random_spans(parameters, generator):
     """Spans that never move back, each with the row after its last."""
-    lanes = parameters.lanes
+    lanes = parameters.engine.lanes
     rows = 1 << pointer_layout(parameters)["row"].width
     tail = head = 0
     while True:
         head += generator.choice([0, 0, 1, 2, 5])
-        head = min(head, tail + parameters.sub_window)
+        head = min(head, tail + parameters.window.sub_window)
         yield (
             {"tail": pointer(tail, lanes, rows), "head": pointer(head, lanes, rows)},
             -(-head // lanes) % rows,

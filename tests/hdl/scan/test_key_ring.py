@@ -17,7 +17,7 @@ from tests.hdl.ecp5 import simulate
     half([1, 2, 3, 4], [7, 12, 20, 40], of=4),
 )
 def test_a_row_reads_as_it_was_written_lane_by_lane(platform, lanes, bits):
-    parameters = JoinParameters(sub_window=9, lanes=lanes, keys=(KeyField(name="x", bits=bits),))
+    parameters = JoinParameters.of(sub_window=9, lanes=lanes, keys=(KeyField(name="x", bits=bits),))
     dut = KeyRing(parameters, stored_layout(parameters))
     generator = random.Random(lanes)
     depth = parameters.ring_rows

@@ -25,8 +25,8 @@ def test_a_row_becomes_its_lanes_with_matches_and_the_last_one_if_the_pass_ends(
         if matches or ends
     ]
     lanes_sent = serialize(
-        LaneSerializer(parameters, bits=parameters.probes),
-        match_layout(parameters, parameters.probes),
+        LaneSerializer(parameters, bits=parameters.engine.probes),
+        match_layout(parameters, parameters.engine.probes),
         [by_probe(parameters, row) for row in rows],
         len(expected),
         stalls=stalls,
@@ -85,14 +85,14 @@ def test_lanes_in_which_a_round_ends_are_sent_without_a_match_too(lanes, stalls)
 @pytest.mark.parametrize("full", [False, True])
 def test_latency_of_lanes_and_one_lane_per_cycle(lanes, full):
     parameters = queue_parameters(lanes, 2)
-    dut = LaneSerializer(parameters, bits=parameters.probes)
+    dut = LaneSerializer(parameters, bits=parameters.engine.probes)
     assert dut.latency == 3
     row = by_probe(parameters, {"matches": [3 if full or n == 1 else 0 for n in range(lanes)]})
     each = lanes if full else 1
     sent, taken = [], []
     serialize(
         dut,
-        match_layout(parameters, parameters.probes),
+        match_layout(parameters, parameters.engine.probes),
         [row] * 20,
         20 * each,
         stamps=(sent, taken),

@@ -20,7 +20,7 @@ def test_rows_become_words_in_order_and_none_is_lost_when_rows_cannot_be_refused
     lanes, probes, stalls
 ):
     parameters = queue_parameters(lanes, probes)
-    dut = MatchQueue(parameters, in_flight=4, bits=parameters.probes)
+    dut = MatchQueue(parameters, in_flight=4, bits=parameters.engine.probes)
     rows, words = random_rows(parameters, random.Random(lanes * 10 + probes), 60)
     bench = StreamBench(dut, deadline=20_000, stalls=stalls, seed=probes)
 
@@ -49,7 +49,7 @@ def test_rows_become_words_in_order_and_none_is_lost_when_rows_cannot_be_refused
 @pytest.mark.parametrize("lanes", [1, 2])
 def test_latency_and_one_word_per_cycle(lanes):
     parameters = queue_parameters(lanes, 4)
-    dut = MatchQueue(parameters, in_flight=4, bits=parameters.probes)
+    dut = MatchQueue(parameters, in_flight=4, bits=parameters.engine.probes)
     assert dut.latency == 3 + (3 if lanes > 1 else 0)
     bench = StreamBench(dut, deadline=200)
     start = []
@@ -58,7 +58,7 @@ def test_latency_and_one_word_per_cycle(lanes):
         row = {"matches": [0xF] * lanes, "row": 1, "last": 0, "ending": {"count": 4}}
         ctx.set(
             Value.cast(dut.matches),
-            integer(match_layout(parameters, parameters.probes), by_probe(parameters, row)),
+            integer(match_layout(parameters, parameters.engine.probes), by_probe(parameters, row)),
         )
         ctx.set(dut.matches_valid, 1)
         await ctx.tick()

@@ -18,7 +18,7 @@ def test_a_lane_becomes_its_pairs_then_star_and_mark(probes, stalls):
     lanes = [{**row, "matches": row["matches"][0], "lane": 0} for row in rows]
     words = serialize(
         PairSerializer(parameters),
-        lane_matches_layout(parameters, parameters.probes),
+        lane_matches_layout(parameters, parameters.engine.probes),
         lanes,
         len(expected),
         stalls=stalls,
@@ -72,7 +72,7 @@ def test_latency_of_pairs_and_one_word_per_cycle(full):
     sent, taken = [], []
     serialize(
         dut,
-        lane_matches_layout(parameters, parameters.probes),
+        lane_matches_layout(parameters, parameters.engine.probes),
         [lane] * 20,
         20 * each,
         stamps=(sent, taken),

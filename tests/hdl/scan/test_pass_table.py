@@ -15,7 +15,7 @@ from tests.hdl.ecp5 import simulate
 
 def table_parameters(probes, *, lanes=1):
     """Parameters whose keys have a digest of two bits and a rest of six."""
-    return JoinParameters(
+    return JoinParameters.of(
         lanes=lanes, probes=probes, sub_window=9 * lanes, comparator="equality",
         keys=(KeyField(name="x", bits=8),), digest_bits=2,
     )  # fmt: skip
@@ -51,7 +51,7 @@ class Passes:
 
     async def cycle(self, ctx, cycle, generator, chances):
         """Check outputs, set inputs by ``chances``, and go on by a cycle."""
-        dut, probes = self.dut, self.dut.parameters.probes
+        dut, probes = self.dut, self.dut.parameters.engine.probes
         under_way = len(self.passes) - self.ended
         self.most = max(self.most, under_way)
         assert ctx.get(dut.room) == self.room

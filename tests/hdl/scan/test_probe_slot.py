@@ -43,12 +43,12 @@ class Timeline:
 
     def pointer(self, number):
         """A ring position by its running number."""
-        lanes = self.parameters.lanes
+        lanes = self.parameters.engine.lanes
         return {"lane": number % lanes, "row": number // lanes % self.rows}
 
     def scan(self):
         """Load a span in the last cycle so far, then read rows that cover it."""
-        generator, lanes = self.generator, self.parameters.lanes
+        generator, lanes = self.generator, self.parameters.engine.lanes
         tail = generator.randrange(4 * self.rows * lanes)
         head = tail + generator.choice([0, 1, lanes, generator.randrange(8 * lanes)])
         used = generator.random() < 0.8
@@ -92,7 +92,7 @@ def simulate(dut, body):
 
 def slot_parameters(lanes, **changes):
     """Parameters of a small ring."""
-    return JoinParameters(sub_window=9 * lanes, lanes=lanes, **changes)
+    return JoinParameters.of(sub_window=9 * lanes, lanes=lanes, **changes)
 
 
 @pytest.mark.few(4)

@@ -14,7 +14,7 @@ from tests.hdl.cycles import each_cycle
 
 def random_passes(parameters, generator, count):
     """Spans of passes, by the numbers of their tuples, and the codes of their rounds."""
-    slots = parameters.ring_rows * parameters.lanes
+    slots = parameters.ring_rows * parameters.engine.lanes
     tail = head = 0
     for _ in range(count):
         head += generator.randrange(0, slots // 2)
@@ -24,7 +24,7 @@ def random_passes(parameters, generator, count):
 
 def rows_of(parameters, tail, head):
     """The rows of a pass, by number: those of the span, or one."""
-    lanes = parameters.lanes
+    lanes = parameters.engine.lanes
     return range(tail // lanes, max(-(-head // lanes), tail // lanes + 1))
 
 
@@ -35,7 +35,7 @@ def rows_of(parameters, tail, head):
 )
 def test_a_round_ends_with_its_last_key_if_that_is_in_the_span(lanes, sub_window, latency, pace):
     """The outcome of a row comes ``latency`` cycles after it, whatever comes in between."""
-    parameters = JoinParameters(cores=2, sub_window=sub_window, lanes=lanes, rounds=True)
+    parameters = JoinParameters.of(cores=2, sub_window=sub_window, lanes=lanes, rounds=True)
     dut = RoundEnds(parameters, latency=latency)
     assert dut.latency == latency
     generator = random.Random(lanes * sub_window)
@@ -105,4 +105,4 @@ def test_a_round_ends_with_its_last_key_if_that_is_in_the_span(lanes, sub_window
 
 def test_ends_take_a_cycle_at_least():
     with pytest.raises(ValueError, match="take at least one cycle, not 0"):
-        RoundEnds(JoinParameters(rounds=True), latency=0)
+        RoundEnds(JoinParameters.of(rounds=True), latency=0)

@@ -35,7 +35,7 @@ class PlainScanner(RowScanner):
         take, step, row, last = self.elaborate_sequence(m)
         arriving = self.elaborate_stages(m, take, step, row, last)[-1]
         compared = self.elaborate_comparing(m, arriving)
-        slots = [Signal(self.parameters.lanes, name=f"slot_{n}") for n in range(self.bits)]
+        slots = [Signal(self.parameters.engine.lanes, name=f"slot_{n}") for n in range(self.bits)]
         found = [Signal.like(slot, name=f"found_{n}") for n, slot in enumerate(slots)]
         for n, slot in enumerate(slots):
             m.d.sync += [slot.eq(Cat(key[n] for key in self.keys)), found[n].eq(slot)]
@@ -54,7 +54,11 @@ class Groups:
         lengths = lengths or [0, 1, 2, 3, 5, self.ring_rows - 1, self.ring_rows]
         for _ in range(number):
             first, length = generator.randrange(rows), generator.choice(lengths)
-            count = parameters.probes if alike else generator.randrange(parameters.probes + 1)
+            count = (
+                parameters.engine.probes
+                if alike
+                else generator.randrange(parameters.engine.probes + 1)
+            )
             payload = self.garbage()
             payload |= {"first": first, "second": (first + 1) % rows}
             payload["ending"]["count"] = count
@@ -103,7 +107,7 @@ class Rows:
 
     def step(self, cycle, room, offered, *, pauses):
         """Go on by a cycle; return whether a row is read."""
-        generator, lanes = self.groups.generator, self.dut.parameters.lanes
+        generator, lanes = self.groups.generator, self.dut.parameters.engine.lanes
         reading = bool(self.under_way) and room
         if reading:
             row = self.under_way.pop(0) % self.groups.ring_rows
@@ -132,7 +136,7 @@ def outcome_of(dut, found):
     slots = [found.matches[n] for n in range(dut.bits)]
     keys = [
         sum((slot >> lane & 1) << n for n, slot in enumerate(slots))
-        for lane in range(dut.parameters.lanes)
+        for lane in range(dut.parameters.engine.lanes)
     ]
     return keys, found.row, bool(found.last), found.ending.as_value().value
 
@@ -157,7 +161,7 @@ def scan(dut, groups, *, room, pauses=0.0, crowded=False):
             ctx.set(dut.room, there)
             ctx.set(dut.group.valid, valid)
             ctx.set(dut.group.payload, payload)
-            ctx.set(dut.keys, rows.keys.pop(cycle, [0] * dut.parameters.lanes))
+            ctx.set(dut.keys, rows.keys.pop(cycle, [0] * dut.parameters.engine.lanes))
 
             running, oldest = bool(rows.under_way), rows.oldest
             address = rows.under_way[0] % groups.ring_rows if running else None
@@ -191,7 +195,7 @@ def scan(dut, groups, *, room, pauses=0.0, crowded=False):
 
 def scanner(*, lanes=1, probes=1, sub_window=5, bits=1):
     """A scanner of a small ring."""
-    parameters = JoinParameters(sub_window=sub_window * lanes, lanes=lanes, probes=probes)
+    parameters = JoinParameters.of(sub_window=sub_window * lanes, lanes=lanes, probes=probes)
     return PlainScanner(parameters, bits=bits)
 
 

@@ -23,10 +23,10 @@ class Passes:
 
     def __init__(self, parameters, *, seed):
         self.parameters = parameters
-        self.bounds = None if parameters.comparator == "custom" else BOUNDS
+        self.bounds = None if parameters.predicate.kind == "custom" else BOUNDS
         self.generator = random.Random(seed)
         self.ring = [
-            [self.generator.randrange(-8, 8) for _ in range(parameters.lanes)]
+            [self.generator.randrange(-8, 8) for _ in range(parameters.engine.lanes)]
             for _ in range(parameters.ring_rows)
         ]
         self.rows = 1 << pointer_layout(parameters)["row"].width
@@ -43,12 +43,12 @@ class Passes:
 
     def pointer(self, number):
         """A ring position by its running number."""
-        lanes = self.parameters.lanes
+        lanes = self.parameters.engine.lanes
         return {"lane": number % lanes, "row": number // lanes % self.rows}
 
     def add(self, probes, *, star=1):
         """A group of (key, tail, head); tails and heads never move back."""
-        lanes, count = self.parameters.lanes, len(probes)
+        lanes, count = self.parameters.engine.lanes, len(probes)
         first = probes[0][1] // lanes if probes else 0
         stop = -(-probes[-1][2] // lanes) if probes else 0
         group = {
@@ -82,9 +82,10 @@ class Passes:
         tail, head = 0, 0
         for _ in range(count):
             probes = []
-            for _ in range(self.generator.randrange(self.parameters.probes + 1)):
+            for _ in range(self.generator.randrange(self.parameters.engine.probes + 1)):
                 head = min(
-                    head + self.generator.choice([0, 1, 2]), tail + self.parameters.sub_window
+                    head + self.generator.choice([0, 1, 2]),
+                    tail + self.parameters.window.sub_window,
                 )
                 tail = min(tail + self.generator.choice([0, 1, 2]), head)
                 probes.append((self.generator.randrange(-8, 8), tail, head))
@@ -154,7 +155,10 @@ class Passes:
             outcomes, expected, strict=True
         ):
             turned = [
-                sum((found.matches[n] >> lane & 1) << n for n in range(self.parameters.probes))
+                sum(
+                    (found.matches[n] >> lane & 1) << n
+                    for n in range(self.parameters.engine.probes)
+                )
                 for lane in range(len(matches))
             ]
             assert turned == matches
@@ -167,7 +171,7 @@ class Passes:
 
 def scanner_parameters(lanes, probes):
     """Parameters of a small ring."""
-    return JoinParameters(
+    return JoinParameters.of(
         sub_window=7 * lanes, lanes=lanes, probes=probes, keys=(KeyField(name="x", bits=5),)
     )
 

@@ -13,7 +13,7 @@ from hdl.scan.ring import SpanCount
 @pytest.mark.few(3)
 @pytest.mark.parametrize(("lanes", "probes"), [(1, 1), (2, 3), (3, 2), (4, 5), (15, 4), (26, 3)])
 def test_every_pass_counts_all_its_comparisons_by_its_last_row(lanes, probes):
-    parameters = JoinParameters(lanes=lanes, probes=probes, sub_window=9 * lanes, probe_bits=3)
+    parameters = JoinParameters.of(lanes=lanes, probes=probes, sub_window=9 * lanes, probe_bits=3)
     dut = SpanCount(parameters)
     generator = random.Random(lanes)
     rows = parameters.ring_rows

@@ -21,7 +21,7 @@ from tests.hdl.verifier_pair import VerifierPair
 
 def digest_parameters(*, lanes, probes=3, comparator="equality"):
     """Parameters whose keys have a digest of two bits; in an equality, the rest has six."""
-    return JoinParameters(
+    return JoinParameters.of(
         lanes=lanes, probes=probes, sub_window=9 * lanes, comparator=comparator,
         keys=(KeyField(name="x", bits=8),), digest_bits=2,
     )  # fmt: skip
@@ -29,7 +29,7 @@ def digest_parameters(*, lanes, probes=3, comparator="equality"):
 
 def few_keys(parameters, generator):
     """Some stored keys, some criteria, and a function that tells whether the two match."""
-    if parameters.comparator == "equality":
+    if parameters.predicate.kind == "equality":
         few = [{"digest": n, "rest": generator.randrange(64)} for n in range(4)]
         return few, few, eq
     keys = [{"x": generator.randrange(256)} for _ in range(4)]
@@ -44,7 +44,11 @@ class Passes:
 
     def __init__(self, parameters, generator, number, *, empty=0.2):
         self.parameters = parameters
-        rows, lanes, probes = parameters.ring_rows, parameters.lanes, parameters.probes
+        rows, lanes, probes = (
+            parameters.ring_rows,
+            parameters.engine.lanes,
+            parameters.engine.probes,
+        )
         few, criteria, self.match = few_keys(parameters, generator)
         self.stored = [[generator.choice(few) for _ in range(lanes)] for _ in range(rows)]
         self.probes, self.firsts, self.candidates, self.left = [], [], [], []
@@ -64,14 +68,14 @@ class Passes:
 
     def span(self, generator, first):
         """From some lane on, and up to another one, in the rows from ``first`` on."""
-        lanes = self.parameters.lanes
+        lanes = self.parameters.engine.lanes
         most = (self.parameters.ring_rows - 1) * lanes
         tail, head = sorted(generator.randrange(most + 1) for _ in range(2))
         return first * lanes + tail, first * lanes + head
 
     def candidate(self, generator, first, group, *, last):
         """A lane somewhere in the rows of a pass."""
-        rows, lanes = self.parameters.ring_rows, self.parameters.lanes
+        rows, lanes = self.parameters.ring_rows, self.parameters.engine.lanes
         place = first * lanes + generator.randrange((rows - 1) * lanes)
         row, lane = place // lanes % rows, place % lanes
         word = {
@@ -91,7 +95,7 @@ class Passes:
 
     def probe(self, key, span):
         """A probe as the table keeps it."""
-        lanes, rows = self.parameters.lanes, 2 * self.parameters.ring_rows
+        lanes, rows = self.parameters.engine.lanes, 2 * self.parameters.ring_rows
         tail, head = ({"lane": n % lanes, "row": n // lanes % rows} for n in span)
         return {"key": key, "span": {"tail": tail, "head": head}}
 
@@ -151,7 +155,7 @@ def verify(passes, *, columns=None, stalls=0.0, stamps=None):
     bench.spawn(send)
     received = bench.sink(dut.o, len(passes.left), stamps=stamps and stamps[1])
     bench.run(extra_cycles=20)
-    layout = lane_matches_layout(parameters, parameters.probes)
+    layout = lane_matches_layout(parameters, parameters.engine.probes)
     return [integer(layout, word) for word in passes.left], received
 
 
@@ -195,7 +199,7 @@ def test_lanes_folded_into_any_columns_leave_the_same(lanes, columns):
 
 def scan_of_digests(rows, *, lanes, bits, **others):
     """Parameters with digests and so many rows in the ring of a region."""
-    return JoinParameters(
+    return JoinParameters.of(
         lanes=lanes, probes=4, sub_window=lanes * (rows - 4), comparator="equality",
         keys=(KeyField(name="x", bits=bits),), digest_bits=4, **others,
     )  # fmt: skip

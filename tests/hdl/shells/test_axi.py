@@ -14,7 +14,7 @@ from tests.hdl.input_words import control_word, tuple_word
 from tests.hdl.shells.shell_bench import HASH, Shell, integers, rows
 from tests.host.small_bundles import write_manifest
 
-ONE = JoinParameters(
+ONE = JoinParameters.of(
     cores=2, sub_window=5, keys=(KeyField(name="x", bits=8),), timestamp_bits=9, probe_bits=3
 )
 #: For what does not depend on the engine.

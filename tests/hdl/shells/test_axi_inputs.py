@@ -15,7 +15,7 @@ from tests.hdl.shells.shell_bench import Shell, integers, rows
 from tests.hdl.shells.source_orders import order
 from tests.host.small_bundles import write_manifest
 
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=1, sub_window=2, keys=(KeyField(name="x", bits=8),), timestamp_bits=9, probe_bits=3
 )
 TWO = AxiOptions(inputs=2)

@@ -9,7 +9,7 @@ from hdl.words.inputs import input_word
 from hdl.words.results import ResultKind, result_word
 from tests.hdl.shells.axi_bench import AxiBench
 
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=3,
     sub_window=8,
     keys=(KeyField(name="x", bits=9),),

@@ -15,7 +15,7 @@ from tests.hdl.axi_memory import AxiMemory
 from tests.hdl.shells.shell_bench import Shell, integers, rows
 from tests.host.small_bundles import write_manifest
 
-EXTERNAL = JoinParameters(cores=1, store="external", memory_width=32, memory_burst=4)
+EXTERNAL = JoinParameters.of(cores=1, store="external", memory_width=32, memory_burst=4)
 
 
 def test_a_uart_shell_has_no_ports_for_external_memory():
@@ -104,7 +104,7 @@ def test_one_memory_serves_all_regions_from_the_base_address_on(tmp_path, cores,
     manifest = Manifest.load(path)
     results = WordCodec(manifest).split_words(rows(found, manifest.result_word.columns))[0]
     assert_right(path, scenario, results, expected=expected_results(path, scenario))
-    each = parameters.ring_rows * parameters.memory_width // 8
+    each = parameters.ring_rows * parameters.engine.memory_width // 8
     assert {(address - base) // each for address in content} == set(range(2 * cores))
 
 

@@ -23,7 +23,9 @@ from hdl.verilog.conversion import port_names
 from hdl.verilog.lint import lint
 from host.protocol.manifest import Manifest, load_manifest
 
-TINY = JoinParameters(cores=1, sub_window=4, keys=(KeyField(name="x", bits=8),), timestamp_bits=5)
+TINY = JoinParameters.of(
+    cores=1, sub_window=4, keys=(KeyField(name="x", bits=8),), timestamp_bits=5
+)
 SHELL = {f"splitjoin_axi.{suffix}" for suffix in ("v", "h", "rdl", "md")}
 PARTS = {"manifest.json", "splitjoin.v", "splitjoin.json"}
 
@@ -118,7 +120,7 @@ def test_the_shell_is_clean_around_any_accelerator(tmp_path, shape):
     (tmp_path / "splitjoin.v").write_text(stub(SHAPES[shape]))
     assert lint(tmp_path / name, tmp_path / "splitjoin.v", top="splitjoin_axi") == ""
     masters = {port["name"] for port in ports if port["name"].startswith("m_axis")}
-    assert ("m_axis_tdata" in masters) == (SHAPES[shape].result_streams == 1)
+    assert ("m_axis_tdata" in masters) == (SHAPES[shape].engine.result_streams == 1)
 
 
 @pytest.mark.long

@@ -37,11 +37,11 @@ def test_marks_are_owed_until_they_have_left_by_all_ports(ports):
     assert asked > 50
 
 
-GATED = JoinParameters(
+GATED = JoinParameters.of(
     cores=2, sub_window=8, timestamp_bits=8, failure_cycles=10_000, parity=True,
     engine="index", tuples_per_word=2,
 )  # fmt: skip
-ROUNDS = JoinParameters(cores=2, sub_window=8, rounds=True)
+ROUNDS = JoinParameters.of(cores=2, sub_window=8, rounds=True)
 
 
 def punctuation(kind, **faults):
@@ -53,7 +53,7 @@ def told(parameters, *results, leaves=1):
     dut = WordWatch(parameters)
     shape = result_word(parameters)
     one, *two = results
-    if parameters.tuples_per_word == 1:
+    if parameters.engine.tuples_per_word == 1:
         word = one
     else:
         nothing = {"kind": ResultKind.NONE, "side": 0, "body": {"pair": {}}}

@@ -9,7 +9,7 @@ from tests.hdl.axi_memory import AxiMemory
 from tests.hdl.stream_bench import StreamBench
 
 #: Four beats of four bytes in a burst.
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=1, sub_window=9, store="external", memory_width=32, memory_burst=4, memory_latency=9
 )
 #: Content of a beat.

@@ -20,7 +20,7 @@ from tests.hdl.input_words import control_word, integer, tuple_word
 from tests.hdl.shells.source_orders import order
 from tests.hdl.stream_bench import StreamBench
 
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=1, sub_window=2, keys=(KeyField(name="x", bits=10),), timestamp_bits=7
 )
 LAYOUT = input_word(PARAMETERS)

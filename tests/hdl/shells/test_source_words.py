@@ -15,7 +15,7 @@ from tests.hdl.stream_bench import StreamBench
 
 def with_key(bits):
     """Return parameters whose control words have room for a bound of a key of so many bits."""
-    return JoinParameters(
+    return JoinParameters.of(
         cores=1, sub_window=2, keys=(KeyField(name="x", bits=bits),), timestamp_bits=9
     )
 

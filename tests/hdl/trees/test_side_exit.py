@@ -75,7 +75,7 @@ def test_a_failure_is_told_with_its_core(kind):
 
 
 def test_the_star_of_a_round_is_one_and_a_mark_has_no_round():
-    parameters = JoinParameters(cores=1, fan_in=2, sub_window=100, probe_bits=4, rounds=True)
+    parameters = JoinParameters.of(cores=1, fan_in=2, sub_window=100, probe_bits=4, rounds=True)
     words = [punctuation(kind, inner=inner) for kind in (STAR, MARK) for inner in (0, 1)]
     received = leave(words, side=0, parameters=parameters)
     assert [w.body.punctuation.inner for w in received] == [0, 1, 0, 0]

@@ -13,7 +13,7 @@ from tests.hdl.cycles import each_cycle
 )
 def test_the_ends_follow_what_comes_and_leaves(sub_window, lanes):
     """They hold from the stated cycle on, with keys that come and leave in every cycle."""
-    parameters = JoinParameters(cores=1, sub_window=sub_window, lanes=lanes)
+    parameters = JoinParameters.of(cores=1, sub_window=sub_window, lanes=lanes)
     dut = MovingSpan(parameters)
     assert dut.latency == 1
     generator = random.Random(sub_window)

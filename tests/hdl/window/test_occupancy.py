@@ -11,7 +11,7 @@ from tests.hdl.cycles import each_cycle
 @pytest.mark.parametrize("sub_window", [1, 2, 3, 4, 7, 16])
 def test_full_and_vacant_follow_what_comes_and_leaves(sub_window):
     """Both hold from the stated cycle on, with keys that come and leave in every cycle."""
-    dut = Occupancy(JoinParameters(cores=1, sub_window=sub_window))
+    dut = Occupancy(JoinParameters.of(cores=1, sub_window=sub_window))
     assert dut.latency == 1
     generator = random.Random(sub_window)
 

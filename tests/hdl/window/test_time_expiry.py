@@ -18,7 +18,7 @@ ON_ITS_WAY = 9
 @pytest.mark.parametrize(("lifespan", "sub_window"), half([0, 1, 7, 100], [1, 2, 5, 16]))
 def test_keys_leave_once_they_have_outlived_the_lifespan(sub_window, lifespan):
     """Exactly these leave, oldest first, within the stated cycles."""
-    dut = TimeExpiry(JoinParameters(cores=1, sub_window=sub_window, timestamp_bits=16))
+    dut = TimeExpiry(JoinParameters.of(cores=1, sub_window=sub_window, timestamp_bits=16))
     assert dut.latency == 0
     generator = random.Random(sub_window * 1000 + lifespan)
 
@@ -70,7 +70,7 @@ def test_keys_leave_once_they_have_outlived_the_lifespan(sub_window, lifespan):
 
 def test_the_first_key_of_a_window_is_known_three_cycles_after_it_was_stored():
     """So the tuple behind it, which is at hand while it is stored, waits for as long."""
-    dut = TimeExpiry(JoinParameters(cores=1, sub_window=16, timestamp_bits=16))
+    dut = TimeExpiry(JoinParameters.of(cores=1, sub_window=16, timestamp_bits=16))
 
     def steps(put, get):
         put(begin=1, size=10)
@@ -89,7 +89,7 @@ def test_the_first_key_of_a_window_is_known_three_cycles_after_it_was_stored():
 
 
 def test_nothing_leaves_a_window_that_is_not_timed():
-    dut = TimeExpiry(JoinParameters(cores=1, sub_window=4, timestamp_bits=8))
+    dut = TimeExpiry(JoinParameters.of(cores=1, sub_window=4, timestamp_bits=8))
 
     def steps(put, get):
         put(restart=1)
@@ -107,7 +107,7 @@ def test_nothing_leaves_a_window_that_is_not_timed():
 @pytest.mark.parametrize("lifespan", [20, 60])
 def test_two_tuples_are_settled_together_if_one_key_at_most_leaves_for_them(lifespan):
     """Before the first one, or between the two; none leaves sooner, and none is left."""
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=1, sub_window=64, timestamp_bits=16, engine="index", tuples_per_word=2
     )
     dut = TimeExpiry(parameters)
@@ -182,7 +182,7 @@ def test_two_tuples_are_settled_together_if_one_key_at_most_leaves_for_them(life
 
 @pytest.mark.parametrize(("vacant", "between"), [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_of_a_window_that_is_not_timed_only_an_empty_one_keeps_two_tuples_apart(vacant, between):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=1, sub_window=9, timestamp_bits=8, engine="index", tuples_per_word=2
     )
 
@@ -202,6 +202,6 @@ def test_of_a_window_that_is_not_timed_only_an_empty_one_keeps_two_tuples_apart(
 )
 def test_deadlines_lie_in_as_many_rows_as_their_address_has_values(sub_window, rows):
     """Verilator guards a read that may lie outside, and then it cannot be fetched ahead."""
-    dut = TimeExpiry(JoinParameters(cores=1, sub_window=sub_window, timestamp_bits=16))
+    dut = TimeExpiry(JoinParameters.of(cores=1, sub_window=sub_window, timestamp_bits=16))
     last = re.findall(r"^ *reg \[16:0\] memory \[(\d+):0\];", to_verilog(dut), re.MULTILINE)
     assert max(map(int, last)) + 1 == rows  # the other one is what is read ahead

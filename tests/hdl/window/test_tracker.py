@@ -14,7 +14,7 @@ from tests.halves import half
 
 def tracker_parameters(cores, sub_window, lanes=1):
     """Parameters of a small accelerator with timestamps."""
-    return JoinParameters(cores=cores, sub_window=sub_window, lanes=lanes, timestamp_bits=16)
+    return JoinParameters.of(cores=cores, sub_window=sub_window, lanes=lanes, timestamp_bits=16)
 
 
 class Turns:
@@ -110,10 +110,10 @@ async def finish(ctx, dut):
 
 def slots(parameters, span):
     """The local numbers of a span's keys, modulo the doubled ring."""
-    size = 2 * parameters.ring_rows * parameters.lanes
+    size = 2 * parameters.ring_rows * parameters.engine.lanes
 
     def number(pointer):
-        return pointer.row * parameters.lanes + pointer.lane
+        return pointer.row * parameters.engine.lanes + pointer.lane
 
     tail, head = number(span.tail), number(span.head)
     return [(tail + n) % size for n in range((head - tail) % size)]

@@ -12,7 +12,7 @@ from tests.hdl.cycles import each_cycle
 def test_cores_take_turns(cores):
     """``mine`` follows a turn or a restart by the stated cycle, at a turn per cycle."""
     for position in range(cores):
-        dut = Turn(JoinParameters(cores=cores, sub_window=4))
+        dut = Turn(JoinParameters.of(cores=cores, sub_window=4))
         assert dut.latency == 1
         generator = random.Random(position)
 

@@ -40,7 +40,7 @@ def test_a_region_word_says_in_its_prepared_words_what_the_input_word_said(name)
     assert after["control"].shape == before["control"].shape
     assert after["tuple"].shape["timestamp"].width == before["tuple"].shape["timestamp"].width
     # A band with digests needs them beside its fields.
-    more = (parameters.digest_bits or 0) if parameters.comparator == "band" else 0
+    more = (parameters.engine.digest_bits or 0) if parameters.predicate.kind == "band" else 0
     assert after["tuple"].shape["key"].width == before["tuple"].shape["key"].width + more
     # An index compares the keys of an equality with the key itself.
     members = dict(after["tuple"].shape)
@@ -64,7 +64,7 @@ def test_a_region_word_says_in_its_prepared_words_what_the_input_word_said(name)
     ],
 )
 def test_fields_are_compared_in_groups_as_wide_as_a_processor_word(bits, groups):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         keys=tuple(KeyField(name=f"f{n}", bits=width) for n, width in enumerate(bits))
     )
     found = comparison_groups(parameters)
@@ -79,7 +79,7 @@ def test_fields_are_compared_in_groups_as_wide_as_a_processor_word(bits, groups)
 
 @pytest.mark.parametrize("comparator", ["band", "equality"])
 def test_only_a_band_stores_keys_without_signs(comparator):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         keys=(KeyField(name="a", bits=5), KeyField(name="b", bits=7, signed=False)),
         comparator=comparator,
     )
@@ -90,7 +90,7 @@ def test_only_a_band_stores_keys_without_signs(comparator):
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 7, 16])
 def test_pairs_keep_their_fields_while_the_core_grows(cores):
-    parameters = JoinParameters(cores=cores, fan_in=3)
+    parameters = JoinParameters.of(cores=cores, fan_in=3)
     levels = len(tree_levels(cores, 3))
     pairs = [node_result(parameters, n)["body"].shape["pair"].shape for n in range(levels + 1)]
     for pair in pairs:
@@ -100,7 +100,7 @@ def test_pairs_keep_their_fields_while_the_core_grows(cores):
 
 
 def test_widths_follow_the_parameters():
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         keys=(KeyField(name="a", bits=5), KeyField(name="b", bits=7, signed=False)),
         timestamp_bits=9,
         sub_window=100,

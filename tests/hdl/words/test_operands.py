@@ -69,7 +69,7 @@ def test_which_bounds_a_word_sets_and_which_limits_its_value_exceeds(shape):
     found = outcomes(layout, facts, [word.bits for word in words])
     assert found == [{"bounds": word.bounds, "limits": word.limits} for word in words]
     sets = {word.bounds for word in words}
-    assert len(sets) == 1 + 2 * len(parameters.keys) * (parameters.comparator == "band")
+    assert len(sets) == 1 + 2 * len(parameters.keys) * (parameters.predicate.kind == "band")
     # A word may be too narrow for a value above a range, but not for one below it.
     assert len({word.limits for word in words}) > len(value_ranges(parameters))
 

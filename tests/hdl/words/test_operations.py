@@ -25,7 +25,7 @@ EMPTYING = {
 @pytest.mark.parametrize("name", EMPTYING)
 def test_effects_of_each_operation(name):
     changes, emptying = EMPTYING[name]
-    parameters = JoinParameters(**changes)
+    parameters = JoinParameters.of(**changes)
     m = Module()
     control = Signal(control_layout(parameters))
     effects = Signal(3)

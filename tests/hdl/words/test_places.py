@@ -14,7 +14,7 @@ R, S = {"x": 3}, {"x": -2}
 def places_parameters(**changes):
     """Parameters with timestamps."""
     keys = (KeyField(name="x", bits=4),)
-    return JoinParameters(keys=keys, timestamp_bits=5, **changes)
+    return JoinParameters.of(keys=keys, timestamp_bits=5, **changes)
 
 
 #: Words, whether they hold a tuple of R and of S, and the times of the first and the last tuple.

@@ -16,7 +16,7 @@ SIZES = [(1, 1, 1), (1, 5, 1), (2, 8, 2), (3, 16, 4), (1, 3, 8)]
 
 
 def parameters_of(cores, sub_window, lanes, **more):
-    return JoinParameters(
+    return JoinParameters.of(
         cores=cores, sub_window=sub_window, lanes=lanes, keys=(KeyField(name="x", bits=3),),
         probe_bits=0, rounds=True, **more,
     )  # fmt: skip
@@ -27,7 +27,7 @@ def test_a_value_stands_for_the_largest_power_of_two_that_divides_it(size, tmp_p
     parameters = parameters_of(*size)
     manifest = Manifest.load(write_manifest(parameters, tmp_path / "bundle"))
     longest = 1 << longest_round(parameters)
-    assert longest << ROUND_BITS == parameters.ring_rows * parameters.lanes
+    assert longest << ROUND_BITS == parameters.ring_rows * parameters.engine.lanes
     values = [*range(-70, 71), longest, 2 * longest, 3 * longest, 5 * longest]
     codes = outcomes(
         signed(16),
@@ -45,7 +45,7 @@ def test_a_value_stands_for_the_largest_power_of_two_that_divides_it(size, tmp_p
 @pytest.mark.parametrize("size", SIZES)
 def test_the_round_of_a_place_is_that_of_the_tuple_stored_there(size):
     parameters = parameters_of(*size)
-    lanes, rows = parameters.lanes, parameters.ring_rows
+    lanes, rows = parameters.engine.lanes, parameters.ring_rows
     slots = lanes * rows
     code_bits = max(rounds_shape(parameters)).bit_length()
     inputs = [

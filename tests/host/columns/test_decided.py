@@ -41,7 +41,7 @@ def bundles(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decided")
     found = {}
     for name, changes in BUNDLES.items():
-        parameters = JoinParameters(
+        parameters = JoinParameters.of(
             **{"cores": 3, "sub_window": 20, "timestamp_bits": 32, "probes": 2, "keys": KEYS}
             | {"comparator": "custom", **changes}
         )
@@ -116,7 +116,7 @@ def test_pairs_are_those_of_the_query(bundles, bundle, place, how, streamed):
 def test_the_circuit_has_the_answer_in_order(bundle, tmp_path):
     """Of the pipeline with multipliers, three lanes and two probes are compared at once."""
     changes = {"keys": KEYS, "lanes": 1} | BUNDLES[bundle]
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         **{"cores": 3, "sub_window": 20, "timestamp_bits": 16, "probes": 2, "comparator": "custom"}
         | {"lanes": 3 if bundle == "points" else 1}
         | {name: value for name, value in changes.items() if name != "lanes"}
@@ -178,7 +178,7 @@ def test_what_the_accelerator_cannot_hold_is_refused(bundles):
 
 
 def test_a_band_finds_candidates_for_any_condition(tmp_path):
-    parameters = JoinParameters(cores=2, sub_window=30, timestamp_bits=32)
+    parameters = JoinParameters.of(cores=2, sub_window=30, timestamp_bits=32)
     bundle = write_manifest(parameters, tmp_path / "band")
     tables = rows(5), rows(6)
     for where, field in (

@@ -29,11 +29,11 @@ from tests.windows import over
 X16 = (KeyField(name="x", bits=16),)
 #: Tuples go to memory in pairs or by the dozen; three cores are not a power of two.
 SHAPES = {
-    "tiny": JoinParameters(
+    "tiny": JoinParameters.of(
         cores=2, sub_window=40, keys=X16, timestamp_bits=16, probe_bits=2,
         store="external", memory_width=16, memory_burst=2, memory_latency=3,
     ),
-    "groups": JoinParameters(
+    "groups": JoinParameters.of(
         cores=3, sub_window=5, keys=MIXED, timestamp_bits=10, lanes=2, probes=4, fan_in=2,
         fan_out=2, probe_bits=3, result_streams=2, rounds=True,
         store="external", memory_width=128, memory_burst=1, memory_latency=9,
@@ -41,7 +41,7 @@ SHAPES = {
 }  # fmt: skip
 
 #: Windows of many bursts.
-LARGE = JoinParameters(
+LARGE = JoinParameters.of(
     cores=1, sub_window=900, keys=X16, lanes=3, probes=4,
     store="external", memory_width=64, memory_burst=8, memory_latency=20,
 )  # fmt: skip

@@ -83,7 +83,7 @@ def test_a_missing_bundle_is_a_clear_error(tmp_path):
 
 
 def test_a_custom_predicate_that_cannot_be_imported_is_a_clear_error(tmp_path):
-    parameters = JoinParameters(keys=X8, comparator="custom", predicate="nowhere_at_all:p")
+    parameters = JoinParameters.of(keys=X8, comparator="custom", predicate="nowhere_at_all:p")
     with pytest.raises(UsageError, match="nowhere_at_all:p"):
         SoftwareDevice(write_manifest(parameters, tmp_path / "bundle"))
 
@@ -114,7 +114,7 @@ def test_many_tuples_in_batches_agree_with_the_reference_join(name, period, tmp_
         matches,
         arrivals,
         Ordering.relaxed(period),
-        probes=parameters.probes,
+        probes=parameters.engine.probes,
         limit=parameters.cores * parameters.slack,
         cores=parameters.cores,
     )

@@ -24,7 +24,7 @@ from tests.host.small_bundles import write_manifest
 from tests.windows import over
 
 #: Three cores, of which two together hold an odd number of tuples.
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=3, sub_window=17, keys=(KeyField(name="x", bits=8), KeyField(name="y", bits=6)),
     timestamp_bits=10, lanes=2, probes=3, fan_in=2, probe_bits=2, value_bits=7,
 )  # fmt: skip

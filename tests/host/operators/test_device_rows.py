@@ -116,7 +116,7 @@ def test_left_rows_whose_right_row_has_left_the_window_are_looked_up(simulated):
     right = [(0, 7), *((time, 1) for time in range(1, 200))]
     left = [(199, 1), (199, 7), (199, 5), (250, 7)]
     driven = same_as_reference(left, right, simulated, Direction.BACKWARD, None, True)
-    assert driven.window == INDEX.cores * INDEX.sub_window
+    assert driven.window == INDEX.cores * INDEX.window.sub_window
     assert driven.looked_up == 3  # that of key 5 has no right row at all
     # Rows beyond the tolerance need no lookup: so many fit.
     driven = same_as_reference(left, right, simulated, Direction.BACKWARD, 30, True)

@@ -105,7 +105,7 @@ THREE = (
 @pytest.mark.long
 def test_a_device_has_the_same_results(tmp_path):
     keys = tuple(KeyField(name=f"f{at}", bits=32) for at in range(4))
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         cores=2, sub_window=16, probes=2, timestamp_bits=32, probe_bits=4, keys=keys
     )
     address = simulated_bundle(parameters, tmp_path / "bundle")

@@ -99,4 +99,4 @@ def test_the_simulated_device_is_one_that_can(monkeypatch, tmp_path, word, prese
 def test_the_preset_with_gates_is_the_default_scan_otherwise():
     parameters = ACCELERATORS["demo-gated"]
     assert parameters.with_(failure_cycles=0, rounds=False) == ACCELERATORS["demo"]
-    assert parameters.failure_cycles >= parameters.longest_silence
+    assert parameters.engine.gates.failure_cycles >= parameters.longest_silence

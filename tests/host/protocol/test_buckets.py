@@ -19,7 +19,7 @@ FIELDS = tuple(KeyField(name=name, bits=16) for name in "abc")
 
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory):
-    parameters = JoinParameters(engine="index", keys=FIELDS, bucket_bits=14)
+    parameters = JoinParameters.of(engine="index", keys=FIELDS, bucket_bits=14)
     return Manifest.load(write_manifest(parameters, tmp_path_factory.mktemp("bundle")))
 
 
@@ -114,7 +114,7 @@ def test_few_hashed_keys_leave_their_bits_to_the_grid_beside_them(manifest):
 
 
 def test_an_equality_is_hashed_with_the_seeds_that_are_chosen(tmp_path):
-    parameters = JoinParameters(engine="index", comparator="equality", keys=FIELDS)
+    parameters = JoinParameters.of(engine="index", comparator="equality", keys=FIELDS)
     manifest = Manifest.load(write_manifest(parameters, tmp_path))
     assert set(planned(manifest, {}).values()) == {Coordinate(hashed=True)}
     first, other = (
@@ -150,7 +150,7 @@ def test_an_operand_is_as_the_manifest_lays_it_out(manifest):
 
 
 def test_a_scan_has_no_buckets(tmp_path):
-    scan = Manifest.load(write_manifest(JoinParameters(keys=FIELDS), tmp_path))
+    scan = Manifest.load(write_manifest(JoinParameters.of(keys=FIELDS), tmp_path))
     assert scan.engine == "scan"
     with pytest.raises(ValueError, match=r"^Only an index engine has buckets$"):
         Coordinate().value(scan)

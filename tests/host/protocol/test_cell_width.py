@@ -25,7 +25,7 @@ COUNT = 8_192
 
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory):
-    parameters = JoinParameters(
+    parameters = JoinParameters.of(
         engine="index",
         keys=tuple(KeyField(name=name, bits=32) for name in "xy"),
         cores=1,

@@ -20,7 +20,7 @@ ONE_CELL = Cell(0, 16)
 
 def manifest_of(fields, digest_bits, folder):
     """The manifest of a band with digests."""
-    parameters = JoinParameters(keys=fields, digest_bits=digest_bits)
+    parameters = JoinParameters.of(keys=fields, digest_bits=digest_bits)
     return Manifest.load(write_manifest(parameters, folder))
 
 
@@ -78,7 +78,7 @@ def test_the_operand_is_laid_out_as_the_manifest_says(manifest):
 
 
 def test_an_accelerator_without_such_digests_has_no_cells(tmp_path):
-    path = write_manifest(JoinParameters(keys=FIELDS), tmp_path)
+    path = write_manifest(JoinParameters.of(keys=FIELDS), tmp_path)
     with pytest.raises(ValueError, match="Only a band with digests has cells"):
         Cell().value(Manifest.load(path))
 

@@ -52,7 +52,7 @@ def circuit_of(parameters):
     "changes", [*SCANS, *({"engine": "index", "probe_bits": 10, **index} for index in INDICES)]
 )
 def test_the_cycles_of_all_parts_are_those_of_the_components(changes):
-    parameters = JoinParameters(sub_window=64, keys=KEYS, **changes)
+    parameters = JoinParameters.of(sub_window=64, keys=KEYS, **changes)
     circuit, built = circuit_of(parameters), Accelerator(parameters)
     assert circuit.ingress == built.ingress.latency
     assert circuit.distribution == built.distribution.latency
@@ -60,13 +60,13 @@ def test_the_cycles_of_all_parts_are_those_of_the_components(changes):
     assert circuit.gathering == built.gathering[0].latency
     assert circuit.combiner == (built.combiner or built.exits[0]).latency
     assert circuit.fixed == built.latency
-    if parameters.engine == "index":
+    if parameters.engine.kind == "index":
         assert circuit.groups_under_way == group_count(parameters)
 
 
 @pytest.mark.parametrize("changes", REDUCING)
 def test_so_are_those_of_a_join_aggregate(changes):
-    parameters = JoinParameters(sub_window=64, keys=KEYS, value_bits=16, **changes)
+    parameters = JoinParameters.of(sub_window=64, keys=KEYS, value_bits=16, **changes)
     circuit, built = circuit_of(parameters), JoinAggregateAccelerator(parameters)
     assert circuit.ingress == built.ingress.latency
     assert circuit.distribution == built.distribution.latency
@@ -77,7 +77,7 @@ def test_so_are_those_of_a_join_aggregate(changes):
 
 def test_where_matches_are_reduced_passes_decide_until_most_keys_match():
     circuit = circuit_of(
-        JoinParameters(cores=4, sub_window=1024, keys=KEYS, lanes=4, probes=8, value_bits=16)
+        JoinParameters.of(cores=4, sub_window=1024, keys=KEYS, lanes=4, probes=8, value_bits=16)
     )
     limit = {}
     for matches in (0, 100, 400, 4096):
@@ -98,7 +98,7 @@ def test_where_matches_are_reduced_passes_decide_until_most_keys_match():
 
 def test_two_result_ports_share_the_results_among_them():
     """Half of the results leave by each port, and neither side waits for the other one."""
-    one = JoinParameters(cores=4, sub_window=64, keys=KEYS, probes=4, lanes=4)
+    one = JoinParameters.of(cores=4, sub_window=64, keys=KEYS, probes=4, lanes=4)
     load = Workload(windows=(256, 256), matches=40, period=4)
     circuits = [circuit_of(one.with_(result_streams=ports)) for ports in (1, 2)]
     cycles = [cycles_per_tuple(circuit, load) for circuit in circuits]
@@ -108,7 +108,7 @@ def test_two_result_ports_share_the_results_among_them():
 
 
 def test_an_idle_scan_takes_a_cycle_for_each_row_beside_them():
-    circuit = circuit_of(JoinParameters(cores=4, sub_window=64, keys=KEYS, lanes=4))
+    circuit = circuit_of(JoinParameters.of(cores=4, sub_window=64, keys=KEYS, lanes=4))
     for window, rows in ((0, 1), (1, 1), (16, 1 + 15 / 16), (160, 10 + 15 / 16)):
         load = Workload(windows=(window, window))
         assert idle_processing_latency(circuit, load) == circuit.fixed + rows

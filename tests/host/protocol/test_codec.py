@@ -27,7 +27,7 @@ ALL = {
 TWO = {
     name: parameters.with_(tuples_per_word=2)
     for name, parameters in ALL.items()
-    if parameters.engine == "index"
+    if parameters.engine.kind == "index"
 }
 PLACES = st.builds(WordField, st.integers(0, 150), st.integers(0, 64), st.booleans())
 
@@ -184,7 +184,7 @@ def test_control_words_return(name):
 def test_results_return_with_the_number_of_the_core(cores, fan_in):
     from hdl.words.results import result_word
 
-    parameters = JoinParameters(cores=cores, fan_in=fan_in, lanes=3, probe_bits=5)
+    parameters = JoinParameters.of(cores=cores, fan_in=fan_in, lanes=3, probe_bits=5)
     manifest = manifest_of(parameters)
     codec = JoinWords(manifest)
     rng = np.random.default_rng(cores)
@@ -228,7 +228,7 @@ def test_stars_and_marks_carry_the_errors():
 
 
 def test_a_star_tells_why_a_core_has_failed():
-    parameters = JoinParameters(cores=3)
+    parameters = JoinParameters.of(cores=3)
     parameters = parameters.with_(failure_cycles=parameters.longest_silence, parity=True)
     codec = JoinWords(manifest_of(parameters))
     stops = codec.pack_punctuation([codec.star, codec.mark], 0, 0, False, failed=2)
@@ -249,7 +249,7 @@ def test_a_star_tells_why_a_core_has_failed():
 
 
 def test_only_a_star_can_be_one_of_a_round():
-    codec = JoinWords(manifest_of(JoinParameters(cores=2, rounds=True)))
+    codec = JoinWords(manifest_of(JoinParameters.of(cores=2, rounds=True)))
     stars = [
         codec.pack_inner_stars(np.zeros(1, np.int64)),
         codec.pack_punctuation(codec.star, 0, 0, False),
@@ -261,7 +261,7 @@ def test_only_a_star_can_be_one_of_a_round():
 
 
 def test_a_result_of_a_chain_has_no_place():
-    codec = JoinWords(manifest_of(JoinParameters(architecture=HANDSHAKE, cores=2, sub_window=4)))
+    codec = JoinWords(manifest_of(JoinParameters.of(architecture=HANDSHAKE, cores=2, sub_window=4)))
     assert not set(PLACE) & set(codec.result.fields)
     fields = codec.unpack_results(np.zeros((3, codec.result.columns), np.uint64))
     for name in PLACE:
@@ -312,7 +312,7 @@ def test_no_tuples_are_no_words():
 
 def test_one_side_for_all_and_fields_left_out():
     keys = (KeyField(name="x", bits=8), KeyField(name="y", bits=8))
-    codec = JoinWords(manifest_of(JoinParameters(keys=keys)))
+    codec = JoinWords(manifest_of(JoinParameters.of(keys=keys)))
     words = codec.pack_tuples(1, {"y": np.array([1, 2])})
     assert unpack_field(words, codec.input["kind"]).tolist() == [1, 1]
     assert unpack_field(words, codec.input["key.x"]).tolist() == [0, 0]

@@ -7,7 +7,7 @@ from hdl.manifest import describe
 from hdl.presets import PRESETS
 from host import Manifest
 from host.errors import ManifestError
-from host.protocol.manifest import FORMAT, PORTS_FORMAT, RoutedClock
+from host.protocol.manifest import FORMAT, RoutedClock
 
 VERILOG = "module splitjoin; endmodule // née\n"
 
@@ -34,11 +34,11 @@ def test_it_says_what_the_parameters_say(bundle):
         manifest = Manifest.load(path)
         assert manifest.path == bundle
     assert manifest.capacity == demo.capacity
-    assert (manifest.probes, manifest.probe_bits) == (demo.probes, demo.probe_bits)
+    assert (manifest.probes, manifest.probe_bits) == (demo.engine.probes, demo.engine.probe_bits)
     assert manifest.timestamp_bits == demo.timestamp_bits
     assert (manifest.comparator, manifest.predicate) == ("band", None)
     storage = manifest.storage
-    assert (storage.cores, storage.lanes) == (demo.cores, demo.lanes)
+    assert (storage.cores, storage.lanes) == (demo.cores, demo.engine.lanes)
     assert (storage.ring_rows, storage.slack) == (demo.ring_rows, demo.slack)
     assert [(key.name, key.low, key.high) for key in manifest.keys] == [
         ("x", -(1 << 31), (1 << 31) - 1),
@@ -61,6 +61,13 @@ def test_no_bundle_says_how_to_make_one(tmp_path):
         Manifest.load(tmp_path)
 
 
+@pytest.mark.parametrize("format_", [4, 5, 7])
+def test_a_manifest_of_a_flat_record_is_refused_with_the_remedy(format_):
+    values = describe(PRESETS["tiny"], "", verilog_file="") | {"format": format_}
+    with pytest.raises(ManifestError, match=rf"of format {format_}, this kit reads 8.*generate"):
+        Manifest.from_dict(values)
+
+
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"{}", b'{"format": 99}', b"\xff\xfe\x00"])
 def test_a_foreign_file_is_refused(tmp_path, text):
     (tmp_path / "manifest.json").write_bytes(text)
@@ -68,16 +75,12 @@ def test_a_foreign_file_is_refused(tmp_path, text):
         Manifest.load(tmp_path)
 
 
-def test_two_result_ports_have_a_format_of_their_own():
-    """So a host that knows one port only refuses them."""
+def test_result_ports_are_in_the_manifest():
     one = describe(PRESETS["tiny"], "", verilog_file="")
-    assert one["format"] == FORMAT
-    assert "result_ports" not in one
-    assert "result_streams" not in one["parameters"]
     assert Manifest.from_dict(one).result_ports == ("o",)
     two = describe(PRESETS["tiny"].with_(result_streams=2), "", verilog_file="")
-    assert two["format"] == PORTS_FORMAT != FORMAT
-    assert two["parameters"]["result_streams"] == 2
+    assert one["format"] == two["format"] == FORMAT
+    assert two["parameters"]["engine"]["result_streams"] == 2
     assert Manifest.from_dict(two).result_ports == ("o_r", "o_s")
     del two["result_ports"]
     with pytest.raises(ManifestError, match="result_ports.*generate it again"):

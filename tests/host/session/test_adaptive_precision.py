@@ -36,7 +36,7 @@ from tests.host.simulated_bundle import simulated_bundle
 from tests.host.tables import bundle, naive_join
 from tests.windows import over
 
-SCAN = JoinParameters(
+SCAN = JoinParameters.of(
     cores=2, sub_window=256, probes=16, timestamp_bits=24, probe_bits=6, fan_in=2,
     keys=(KeyField(name="f0", bits=16),),
 )  # fmt: skip

@@ -127,7 +127,7 @@ def test_pairs_are_rows_of_both_sides_whatever_the_portions(
     device, parameters = devices[name], BUNDLES[name]
     if not parameters.timestamp_bits:
         window = ("WINDOW", 3)
-    period = period or 1 << parameters.probe_bits  # without stars, probes have no numbers
+    period = period or 1 << parameters.engine.probe_bits  # without stars, probes have no numbers
     rng = np.random.default_rng(seed)
     tuples = random_tuples(parameters, rng, count, share_r=share_r, pace=2)
     assume(window[0] == "WINDOW" or fits(tuples, window[1], parameters.capacity))

@@ -26,7 +26,7 @@ from tests.host.tables import naive_join, naive_results
 from tests.sim.verilated.test_words import SHAPES as WORDS
 from tests.windows import over
 
-SCAN = JoinParameters(
+SCAN = JoinParameters.of(
     cores=3, sub_window=20, probes=4, lanes=2, timestamp_bits=16, probe_bits=4, fan_in=2,
     keys=(KeyField(name="f0", bits=8), KeyField(name="f1", bits=4, signed=False)),
 )  # fmt: skip

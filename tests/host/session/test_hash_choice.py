@@ -19,7 +19,7 @@ from sim.model.words import field_hash
 from tests.host.simulated_bundle import simulated_bundle
 
 WINDOW, BUCKET_BITS = 1 << 8, 8
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=1, sub_window=WINDOW, bucket_bits=BUCKET_BITS, engine="index", comparator="equality",
     probes=4, probe_bits=6, keys=(KeyField(name="x", bits=32, signed=False),),
 )  # fmt: skip

@@ -29,12 +29,12 @@ def test_nothing_is_missing_however_many_cores_fail(tmp_path, shape, window, see
     left, right = tables(seed)
     cores = rng.permutation(parameters.cores)[: 1 + seed % (parameters.cores - 1)].tolist()
     places = sorted(rng.integers(20, 2 * ROWS, len(cores)).tolist())
-    bounds = {} if parameters.comparator == "band" else {"low": 0, "high": 0}
+    bounds = {} if parameters.predicate.kind == "band" else {"low": 0, "high": 0}
     ordering = [Ordering.outer(), Ordering.relaxed(5), Ordering.none()][seed % 3]
     how = ["inner", "full", "left_anti"][seed % 3]
     query = query_of(window, on_failure="replay", ordering=ordering, how=how, **bounds)
     if isinstance(window, CountWindow):
-        room = (parameters.cores - len(cores)) * parameters.sub_window
+        room = (parameters.cores - len(cores)) * parameters.window.sub_window
         query = query_of(
             CountWindow(min(60, room - 4)),
             on_failure="replay",

@@ -9,7 +9,9 @@ from hdl.presets import PRESETS
 from hdl.shells.axi import AxiOptions, AxiShell
 from sim.benches.axi_runner import run_axi_bench
 
-SMALL = JoinParameters(cores=1, sub_window=4, keys=(KeyField(name="x", bits=6),), timestamp_bits=9)
+SMALL = JoinParameters.of(
+    cores=1, sub_window=4, keys=(KeyField(name="x", bits=6),), timestamp_bits=9
+)
 
 
 @pytest.mark.long

@@ -7,11 +7,11 @@ from hdl.parameters import JoinParameters, KeyField
 from sim.benches.runner import run_bench
 
 MEMORIES = "tests.sim.benches.axi_rams:attach"
-SMALL = JoinParameters(
+SMALL = JoinParameters.of(
     cores=1, sub_window=8, keys=(KeyField(name="x", bits=6),), timestamp_bits=9, probes=2,
     store="external", memory_width=8, memory_burst=2, memory_latency=20,
 )  # fmt: skip
-SEVERAL = JoinParameters(
+SEVERAL = JoinParameters.of(
     cores=2, sub_window=40, keys=(KeyField(name="x", bits=8), KeyField(name="y", bits=16)),
     lanes=5, probes=4, result_streams=2, fan_in=2, fan_out=2,
     store="external", memory_width=128, memory_burst=1, memory_latency=40,

@@ -29,7 +29,7 @@ def test_windows_are_full_and_counters_tell_what_was_measured(tmp_path, monkeypa
         assert tuples(counts) == 100
         held = run.manifest.capacity
         # A tuple of R comes first in each pair, so one of S sees it.
-        assert 100 * (held - parameters.probes) <= counts["comparisons"] <= 100 * held
+        assert 100 * (held - parameters.engine.probes) <= counts["comparisons"] <= 100 * held
 
 
 @pytest.mark.long
@@ -68,7 +68,7 @@ def test_filling_and_draining_the_pipeline_is_at_most_two_thousandths_of_a_count
     monkeypatch.chdir(tmp_path)
     parameters = PRESETS["tiny"].with_(probes=4, comparator="equality")
     size = parameters.capacity
-    once = parameters.search.busy_tuples(parameters, window=size, precision=4, cycles=CYCLES)
+    once = parameters.engine.busy_tuples(parameters, window=size, precision=4, cycles=CYCLES)
     (counted, _), (longer, _) = (
         saturate(parameters, said, matches=[50], cycles=cycles) for cycles in (CYCLES, 2 * CYCLES)
     )
@@ -83,13 +83,13 @@ def test_filling_and_draining_the_pipeline_is_at_most_two_thousandths_of_a_count
     [
         ("ecp5-equality-wide-timed", 14, 2 * 14 * 17),  # 1,000 cycles of 60 rows
         ("ecp5-equality-wide-timed", 1, 2 * 17),
-        ("ecp5-index", 1, 1_000 * PRESETS["ecp5-index"].tuples_per_word),
+        ("ecp5-index", 1, 1_000 * PRESETS["ecp5-index"].engine.tuples_per_word),
     ],
 )
 def test_passes_of_both_sides_take_a_row_per_cycle_and_an_index_a_word(preset, precision, expected):
     parameters = PRESETS[preset]
     size = parameters.capacity
-    found = parameters.search.busy_tuples(
+    found = parameters.engine.busy_tuples(
         parameters, window=size, precision=precision, cycles=1_000
     )
     assert found == expected

@@ -38,9 +38,9 @@ def test_a_round_has_a_star_if_the_last_tuple_of_it_in_any_core_is_seen(cores, s
 
 
 def test_a_round_holds_a_quarter_of_a_ring_at_most(tmp_path):
-    parameters = JoinParameters(cores=2, sub_window=20, lanes=2, rounds=True)
+    parameters = JoinParameters.of(cores=2, sub_window=20, lanes=2, rounds=True)
     manifest = Manifest.load(write_manifest(parameters, tmp_path / "bundle"))
-    slots = parameters.ring_rows * parameters.lanes
+    slots = parameters.ring_rows * parameters.engine.lanes
     assert [round_size(manifest, value) for value in (0, 1, 6, 12, slots, 1 << 40)] == [
         0, 1, 2, 4, slots // 4, slots // 4,
     ]  # fmt: skip

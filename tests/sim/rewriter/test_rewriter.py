@@ -14,7 +14,7 @@ from hdl.verilog.conversion import to_netlist
 from sim.rewriter import one_process_each
 from sim.verilated.model import simulated_text
 
-LARGE = JoinParameters(
+LARGE = JoinParameters.of(
     cores=1, sub_window=1 << 12, engine="index", probes=32,
     keys=(KeyField(name="x", bits=8), KeyField(name="y", bits=40)),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from sim.model.words import JoinWords
 from sim.scenarios.ports import by_side, merge_ports
 from tests.host.protocol.test_codec import manifest_of
 
-PARAMETERS = JoinParameters(cores=4, sub_window=8, keys=(KeyField(name="x", bits=8),))
+PARAMETERS = JoinParameters.of(cores=4, sub_window=8, keys=(KeyField(name="x", bits=8),))
 PARAMETERS = PARAMETERS.with_(failure_cycles=PARAMETERS.longest_silence, result_streams=2)
 CODEC = JoinWords(manifest_of(PARAMETERS))
 PLAIN = JoinWords(manifest_of(PARAMETERS.with_(failure_cycles=0)))

@@ -26,7 +26,7 @@ MORE = [(1, 1, 1), (5, 2, 4), (3, 1, 8)]
 
 def shaped(cores, lanes, probes):
     """Return parameters; one library of such accelerators serves the experiments' tests, too."""
-    return JoinParameters(cores=cores, sub_window=90, keys=XY, lanes=lanes, probes=probes)
+    return JoinParameters.of(cores=cores, sub_window=90, keys=XY, lanes=lanes, probes=probes)
 
 
 @pytest.fixture(
@@ -45,16 +45,16 @@ def accelerator(request, tmp_path_factory):
 
 def pass_cycles(parameters, window, core, first, last):
     """Cycles of a pass for probes that see ``first`` and ``last`` tuples of the other side."""
-    lanes = parameters.lanes
+    lanes = parameters.engine.lanes
     oldest = max(0, -(-(first - window - core) // parameters.cores))
     newest = -(-(last - core) // parameters.cores)
     rows = -(-newest // lanes) - oldest // lanes
-    return max(rows, 2 * parameters.probes + 1)
+    return max(rows, 2 * parameters.engine.probes + 1)
 
 
 def predicted(parameters, window, seen, groups):
     """Cycles of the slowest region for ``groups`` groups of probes, sides arriving in turn."""
-    probes = parameters.probes
+    probes = parameters.engine.probes
     return max(
         sum(
             pass_cycles(parameters, window, core, begin, begin + probes - 1)
@@ -68,13 +68,13 @@ def measured(parameters, bundle, window, seen, groups):
     """Cycles from the first star of a side to the one ``groups`` later, and the rate of pairs."""
     with SimulatedDevice(bundle) as device:
         codec = WordCodec(device.manifest)
-        count = 2 * (seen + (groups + 1) * parameters.probes)
+        count = 2 * (seen + (groups + 1) * parameters.engine.probes)
         keys = {"x": np.arange(count) % 30_000, "y": np.zeros(count, np.int64)}
         words = np.concatenate(
             [
                 *(codec.pack_control(name, key, 0) for name in BOUNDS for key in range(2)),
                 *(codec.pack_control("WINDOW", side, window) for side in range(2)),
-                codec.pack_control("PRECISION", 0, parameters.probes),
+                codec.pack_control("PRECISION", 0, parameters.engine.probes),
                 codec.pack_tuples(np.arange(count) % 2, keys),
                 codec.pack_control("FLUSH"),
             ]
@@ -100,11 +100,13 @@ def test_the_cycles_of_groups_in_a_row_are_the_rows_that_their_passes_read(accel
     parameters, bundle = accelerator
     window = data.draw(st.integers(1, parameters.capacity), label="window")
     groups = data.draw(st.integers(20, 40), label="groups")
-    filled = -(-window // parameters.probes) * parameters.probes
-    expected = predicted(parameters, window, filled + parameters.probes, groups)
+    filled = -(-window // parameters.engine.probes) * parameters.engine.probes
+    expected = predicted(parameters, window, filled + parameters.engine.probes, groups)
     found = measured(parameters, bundle, window, filled, groups)
     assert (
-        expected - 2 * parameters.probes - 8 <= found <= 1.02 * expected + 2 * parameters.probes + 8
+        expected - 2 * parameters.engine.probes - 8
+        <= found
+        <= 1.02 * expected + 2 * parameters.engine.probes + 8
     )
 
 

@@ -29,7 +29,7 @@ from sim.verilated.library import build_library, cached, cached_runtime, locked
 from sim.verilated.toolchain import find_toolchain, run_all
 
 # The smallest accelerator, with words of more than 64 bits on the way in.
-SMALL = JoinParameters(cores=1, sub_window=2, keys=(KeyField(name="x", bits=64),))
+SMALL = JoinParameters.of(cores=1, sub_window=2, keys=(KeyField(name="x", bits=64),))
 
 BUILD = "from sim.verilated.library import build_library; import sys; build_library(sys.argv[1])"
 

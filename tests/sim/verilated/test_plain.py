@@ -27,9 +27,11 @@ X, Y = KeyField(name="x", bits=8), KeyField(name="y", bits=40)
 UNSIGNED = KeyField(name="u", bits=11, signed=False)
 #: Small accelerators of every preset and with every feature.
 SHAPES = {
-    "scan": JoinParameters(cores=2, sub_window=12, keys=(X,), timestamp_bits=12, lanes=2, probes=2),
+    "scan": JoinParameters.of(
+        cores=2, sub_window=12, keys=(X,), timestamp_bits=12, lanes=2, probes=2,
+    ),
     "index": WORDS["index"],
-    "index, many probes": JoinParameters(
+    "index, many probes": JoinParameters.of(
         cores=1, sub_window=48, keys=(X, Y), engine="index", probes=32, bucket_bits=6,
     ),
     "tiny": PRESETS["tiny"],
@@ -40,40 +42,42 @@ SHAPES = {
     "ecp5-index": PRESETS["ecp5-index"].with_(sub_window=60, bucket_bits=5),
     "ecp5-band": PRESETS["ecp5-band"].with_(sub_window=52),
     "ecp5-band-digest": PRESETS["ecp5-band-digest"].with_(sub_window=30),
-    "one core": JoinParameters(cores=1, sub_window=9, keys=(X,)),
-    "three cores": JoinParameters(
+    "one core": JoinParameters.of(cores=1, sub_window=9, keys=(X,)),
+    "three cores": JoinParameters.of(
         cores=3, sub_window=8, keys=(X, Y), timestamp_bits=16, lanes=2, probes=4, fan_in=2,
     ),
-    "four cores": JoinParameters(cores=4, sub_window=5, keys=(UNSIGNED,), fan_out=2, fan_in=2),
-    "five cores": JoinParameters(cores=5, sub_window=4, keys=(X,), probes=3, timestamp_bits=9),
-    "scan, three lanes": JoinParameters(
+    "four cores": JoinParameters.of(cores=4, sub_window=5, keys=(UNSIGNED,), fan_out=2, fan_in=2),
+    "five cores": JoinParameters.of(cores=5, sub_window=4, keys=(X,), probes=3, timestamp_bits=9),
+    "scan, three lanes": JoinParameters.of(
         cores=3, sub_window=12, keys=(X, UNSIGNED), lanes=3, probes=2,
     ),
-    "equality": JoinParameters(cores=2, sub_window=8, keys=(X, Y), comparator="equality", lanes=2),
-    "digest": JoinParameters(
+    "equality": JoinParameters.of(
+        cores=2, sub_window=8, keys=(X, Y), comparator="equality", lanes=2,
+    ),
+    "digest": JoinParameters.of(
         cores=2, sub_window=16, keys=(KeyField(name="x", bits=64),), comparator="equality",
         digest_bits=5, lanes=2, probes=4,
     ),
-    "digests of a band": JoinParameters(
+    "digests of a band": JoinParameters.of(
         cores=2, sub_window=16, keys=(X, Y), digest_bits=9, lanes=3, probes=4, timestamp_bits=12,
     ),
-    "custom": JoinParameters(
+    "custom": JoinParameters.of(
         cores=2, sub_window=8, keys=(X,), comparator="custom", lanes=2, probes=2,
         predicate="tests.hdl.test_accelerator:nearby",
     ),
-    "index, equality": JoinParameters(
+    "index, equality": JoinParameters.of(
         cores=2, sub_window=16, keys=(X, UNSIGNED), comparator="equality", engine="index",
         probes=4, timestamp_bits=14, bucket_bits=3,
     ),
-    "index, three cores": JoinParameters(
+    "index, three cores": JoinParameters.of(
         cores=3, sub_window=16, keys=(X, UNSIGNED), engine="index", probes=2, bucket_bits=3,
         timestamp_bits=12, fan_in=2,
     ),
-    "index, two cores, two in a word": JoinParameters(
+    "index, two cores, two in a word": JoinParameters.of(
         cores=2, sub_window=40, keys=(X,), comparator="equality", engine="index", probes=8,
         timestamp_bits=20, tuples_per_word=2,
     ),
-    "index, large": JoinParameters(
+    "index, large": JoinParameters.of(
         cores=1, sub_window=1 << 12, keys=(X, Y), engine="index", probes=32,
     ),
 }  # fmt: skip
@@ -85,10 +89,10 @@ KINDS = {
     "aggregate": AGGREGATE_PRESETS["tiny-aggregate"],
     "gates": SHAPES["scan"].with_(failure_cycles=1 << 12, parity=True),
     "two result ports": SHAPES["scan"].with_(result_streams=2),
-    "external windows": JoinParameters(
+    "external windows": JoinParameters.of(
         cores=2, sub_window=16, keys=(X,), store="external", memory_width=32, memory_burst=4,
     ),
-    "handshake": JoinParameters(
+    "handshake": JoinParameters.of(
         cores=3, sub_window=8, keys=(X,), architecture="bench.handshake:handshake",
     ),
 }  # fmt: skip

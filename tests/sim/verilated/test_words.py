@@ -20,46 +20,46 @@ XY = (KeyField(name="x", bits=12), KeyField(name="y", bits=9, signed=False))
 
 #: Accelerators of every kind: all core counts that trees can stumble over, lanes, groups.
 SHAPES = {
-    "1 core": JoinParameters(cores=1, sub_window=37, keys=XY, timestamp_bits=20),
-    "2 cores, 3 lanes": JoinParameters(
+    "1 core": JoinParameters.of(cores=1, sub_window=37, keys=XY, timestamp_bits=20),
+    "2 cores, 3 lanes": JoinParameters.of(
         cores=2, sub_window=50, keys=XY, timestamp_bits=20, lanes=3, fan_in=2
     ),
-    "3 cores, 4 probes": JoinParameters(
+    "3 cores, 4 probes": JoinParameters.of(
         cores=3, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2, fan_out=2
     ),
-    "4 cores, 2 lanes, 8 probes": JoinParameters(
+    "4 cores, 2 lanes, 8 probes": JoinParameters.of(
         cores=4, sub_window=64, keys=XY, timestamp_bits=20, lanes=2, probes=8
     ),
-    "8 cores, 6 lanes, 8 probes": JoinParameters(
+    "8 cores, 6 lanes, 8 probes": JoinParameters.of(
         cores=8, sub_window=16, keys=XY, timestamp_bits=20, lanes=6, probes=8
     ),
-    "7 cores": JoinParameters(
+    "7 cores": JoinParameters.of(
         cores=7, sub_window=9, keys=XY, timestamp_bits=20, fan_in=3, fan_out=3, probe_bits=3
     ),
-    "2 cores, 3 lanes, digests": JoinParameters(
+    "2 cores, 3 lanes, digests": JoinParameters.of(
         cores=2, sub_window=50, keys=XY, timestamp_bits=20, lanes=3, probes=4, fan_in=2,
         comparator="equality", digest_bits=4,
     ),
-    "index": JoinParameters(
+    "index": JoinParameters.of(
         cores=1, sub_window=120, keys=XY, timestamp_bits=20, probes=8, engine="index"
     ),
-    "index, 3 cores, few buckets": JoinParameters(
+    "index, 3 cores, few buckets": JoinParameters.of(
         cores=3, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2, engine="index",
         bucket_bits=2,
     ),
-    "index, 5 cores, few buckets": JoinParameters(
+    "index, 5 cores, few buckets": JoinParameters.of(
         cores=5, sub_window=20, keys=XY, timestamp_bits=20, probes=4, fan_in=2, engine="index",
         bucket_bits=2,
     ),
-    "index, equality": JoinParameters(
+    "index, equality": JoinParameters.of(
         cores=2, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
         comparator="equality",
     ),
-    "index, two in a word": JoinParameters(
+    "index, two in a word": JoinParameters.of(
         cores=1, sub_window=120, keys=XY, timestamp_bits=20, probes=8, engine="index",
         tuples_per_word=2,
     ),
-    "index, equality, two in a word": JoinParameters(
+    "index, equality, two in a word": JoinParameters.of(
         cores=2, sub_window=40, keys=XY, timestamp_bits=20, probes=3, engine="index",
         comparator="equality", tuples_per_word=2,
     ),

@@ -20,7 +20,7 @@ from tests.windows import over
 
 SCHEMA = pa.schema([("t", pa.int64()), ("x", pa.int32())])
 #: Two cores, which hold 32 right rows together.
-PARAMETERS = JoinParameters(
+PARAMETERS = JoinParameters.of(
     cores=2, sub_window=16, keys=(KeyField(name="x", bits=8),), timestamp_bits=12, lanes=2,
     probes=2, value_bits=8,
 )  # fmt: skip
