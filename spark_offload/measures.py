@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
-import numpy.typing as npt
 from py4j.protocol import Py4JError
 from pyspark import Accumulator, SparkContext, TaskContext
 from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import Row
 from pyspark.sql.streaming.query import StreamingQuery
 
+from host.arrays import Array
 from host.protocol.manifest import Manifest
 from host.protocol.segments import hardware_time
 from host.session.records import ElasticRecord, FailureRecord, PrecisionRecord
@@ -679,7 +679,7 @@ FINE_BITS = 12
 """Bins of a histogram per doubling of the value, as a power of two."""
 
 
-def histogram(values: npt.NDArray[Any]) -> dict[int, int]:
+def histogram(values: Array) -> dict[int, int]:
     """Count non-negative values in bins; each key is the least value of its bin.
 
     Below 8,192 a bin is one value; above, at most 1/4,096 of it, so that the histograms of several
@@ -694,9 +694,7 @@ def histogram(values: npt.NDArray[Any]) -> dict[int, int]:
     return {int(low): int(count) for low, count in zip(lows, counts, strict=True)}
 
 
-def cumulative_counts(
-    cycles: npt.NDArray[Any], end: int, points: int = 160
-) -> tuple[tuple[int, int], ...]:
+def cumulative_counts(cycles: Array, end: int, points: int = 160) -> tuple[tuple[int, int], ...]:
     """Return (cycle, events up to it) at evenly spaced cycles up to ``end``."""
     ordered = np.sort(np.asarray(cycles, dtype=np.int64))
     last = max(end, int(ordered[-1]) if len(ordered) else 0)

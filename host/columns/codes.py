@@ -3,13 +3,12 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.arrays import Array, Bools, Int64s, UInt64s
 from host.columns.kinds import integer_view, validity
 
 __all__ = [
@@ -21,9 +20,6 @@ __all__ = [
 ]
 
 # Values of a key field that are computed only where they are needed.
-
-Array = npt.NDArray[Any]
-UInt64s = npt.NDArray[np.uint64]
 
 _MASK = (1 << 64) - 1
 
@@ -70,7 +66,7 @@ class FieldValues:
             block -= self._place
         return block
 
-    def of_rows(self, rows: npt.NDArray[np.int64]) -> "FieldValues":
+    def of_rows(self, rows: Int64s) -> "FieldValues":
         """Return the field of only the given rows, copied."""
         taken = FieldValues(self.values[rows], self._factor, 0, self._divisor)
         taken._minus, taken._place = self._minus, self._place
@@ -178,9 +174,7 @@ class GrowingCodes:
         """Return the code of every value; a null gets the code of some other value."""
         return self._spread(array.dictionary_encode())
 
-    def of_integers(
-        self, values: pa.Array, factor: int = 1, keep: npt.NDArray[np.bool_] | None = None
-    ) -> UInt64s:
+    def of_integers(self, values: pa.Array, factor: int = 1, keep: Bools | None = None) -> UInt64s:
         """Return the code of every value, a number or a time, multiplied by ``factor``.
 
         Only values that ``keep`` selects and that are not null get new codes.
@@ -232,7 +226,7 @@ class IntegerCodes:
     def __len__(self) -> int:
         return 0 if self._known is None else len(self._known)
 
-    def of_integers(self, values: pa.Array) -> npt.NDArray[np.int64]:
+    def of_integers(self, values: pa.Array) -> Int64s:
         """Return the code of every value, a number or a time of one type; that of a null is 0."""
         view, valid = integer_view(values), validity(values)
         some = view if valid is None else view[valid]
@@ -250,7 +244,7 @@ class IntegerCodes:
             self._table = np.zeros(0, np.int64)
         return self._of_arrow(view, valid)
 
-    def _of_table(self, values: npt.NDArray[Any], ends: tuple[int, int]) -> npt.NDArray[np.int64]:
+    def _of_table(self, values: Array, ends: tuple[int, int]) -> Int64s:
         """Return the codes of values between two ends, by a table of all numbers between them."""
         if not (self._least <= ends[0] and ends[1] < self._least + len(self._table)):
             self._least = ends[0]
@@ -272,9 +266,7 @@ class IntegerCodes:
             codes = self._table[places]
         return codes
 
-    def _of_arrow(
-        self, view: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None
-    ) -> npt.NDArray[np.int64]:
+    def _of_arrow(self, view: Array, valid: Bools | None) -> Int64s:
         plain = pa.array(view) if valid is None else pa.array(view, mask=~valid)
         known = plain.slice(0, 0) if self._known is None else self._known
         codes = pc.index_in(plain, value_set=known, skip_nulls=True)
@@ -283,5 +275,5 @@ class IntegerCodes:
             known = pa.concat_arrays([known, fresh])
             codes = pc.index_in(plain, value_set=known, skip_nulls=True)
         self._known = known
-        found: npt.NDArray[np.int64] = codes.fill_null(0).to_numpy().astype(np.int64)
+        found: Int64s = codes.fill_null(0).to_numpy().astype(np.int64)
         return found

@@ -15,10 +15,10 @@ from math import gcd
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.arrays import Bools
 from host.columns.fields import TermTypes, bounds_of
 from host.columns.kinds import (
     ColumnType,
@@ -39,8 +39,6 @@ __all__ = [
     "Part",
 ]
 
-Array = npt.NDArray[Any]
-Bools = npt.NDArray[np.bool_]
 
 # The condition as a tree of typed parts, which say how they are computed.
 

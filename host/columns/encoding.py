@@ -3,12 +3,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Array, Bools, Int64s, UInt64s
 from host.columns.codes import FieldValues
 from host.columns.fields import FieldPlan, TermTypes, assigned, rough_terms
 from host.columns.key_fields import plan_field
@@ -266,11 +266,6 @@ def _condition(
 
 
 # Encode the rows of both sides as tuples, batch by batch, with a plan.
-
-Array = npt.NDArray[Any]
-Bools = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
-UInt64s = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)

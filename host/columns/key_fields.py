@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from dataclasses import field as state
 import math
 import sys
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Array, Bools, Float64s, UInt64s
 from host.columns.codes import FieldValues, GrowingCodes
 from host.columns.fields import (
     FieldPlan,
@@ -38,7 +38,6 @@ from host.columns.kinds import (
 from host.errors import AcceleratorLimitError
 from host.protocol.manifest import KeyField
 from host.protocol.spread import Spread
-from host.reference.arrivals import Float64s, UInt64s
 from host.reference.predicate import Bounds
 
 __all__ = [
@@ -54,9 +53,7 @@ __all__ = [
     "plan_float_field",
 ]
 
-Array = npt.NDArray[Any]
 Batches = Sequence[tuple[int, pa.RecordBatch]]
-Bools = npt.NDArray[np.bool_]
 N = TypeVar("N", int, float)
 
 _MASK = (1 << 64) - 1

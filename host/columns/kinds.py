@@ -10,14 +10,13 @@ from math import gcd
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Array, Bools, Float64s, Int64s
 from host.errors import AcceleratorLimitError, UnsupportedTypeError, UsageError
 from host.query.quantities import Duration
 from host.query.tables import require_column
 from host.query.words import Bound
-from host.reference.arrivals import Float64s
 
 __all__ = [
     "ColumnRange",
@@ -51,7 +50,6 @@ __all__ = [
 
 # Convert arrays whose values are not compared bit by bit into a form that is.
 
-Int64s = npt.NDArray[np.int64]
 
 #: Decimals are measured in units of ten to the power of minus this number.
 DECIMAL_DIGITS = 38
@@ -310,7 +308,7 @@ def row_at(rows: pa.Table | pa.RecordBatch, number: int) -> dict[str, object]:
     }
 
 
-def integer_view(array: pa.Array) -> npt.NDArray[Any]:
+def integer_view(array: pa.Array) -> Array:
     """Return the values of an integer or temporal array as a view of its buffer.
 
     Booleans, which are bits in Arrow, become bytes. The value at the place of a null is undefined.
@@ -325,11 +323,11 @@ def integer_view(array: pa.Array) -> npt.NDArray[Any]:
     return np.frombuffer(data, dtype, len(array), array.offset * size)
 
 
-def validity(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+def validity(array: pa.Array) -> Bools | None:
     """Return whether each value of ``array`` is not null; None if none is null."""
     if not array.null_count:
         return None
-    mask: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
+    mask: Bools = array.is_valid().to_numpy(zero_copy_only=False)
     return mask
 
 
@@ -366,8 +364,6 @@ def _kind(dtype: pa.DataType, label: str) -> tuple[Kind, int]:
 
 
 # Ranges of a column's values that are known before the values arrive.
-
-Array = npt.NDArray[Any]
 
 
 class ColumnRange(NamedTuple):
@@ -491,7 +487,7 @@ def span_of(
     return Span(low, high, max(1, step) if divides else 1)
 
 
-def outside(values: Array, low: int, high: int) -> npt.NDArray[np.bool_]:
+def outside(values: Array, low: int, high: int) -> Bools:
     """Return which ``values``, integers of any type, are not between two integers."""
     info = np.iinfo(values.dtype)
     if low > info.max or high < info.min:

@@ -4,12 +4,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Array, UInt64s
 from host.columns.kinds import (
     ORDERED,
     ColumnType,
@@ -36,8 +35,6 @@ __all__ = [
     "require_temporal",
 ]
 
-Array = npt.NDArray[Any]
-UInt64s = npt.NDArray[np.uint64]
 
 _MASK = (1 << 64) - 1
 

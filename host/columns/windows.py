@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from math import gcd
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Int64s
 from host.columns.kinds import (
     ORDERED,
     Kind,
@@ -28,7 +28,6 @@ __all__ = [
     "Windows",
 ]
 
-Int64s = npt.NDArray[np.int64]
 
 # A column of time: its values, its windows and their boundaries.
 

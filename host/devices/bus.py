@@ -19,6 +19,7 @@ import weakref
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.devices.contract import require_bundle, uri_options
 from host.devices.linked import (
     CONTROL,
@@ -33,7 +34,6 @@ from host.devices.linked import (
 )
 from host.errors import DeviceError, unusable_uri
 from host.protocol.manifest import Manifest, load_join_manifest
-from host.reference.arrivals import UInt64s
 
 __all__ = [
     "Bus",

@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.errors import DeviceError, unusable_uri
 from host.protocol.manifest import BundleManifest, Manifest
-from host.reference.arrivals import UInt64s
 
 if TYPE_CHECKING:
     from host.devices.simulated import SimulatedAggregate

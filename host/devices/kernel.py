@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.devices.contract import Device, Exchange, Stamps, check_words, require_bundle, uri_options
 from host.errors import DeviceError, unusable_uri
 from host.protocol.manifest import Manifest, load_join_manifest
-from host.reference.arrivals import UInt64s
 
 __all__ = ["KernelDevice", "open_kernel"]
 

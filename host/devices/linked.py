@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.devices.contract import (
     Device,
     Exchange,
@@ -27,7 +28,6 @@ from host.devices.link.transport import Transport, open_serial, open_tcp, open_u
 from host.errors import DeviceError, unusable_uri
 from host.protocol.bit_fields import unpack_field
 from host.protocol.manifest import Manifest, Word
-from host.reference.arrivals import UInt64s
 
 __all__ = [
     "CONTROL",

@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.devices.contract import Device
 from host.devices.linked import (
     ENABLE_ERROR,
@@ -25,7 +26,6 @@ from host.installation import command
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from host.protocol.segments import require_pairs
-from host.reference.arrivals import UInt64s
 
 __all__ = [
     "Finding",

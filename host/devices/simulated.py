@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.devices.contract import Device, Exchange, Stamps, check_words
 from host.errors import DeviceError, ManifestError
 from host.files.atomic import checksum_file, matches
 from host.installation import command
 from host.protocol.manifest import AggregateManifest, BundleManifest, Manifest, load_join_manifest
-from host.reference.arrivals import UInt64s
 
 __all__ = [
     "Done",

@@ -11,6 +11,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from host.arrays import UInt64s
 from host.devices.contract import Device, Exchange, Stamps, check_words
 from host.errors import (
     AcceleratorLimitError,
@@ -21,7 +22,6 @@ from host.errors import (
     UsageError,
 )
 from host.protocol.manifest import Manifest, load_join_manifest
-from host.reference.arrivals import UInt64s
 from host.reference.predicate import load_predicate
 
 __all__ = [

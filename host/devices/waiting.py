@@ -8,11 +8,10 @@ import threading
 import time
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Bools, UInt64s
 from host.devices.contract import Device, Exchange, Stamps, WordDevice
 from host.errors import DeviceError, DeviceTimeoutError
-from host.reference.arrivals import UInt64s
 
 __all__ = [
     "Conversation",
@@ -299,7 +298,7 @@ class Conversation:
         self,
         device: WordDevice,
         deadline: Deadline,
-        marks: Callable[[UInt64s], npt.NDArray[np.bool_]],
+        marks: Callable[[UInt64s], Bools],
         room: UInt64s,
         cycles: int,
         work: Work | None = None,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Bools, Int64s, UInt64s
 from host.reference.types import NO_ROW, Direction
 
 __all__ = [
@@ -18,9 +18,6 @@ __all__ = [
     "places",
 ]
 
-Bools = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
-UInt64s = npt.NDArray[np.uint64]
 
 _TOP = (1 << 64) - 1
 

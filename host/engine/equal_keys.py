@@ -8,10 +8,10 @@ out in the strict order, without being sorted.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+
+from host.arrays import Int64s, UInt64s
 
 __all__ = [
     "BITS",
@@ -24,9 +24,6 @@ __all__ = [
     "partners",
 ]
 
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Int64s: TypeAlias = npt.NDArray[np.int64]
-UInt64s: TypeAlias = npt.NDArray[np.uint64]
 
 # Orders by numbers, found by sorting the numbers themselves, with their places as last digits.
 #

@@ -5,8 +5,8 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Bools, Int64s, UInt64s
 from host.engine.equal_keys import Moments, order_by_both, partners
 from host.engine.sorted_index import Box, Reads, SortedIndex
 from host.reference.arrivals import Side
@@ -20,9 +20,6 @@ __all__ = [
     "Tuples",
 ]
 
-Bools = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
-UInt64s = npt.NDArray[np.uint64]
 #: Place of the later tuple, and the left and the right row, of each pair.
 Pairs = tuple[Int64s, Int64s, Int64s]
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Bools, Int64s, UInt64s
 from host.engine.equal_keys import BITS, hashed
 
 __all__ = [
@@ -28,9 +28,6 @@ __all__ = [
     "SortedIndex",
 ]
 
-Bools = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
-UInt64s = npt.NDArray[np.uint64]
 
 #: Costs by which a layout is chosen, in units of one candidate tuple that is read and compared.
 _VISIT_COST = 2.0

@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from host.arrays import Int64s, UInt64s
 from host.errors import UsageError, unknown_column
 from host.files.text import (
     MISSING,
@@ -341,7 +341,7 @@ def int96_unit(paths: Iterable[Path]) -> str:
 
 def _int96_times(
     path: Path,
-) -> Iterator[tuple[str, npt.NDArray[np.int64], npt.NDArray[np.uint64]]]:
+) -> Iterator[tuple[str, Int64s, UInt64s]]:
     """Yield the names of INT96 columns with seconds since 1970, and the nanoseconds after these."""
     with open_parquet(path, "s") as coarse:
         leaves = [coarse.schema.column(at) for at in range(len(coarse.schema))]
@@ -358,7 +358,7 @@ def _int96_times(
                         yield name, seconds, wrapped.view(np.uint64) - whole
 
 
-def _time_leaves(array: pa.Array) -> Iterator[npt.NDArray[np.int64]]:
+def _time_leaves(array: pa.Array) -> Iterator[Int64s]:
     """Yield the values of the timestamps in an array of any type; nulls are zero."""
     if pa.types.is_struct(array.type):
         for child in array.flatten():

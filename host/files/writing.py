@@ -16,12 +16,12 @@ import sys
 from typing import NoReturn, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import csv
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from host.arrays import Int64s
 from host.columns.kinds import canonical_binary, integer_view
 from host.errors import FailureError, UsageError
 from host.files.atomic import atomic_file
@@ -191,7 +191,6 @@ def _files_in(folder: Path) -> Iterator[Path]:
 #
 # JSON has neither NaN nor infinities. They are written as null, with a note on standard error.
 
-Int64s: TypeAlias = npt.NDArray[np.int64]
 #: Writes a batch to an open file.
 Write: TypeAlias = Callable[[pa.RecordBatch], object]
 

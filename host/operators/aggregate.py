@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
+from host.arrays import Array, Int64s, UInt64s
 from host.columns.windows import TimeColumn, Windows
 from host.devices import open_aggregate
 from host.devices.bundles import SIMULATED, operator_bundle
@@ -24,7 +25,7 @@ from host.engine.equal_keys import order_by
 from host.errors import AcceleratorLimitError, JoinError, OrderError
 from host.expressions import Expression
 from host.installation import command
-from host.operators.panes import Array, Cells, Combine, Int64s, WindowStates
+from host.operators.panes import Cells, Combine, WindowStates
 from host.operators.states import (
     ROWS,
     AggregateStates,
@@ -35,7 +36,6 @@ from host.operators.windowed import Field, Key, Reduction, WindowedOperator
 from host.protocol.codecs import AggregateCodec
 from host.protocol.manifest import AggregateManifest
 from host.query.queries import BOUNDARIES, AggregateQuery
-from host.reference.arrivals import UInt64s
 from host.runtime import ConduitExecStream, Quantum, StreamParams, StreamResult
 
 __all__ = [

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Array, Int64s
 from host.columns.codes import numbered
 from host.columns.encoding import encode
 from host.columns.kinds import (
@@ -47,9 +47,6 @@ __all__ = [
     "joined_rows",
 ]
 
-Bools = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
-UInt64s = npt.NDArray[np.uint64]
 #: No time is later.
 _END = (1 << 64) - 1
 
@@ -374,7 +371,7 @@ class _Head:
         taken, self.rows = self.rows.slice(0, count), self.rows.slice(count)
         return taken
 
-    def _times(self) -> npt.NDArray[Any]:
+    def _times(self) -> Array:
         column = contiguous(self.rows.column(self._column.column))
         return integer_view(self._column.comparable(column))
 

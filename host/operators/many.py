@@ -13,10 +13,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.arrays import Int64s
 from host.columns.kinds import contiguous, integer_view
 from host.devices import Device
 from host.errors import ExpressionError, UsageError
@@ -34,7 +34,6 @@ __all__ = [
     "join_tables_of_many",
 ]
 
-Int64s = npt.NDArray[np.int64]
 
 #: The times of what a step has found, among its columns. No other column has such a name, as those
 #: have a point.

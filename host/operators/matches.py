@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.arrays import Array, Bools, Int64s, UInt64s
 from host.columns.codes import numbered
 from host.columns.encoding import EncodedJoin, encode
 from host.columns.kinds import contiguous
@@ -29,7 +29,7 @@ from host.protocol.segments import largest_window, side_label
 from host.query.ordering import Ordering
 from host.query.queries import Aggregate, Query
 from host.query.tables import require_column
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 from host.reference.predicate import Bounds
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, TimeWindow
@@ -49,9 +49,6 @@ __all__ = [
 # A join aggregate shows a left tuple the right tuples that came before it, and are not too old. A
 # query asks for earlier and later rows. So each left row is sent late enough to come behind all
 # of its right rows, with a time from which the lifespan reaches back to the first of them.
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +158,7 @@ _RESULT_WORDS, _EXCHANGE_CYCLES = 1 << 14, 1 << 22
 #: What the matches of each left row are reduced to: by its function, one entry per row of the left
 #: table. Sums are Python's integers if 64 bits might not hold them; a least or a greatest value
 #: means nothing where there is none.
-Reduced: TypeAlias = dict[str, npt.NDArray[Any]]
+Reduced: TypeAlias = dict[str, Array]
 
 
 class DeviceMatches:
@@ -487,7 +484,7 @@ def _reduced(
     """Return the states of all left rows that have a match, as a device has reduced them."""
     arrays = [contiguous(right.column(name)) for name in columns]
     batch = pa.RecordBatch.from_arrays(arrays, names=list(columns))
-    found: dict[State, npt.NDArray[Any]] = {}
+    found: dict[State, Array] = {}
     for name in columns:
         values, valid = states.integers(batch, name)
         reduced = matches.values(values, valid, name)
@@ -580,7 +577,7 @@ def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateSta
     return cells_of(rows, np.zeros_like(rows), columns, states.combines)
 
 
-def _ordered_like(values: npt.NDArray[Any]) -> UInt64s:
+def _ordered_like(values: Array) -> UInt64s:
     """Return a key field as unsigned numbers in the same order, at the same distances."""
     if values.dtype == np.int64:
         return values.view(np.uint64) ^ np.uint64(1 << 63)

@@ -19,6 +19,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 
+from host.arrays import Array, Int64s
 from host.columns.kinds import Kind, column_type, contiguous, integer_view, row_at
 from host.columns.windows import TimeColumn, Windows
 from host.devices import device_kind, open_aggregate, open_device
@@ -30,7 +31,7 @@ from host.installation import command
 from host.operators.aggregate import Aggregation, DeviceWindows, HostWindows, Lanes
 from host.operators.meaning import WindowResult, reference_results
 from host.operators.own import OwnOperator, operator_time, require_inputs
-from host.operators.panes import COMBINES, Array, Int64s, WindowStates
+from host.operators.panes import COMBINES, WindowStates
 from host.operators.states import ExactSums, KeyNumbers
 from host.operators.vectorized import (
     ALL,

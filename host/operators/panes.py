@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Array, Bools, Int64s
 from host.engine.equal_keys import order_and_values, order_by_both
 
 __all__ = [
@@ -26,15 +26,12 @@ __all__ = [
 # Runs of equal rows, among rows that are sorted.
 
 
-def run_begins(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
+def run_begins(columns: Sequence[Array]) -> Bools:
     """Return which rows differ from the one before in any of their columns; the first one does."""
     changes = reduce(np.logical_or, (column[1:] != column[:-1] for column in columns))
-    begins: npt.NDArray[np.bool_] = np.concatenate([[True], changes])[: len(columns[0])]
+    begins: Bools = np.concatenate([[True], changes])[: len(columns[0])]
     return begins
 
-
-Array: TypeAlias = npt.NDArray[Any]
-Int64s: TypeAlias = npt.NDArray[np.int64]
 
 # Windowed aggregation on arrays, by panes: every tuple is reduced once, every window from panes.
 #

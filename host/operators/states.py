@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.arrays import Array, Int64s
 from host.columns.codes import GrowingCodes, IntegerCodes
 from host.columns.kinds import (
     ColumnType,
@@ -20,7 +21,7 @@ from host.columns.kinds import (
 )
 from host.engine.equal_keys import order_by
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
-from host.operators.panes import COMBINES, Array, Combine, Int64s
+from host.operators.panes import COMBINES, Combine
 from host.query.quantities import Duration
 from host.query.queries import BOUNDARIES, Aggregate, AggregateQuery
 from host.query.tables import require_column

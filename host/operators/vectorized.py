@@ -6,23 +6,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Array, Bools, Int64s
 from host.columns.windows import Windows
 from host.errors import AcceleratorLimitError
 from host.expressions import Expression, evaluate
 from host.operators.aggregate import HostWindows
-from host.operators.panes import (
-    COMBINES,
-    Array,
-    Cells,
-    Combine,
-    Int64s,
-    WindowStates,
-    cells_of,
-    run_begins,
-)
+from host.operators.panes import COMBINES, Cells, Combine, WindowStates, cells_of, run_begins
 from host.operators.states import ExactSums
 from host.operators.windowed import TIME, Reduction, WindowedOperator, state_overflow
 from host.query.queries import Query
@@ -53,7 +44,6 @@ FindPairs: TypeAlias = Callable[[pa.Table, pa.Table, Query], tuple[Int64s, Int64
 PartsOf: TypeAlias = Callable[[Int64s], Sequence[Int64s]]
 #: Numbers of tuples, one for each of their keys, and the parts of these keys.
 Entries: TypeAlias = tuple[Int64s, Sequence[Int64s]]
-Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import operator
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Bools, Int64s
 from host.columns.conditions import BoundCondition, Part
 from host.columns.encoding import EncodedSide, encode
 from host.columns.kinds import ColumnType, Kind, column_type, contiguous, integer_view
@@ -36,8 +36,6 @@ __all__ = [
 ]
 
 # Compare the result of a join with the reference join.
-
-Int64s = npt.NDArray[np.int64]
 
 
 class Verdict(NamedTuple):
@@ -120,8 +118,8 @@ def _fulfilling(
     bound: BoundCondition,
     tables: tuple[pa.Table, pa.Table],
     rows: tuple[Int64s, Int64s],
-    asked: npt.NDArray[np.bool_],
-) -> npt.NDArray[np.bool_]:
+    asked: Bools,
+) -> Bools:
     """Return which pairs fulfil a condition, of those asked for, in plain Python."""
     values = {
         (side, name): _plain_values(column_type(table.schema, name, "its"), table.column(name))
@@ -226,7 +224,7 @@ def _rows(side: EncodedSide, tuples: Int64s) -> Int64s:
     return rows
 
 
-def _valid(side: EncodedSide, tuples: Int64s) -> npt.NDArray[np.bool_]:
+def _valid(side: EncodedSide, tuples: Int64s) -> Bools:
     return np.ones(len(tuples), np.bool_) if side.valid is None else side.valid[tuples]
 
 

@@ -9,9 +9,9 @@ import threading
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Array
 from host.errors import FailureError, UnsupportedTypeError, UsageError
 from host.pipeline.flags import Operation, Stateful
 from host.pipeline.operations import (
@@ -418,8 +418,6 @@ def _all_of(splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
 
 
 # The rows of a pipeline as one NumPy array for each column.
-
-Array = npt.NDArray[Any]
 
 
 def arrays_of(execution: Execution) -> dict[str, Array]:

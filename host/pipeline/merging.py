@@ -8,9 +8,9 @@ import time
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Int64s
 from host.columns.kinds import column_type, integer_view
 from host.errors import OrderError, UnsupportedTypeError, UsageError
 from host.pipeline.sorting import key_columns
@@ -33,7 +33,7 @@ __all__ = [
 
 # Merge sources that are sorted by time, as far as nothing can come before their rows any more.
 
-Times: TypeAlias = npt.NDArray[np.int64]
+Times: TypeAlias = Int64s
 #: What a source has shown that has shown nothing: less than any time.
 _NOTHING = -(1 << 63)
 

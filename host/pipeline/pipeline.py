@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Array
 from host.columns.encoding import joined_schema
 from host.devices import Device
 from host.errors import UsageError
@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Array = npt.NDArray[Any]
 
 
 class Pipeline:

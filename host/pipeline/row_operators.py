@@ -9,10 +9,10 @@ import inspect
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.arrays import Array, Bools, Int64s
 from host.errors import UnsupportedTypeError, UsageError, unknown_column
 from host.pipeline.flags import Effect, Flag, Operation, Traits
 from host.runtime import (
@@ -44,9 +44,6 @@ __all__ = [
 ]
 
 # Rows on their way through a fused pass: columns, and selections that are applied late.
-
-Array = npt.NDArray[Any]
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -162,7 +159,7 @@ class Rows:
         self._owned.add(name)
         return fresh
 
-    def keep(self, mask: pa.Array | npt.NDArray[np.bool_]) -> None:
+    def keep(self, mask: pa.Array | Bools) -> None:
         """Select the rows for which ``mask`` is true (null counts as false)."""
         self._require_own("Rows are selected", "do that with rows.handed_on()")
         kind = mask.dtype if isinstance(mask, np.ndarray) else mask.type

@@ -8,10 +8,10 @@ import tempfile
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.arrays import Bools
 from host.columns.kinds import contiguous, integer_view
 from host.engine.equal_keys import order_by
 from host.errors import FailureError, OrderError, UsageError, unknown_column
@@ -27,7 +27,6 @@ from host.runtime import (
 )
 
 __all__ = [
-    "Bools",
     "Sort",
     "SortParams",
     "SortedMerge",
@@ -44,7 +43,6 @@ __all__ = [
 
 # Order rows by several columns: comparison of neighbours, and the stable sorting permutation.
 
-Bools = npt.NDArray[np.bool_]
 Rows: TypeAlias = pa.RecordBatch | pa.Table
 
 

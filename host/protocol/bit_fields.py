@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fields of words: any number of bits at any position in a row of 64-bit numbers."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from host.arrays import Array, UInt64s
 from host.errors import UsageError
 from host.protocol.manifest import WordField
-from host.reference.arrivals import UInt64s
 
 __all__ = [
     "mask",
@@ -63,7 +61,7 @@ def pack_field(words: UInt64s, place: WordField, values: npt.ArrayLike) -> None:
         words[:, column + 1] |= unsigned >> np.uint64(64 - shift)
 
 
-def unpack_field(words: UInt64s, place: WordField) -> npt.NDArray[Any]:
+def unpack_field(words: UInt64s, place: WordField) -> Array:
     """Return one field of all ``words`` as int64, or as uint64 for an unsigned field of 64 bits."""
     if place.bits == 0:
         return np.zeros(len(words), dtype=np.int64)

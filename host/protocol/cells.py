@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.protocol.buckets import Coordinate, bucket_plan, cell_bits
 from host.protocol.manifest import Manifest
 from host.protocol.spread import Spread, tightened
-from host.reference.arrivals import UInt64s
 from host.reference.predicate import OPEN, Bounds
 
 __all__ = [

@@ -3,17 +3,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from host.arrays import Array, Bools, UInt64s
 from host.errors import DeviceError
 from host.protocol.bit_fields import pack_field, require_fits, unpack_field
 from host.protocol.input_words import InputCodec
 from host.protocol.manifest import AggregateManifest, JoinAggregateManifest, Manifest
 from host.protocol.result_words import ResultCodec
-from host.reference.arrivals import UInt64s
 
 __all__ = [
     "AggregateCodec",
@@ -50,12 +49,12 @@ class MatchResults:
         Whether timestamps decreased, and whether an input word was illegal; likewise.
     """
 
-    kind: npt.NDArray[Any]
-    probe: npt.NDArray[Any]
-    values: dict[str, npt.NDArray[Any]]
-    overflow: npt.NDArray[Any]
-    disorder: npt.NDArray[np.bool_]
-    illegal: npt.NDArray[np.bool_]
+    kind: Array
+    probe: Array
+    values: dict[str, Array]
+    overflow: Array
+    disorder: Bools
+    illegal: Bools
 
 
 class MatchCodec(InputCodec):
@@ -83,7 +82,7 @@ class MatchCodec(InputCodec):
 
     def unpack_tuples(
         self, words: UInt64s
-    ) -> tuple[npt.NDArray[np.uint8], dict[str, npt.NDArray[Any]], npt.NDArray[Any]]:
+    ) -> tuple[npt.NDArray[np.uint8], dict[str, Array], Array]:
         """Return sides, keys and timestamps of tuples; the ``value`` is among the keys."""
         sides, keys, timestamp = super().unpack_tuples(words)
         return sides, {**keys, "value": unpack_field(words, self.input["value"])}, timestamp
@@ -94,9 +93,9 @@ class MatchCodec(InputCodec):
         """Return the results in words, and their stamps: each result is a word."""
         return words, stamps
 
-    def marks(self, words: UInt64s) -> npt.NDArray[np.bool_]:
+    def marks(self, words: UInt64s) -> Bools:
         """Return which result words are marks."""
-        marks: npt.NDArray[np.bool_] = unpack_field(words, self._result["kind"]) == self.mark
+        marks: Bools = unpack_field(words, self._result["kind"]) == self.mark
         return marks
 
     def unpack_results(self, words: UInt64s) -> MatchResults:
@@ -149,10 +148,10 @@ class WindowResults:
         The reductions by name; without meaning for stars and marks.
     """
 
-    kind: npt.NDArray[Any]
-    boundary: npt.NDArray[Any]
-    key: npt.NDArray[Any]
-    window: dict[str, npt.NDArray[Any]]
+    kind: Array
+    boundary: Array
+    key: Array
+    window: dict[str, Array]
 
 
 class AggregateCodec:
@@ -210,10 +209,10 @@ class AggregateCodec:
         window = {name: unpack_field(results, layout[f"window.{name}"]) for name in names}
         return WindowResults(kind, boundary, key, window)
 
-    def marks(self, results: UInt64s) -> npt.NDArray[np.bool_]:
+    def marks(self, results: UInt64s) -> Bools:
         """Return which result words are marks."""
         kind = unpack_field(results, self.manifest.result_word["kind"])
-        marks: npt.NDArray[np.bool_] = kind == self.manifest.result_kinds["MARK"]
+        marks: Bools = kind == self.manifest.result_kinds["MARK"]
         return marks
 
     def check(self, results: UInt64s) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.errors import AcceleratorLimitError, UsageError
 from host.installation import command
 from host.protocol.buckets import Coordinate, bucket_plan
@@ -15,7 +16,7 @@ from host.protocol.segments import round_size
 from host.protocol.spread import Spread, tightened
 from host.query.ordering import Ordering
 from host.query.queries import OnFailure, Query
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 from host.reference.predicate import OPEN, Bounds
 from host.reference.window import CountWindow, Window
 

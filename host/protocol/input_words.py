@@ -2,15 +2,16 @@
 """Input words as arrays of 64-bit numbers, one word per row: tuples and control words."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from host.arrays import Array, Int64s, UInt64s
 from host.protocol.bit_fields import mask, require_fits, unpack_field
 from host.protocol.manifest import Manifest, Word
 from host.protocol.pairing import SidePlaces, WordPlaces, joined, one_each
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 
 __all__ = [
     "Blocks",
@@ -18,7 +19,6 @@ __all__ = [
     "SHARED",
 ]
 
-Int64s = npt.NDArray[np.int64]
 
 #: Prefix of the fields of a tuple of S that shares a word with a tuple of R.
 SHARED = "both.s."
@@ -37,7 +37,7 @@ class Blocks(Protocol):
 class _Array:
     """An array of integers in the form of :class:`Blocks`."""
 
-    def __init__(self, values: npt.NDArray[Any]) -> None:
+    def __init__(self, values: Array) -> None:
         self._values = values
 
     def block(self, rows: slice) -> UInt64s:
@@ -83,9 +83,9 @@ class InputCodec:
     def pack_tuples(
         self,
         side: npt.ArrayLike,
-        keys: Mapping[str, npt.NDArray[Any]],
-        timestamp: npt.NDArray[Any] | None = None,
-        value: npt.NDArray[Any] | None = None,
+        keys: Mapping[str, Array],
+        timestamp: Array | None = None,
+        value: Array | None = None,
     ) -> UInt64s:
         """Return the input words of tuples.
 
@@ -239,7 +239,7 @@ class InputCodec:
 
     def unpack_tuples(
         self, words: UInt64s
-    ) -> tuple[npt.NDArray[np.uint8], dict[str, npt.NDArray[Any]], npt.NDArray[Any]]:
+    ) -> tuple[npt.NDArray[np.uint8], dict[str, Array], Array]:
         """Return sides, keys and timestamps of the tuples in words that hold only tuples."""
         kinds = unpack_field(words, self.input["kind"])
         names = [f"key.{key.name}" for key in self.manifest.keys]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from host.arrays import Bools, Int64s
 from host.reference.arrivals import Side
 
 __all__ = [
@@ -16,9 +17,6 @@ __all__ = [
     "one_each",
     "seconds",
 ]
-
-Bools = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
 
 
 def seconds(sides: npt.NDArray[np.uint8], alone: Bools | None = None) -> Bools:

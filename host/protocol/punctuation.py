@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from host.arrays import Bools, Int64s
 from host.query.ordering import Ordering
 from host.reference.arrivals import Side
 
@@ -15,7 +16,6 @@ __all__ = [
     "Grouper",
 ]
 
-Int64s = npt.NDArray[np.int64]
 
 _NEVER = 1 << 62
 
@@ -38,7 +38,7 @@ class Closings(NamedTuple):
     position: Int64s
     side: Int64s
     probes: Int64s
-    star: npt.NDArray[np.bool_]
+    star: Bools
 
 
 class _Open:
@@ -116,9 +116,7 @@ class Grouper:
         columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         return Closings(columns[0], columns[1], columns[2], np.ones(len(rows), np.bool_))
 
-    def _close_each(
-        self, group: _Open, mine: Int64s
-    ) -> tuple[Int64s, Int64s, npt.NDArray[np.bool_]]:
+    def _close_each(self, group: _Open, mine: Int64s) -> tuple[Int64s, Int64s, Bools]:
         """Groups of one probe."""
         probes_since = group.since_star + np.arange(1, len(mine) + 1)
         star = probes_since % self.period == 0
@@ -127,13 +125,13 @@ class Grouper:
 
     def _close_full(
         self, group: _Open, mine: Int64s, others: Int64s
-    ) -> tuple[Int64s, Int64s, npt.NDArray[np.bool_]]:
+    ) -> tuple[Int64s, Int64s, Bools]:
         """Go from the end of each group to the end of the next one.
 
         Runs of groups that are full before they are late follow from the places alone; any other
         group is closed by itself.
         """
-        closed: list[tuple[Int64s, Int64s, npt.NDArray[np.bool_]]] = []
+        closed: list[tuple[Int64s, Int64s, Bools]] = []
         taken = 0  # of mine
         passed = 0  # of the others, counted in group.others
         alone, patience = 0, 1  # groups to close by themselves before a run is tried again
@@ -174,9 +172,7 @@ class Grouper:
         ends, counts, stars = zip(*closed, strict=True)
         return np.concatenate(ends), np.concatenate(counts), np.concatenate(stars)
 
-    def _full_run(
-        self, group: _Open, mine: Int64s, taken: int
-    ) -> tuple[Int64s, Int64s, npt.NDArray[np.bool_]]:
+    def _full_run(self, group: _Open, mine: Int64s, taken: int) -> tuple[Int64s, Int64s, Bools]:
         """Close the groups that follow, from one that begins, as long as none is late."""
         left = len(mine) - taken
         since = group.since_star

@@ -4,18 +4,16 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Bools, Int64s, UInt64s
 from host.protocol.bit_fields import shifted_rows, unpack_field
 from host.protocol.manifest import SECOND, Manifest, Word
-from host.reference.arrivals import UInt64s
 
 __all__ = [
     "ResultCodec",
     "ResultWords",
 ]
 
-Int64s = npt.NDArray[np.int64]
 
 #: Fields of a pair that say where the match is.
 PLACE = ("probe", "lane", "row", "core")
@@ -61,10 +59,10 @@ class ResultWords:
     row: Int64s
     core: Int64s
     overflow: Int64s
-    disorder: npt.NDArray[np.bool_]
-    illegal: npt.NDArray[np.bool_]
-    inner: npt.NDArray[np.bool_]
-    failed: npt.NDArray[np.bool_]
+    disorder: Bools
+    illegal: Bools
+    inner: Bools
+    failed: Bools
     failed_core: Int64s
     failed_parity: Int64s
 
@@ -131,10 +129,10 @@ class ResultCodec:
             stamps = np.repeat(stamps, 1 + is_shared)
         return results, stamps
 
-    def marks(self, words: UInt64s) -> npt.NDArray[np.bool_]:
+    def marks(self, words: UInt64s) -> Bools:
         """Return which words, or results, are marks; a mark is alone in its word."""
         kinds = unpack_field(words, self.result["kind"])
-        marks: npt.NDArray[np.bool_] = kinds == self.mark
+        marks: Bools = kinds == self.mark
         return marks
 
     def unpack_results(self, results: UInt64s) -> ResultWords:

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Int64s, UInt64s
 from host.errors import AcceleratorLimitError, CapacityError, DeviceError
 from host.protocol.manifest import JoinAggregateManifest, Manifest
 from host.protocol.storage import StorageRule
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 from host.reference.window import CountWindow, Window
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
 
 # The storage rule over segments: from some tuple on, other cores take turns to store.
 
-Int64s = npt.NDArray[np.int64]
 
 #: Most segments that a count-based window of either side holds tuples of.
 SEGMENTS = 3

@@ -4,16 +4,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Int64s
 from host.errors import DeviceError
 from host.protocol.manifest import Manifest, Storage
 
 __all__ = [
     "StorageRule",
 ]
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

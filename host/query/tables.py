@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Int64s
 from host.errors import UsageError, unknown_column
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
@@ -176,7 +175,7 @@ class Supply:
         If there is no batch, and therefore no schema.
     """
 
-    def __init__(self, rows: Input, order: npt.NDArray[np.int64] | None = None) -> None:
+    def __init__(self, rows: Input, order: Int64s | None = None) -> None:
         self._rows: Input = rows
         self._order = order
         self._once = False
@@ -220,7 +219,7 @@ class Supply:
         return self._gathered(self._rows, self._order)
 
     @staticmethod
-    def _gathered(table: pa.Table, order: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    def _gathered(table: pa.Table, order: Int64s) -> Iterator[pa.RecordBatch]:
         for begin in range(0, len(order), GATHERED):
             part = table.take(pa.array(order[begin : begin + GATHERED]))
             yield from part.combine_chunks().to_batches()

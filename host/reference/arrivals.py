@@ -4,18 +4,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from host.arrays import Array, Bools, Int64s, UInt64s
 from host.errors import OrderError, UsageError
 
 __all__ = [
     "Arrivals",
-    "Float64s",
     "Side",
-    "UInt64s",
     "as_integers",
     "places",
     "shifted",
@@ -42,14 +40,11 @@ class Side(IntEnum):
 # compares *places*: unsigned numbers in the same order as the values, which can be shifted by a
 # constant with saturation.
 
-Float64s = npt.NDArray[np.float64]
-UInt64s = npt.NDArray[np.uint64]
-
 _TOP = (1 << 64) - 1
 _SIGN = np.uint64(1 << 63)
 
 
-def as_integers(values: npt.ArrayLike) -> npt.NDArray[np.int64] | UInt64s:
+def as_integers(values: npt.ArrayLike) -> Int64s | UInt64s:
     """Return ``values`` as a contiguous array of int64, or of uint64 if they are unsigned.
 
     Raises
@@ -75,7 +70,7 @@ def places(values: npt.ArrayLike) -> UInt64s:
     return array.view(np.uint64) ^ _SIGN
 
 
-def shifted(at: UInt64s, by: int) -> tuple[UInt64s, npt.NDArray[np.bool_]]:
+def shifted(at: UInt64s, by: int) -> tuple[UInt64s, Bools]:
     """Add ``by``, any integer, to every place.
 
     Returns
@@ -100,7 +95,7 @@ def shifted(at: UInt64s, by: int) -> tuple[UInt64s, npt.NDArray[np.bool_]]:
 
 # Two streams as one sequence of tuples in the order of arrival.
 
-Columns = Mapping[str, npt.NDArray[Any]]
+Columns = Mapping[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +121,7 @@ class Arrivals:
 
     side: npt.NDArray[np.uint8]
     keys: Columns
-    timestamp: npt.NDArray[Any] | None = None
+    timestamp: Array | None = None
 
     def __post_init__(self) -> None:
         side = np.ascontiguousarray(self.side, dtype=np.uint8)
@@ -174,14 +169,14 @@ class Arrivals:
         return cls(side[order], keys, time[order])
 
     @property
-    def ordinals(self) -> npt.NDArray[np.int64]:
+    def ordinals(self) -> Int64s:
         """Number of each tuple within its own side, counted from 0."""
         after_s = np.cumsum(self.side, dtype=np.int64)
         after_r = np.arange(1, len(self) + 1, dtype=np.int64) - after_s
         return np.where(self.side == Side.S, after_s, after_r) - 1
 
 
-def _column(name: str, values: npt.ArrayLike, length: int) -> npt.NDArray[Any]:
+def _column(name: str, values: npt.ArrayLike, length: int) -> Array:
     try:
         column = as_integers(values)
     except TypeError as error:
@@ -191,7 +186,7 @@ def _column(name: str, values: npt.ArrayLike, length: int) -> npt.NDArray[Any]:
     return column
 
 
-def _require_ascending(where: object, time: npt.NDArray[Any]) -> None:
+def _require_ascending(where: object, time: Array) -> None:
     falls = time[1:] < time[:-1]
     if falls.any():
         at = int(np.argmax(falls))

@@ -11,13 +11,12 @@ test of each pair. The ranges of many probes are computed at once; a band narrow
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Array, Int64s, UInt64s
 from host.errors import CapacityError, UsageError
-from host.reference.arrivals import Arrivals, Side, UInt64s, places
+from host.reference.arrivals import Arrivals, Side, places
 from host.reference.predicate import DifferenceBand, Keys, Predicate, evaluate
 from host.reference.window import TimeWindow, Window, window_starts
 
@@ -27,7 +26,6 @@ __all__ = [
     "reference_join",
 ]
 
-Int64s = npt.NDArray[np.int64]
 
 #: Pairs tested at once; bounds the memory, unless a single window is larger.
 BLOCK = 1 << 18
@@ -234,7 +232,7 @@ def expand(first: Int64s, last: Int64s, block: int = BLOCK) -> Iterator[tuple[In
 def _require_capacity(
     capacity: int,
     windows: dict[Side, Window],
-    members: dict[Side, npt.NDArray[Any]],
+    members: dict[Side, Array],
     time: UInt64s | None,
 ) -> None:
     """Raise for the first tuple that finds its side's time-based window full."""

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Array, Bools, UInt64s
 from host.errors import UsageError
-from host.reference.arrivals import Side, UInt64s, places, shifted
+from host.reference.arrivals import Side, places, shifted
 
 __all__ = [
     "Bounds",
@@ -28,7 +28,7 @@ __all__ = [
     "load_predicate",
 ]
 
-Keys: TypeAlias = Mapping[str, npt.NDArray[Any]]
+Keys: TypeAlias = Mapping[str, Array]
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ class Bounds:
             self.high is None or difference <= self.high
         )
 
-    def partners(
-        self, values: npt.NDArray[Any], side: Side
-    ) -> tuple[UInt64s, UInt64s, npt.NDArray[np.bool_]]:
+    def partners(self, values: Array, side: Side) -> tuple[UInt64s, UInt64s, Bools]:
         """Return the range of the other side's values that match each of ``values``.
 
         Parameters
@@ -159,7 +157,7 @@ def _within(r: Any, s: Any, bounds: Bounds) -> Any:
     return (at >= first) & (at <= last) & ~none
 
 
-def evaluate(predicate: Predicate, r: Keys, s: Keys) -> npt.NDArray[np.bool_]:
+def evaluate(predicate: Predicate, r: Keys, s: Keys) -> Bools:
     """Apply ``predicate`` to pairs: element i of every column in ``r`` and ``s`` is pair i.
 
     A function that is not a band does its own arithmetic. It receives int64 arrays if all values
@@ -184,7 +182,7 @@ def _unbounded(keys: Keys) -> SimpleNamespace:
     return SimpleNamespace(**{name: _widened(column) for name, column in keys.items()})
 
 
-def _widened(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _widened(column: Array) -> Array:
     if column.size == 0 or (int(column.min()) > -(1 << 30) and int(column.max()) < 1 << 30):
         return column.astype(np.int64)
     return column.astype(object)

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Int64s
 from host.errors import UsageError
 from host.reference.arrivals import Arrivals, Side, places, shifted
 from host.reference.join import Matches
@@ -191,8 +191,6 @@ class Direction(Enum):
 # its timestamp and the lifespan. In a count-based window of n tuples, it is pushed out by the row
 # of its own side that comes n rows after it. A row that is never pushed out comes at the end.
 # Rows that leave together come in their order of arrival.
-
-Int64s = npt.NDArray[np.int64]
 
 
 def reference_rows(

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from host.reference.arrivals import UInt64s, shifted
+from host.arrays import Int64s, UInt64s
+from host.reference.arrivals import shifted
 
 __all__ = [
     "CountWindow",
@@ -59,10 +59,10 @@ Window: TypeAlias = CountWindow | TimeWindow
 
 def window_starts(
     window: Window,
-    before: npt.NDArray[np.int64],
+    before: Int64s,
     now: UInt64s | None = None,
     stored: UInt64s | None = None,
-) -> npt.NDArray[np.int64]:
+) -> Int64s:
     """Return the ordinal of the oldest tuple in the window that each observing tuple sees.
 
     Parameters

@@ -8,8 +8,8 @@ from enum import Enum
 from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Array, Int64s
 from host.errors import FailureError
 
 __all__ = [
@@ -107,8 +107,6 @@ def _transfer(
 
 # A batch of NumPy arrays of one length: the struct of arrays between streams.
 
-Array = npt.NDArray[Any]
-
 
 class Columns:
     """Named arrays of one length.
@@ -136,7 +134,7 @@ class Columns:
         stop = None if length is None else offset + length
         return Columns({name: array[offset:stop] for name, array in self.arrays.items()})
 
-    def take(self, rows: npt.NDArray[np.int64]) -> "Columns":
+    def take(self, rows: Int64s) -> "Columns":
         """Return copies of the given ``rows``."""
         return Columns({name: array[rows] for name, array in self.arrays.items()})
 
@@ -218,7 +216,7 @@ class ColumnLog:
             self._columns[name][used : used + size] = array
         self.count += size
 
-    def read(self, column: str, numbers: npt.NDArray[np.int64]) -> Array:
+    def read(self, column: str, numbers: Int64s) -> Array:
         """Return the values of ``column`` for tuples that have not been forgotten."""
         if not self._columns:
             return np.zeros(0, np.int64)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Int64s
 from host.runtime.graph import ExecStreamGraph, Stream
 from host.runtime.scheduler import Scheduler
 from host.runtime.stream import Quantum, SingleOutputExecStream, StreamParams, StreamResult
@@ -27,7 +27,6 @@ __all__ = [
     "verify_output",
 ]
 
-Int64s = npt.NDArray[np.int64]
 Generator = Callable[[Int64s], Int64s]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from host.arrays import Int64s, UInt64s
 from host.columns.times import TimePlan
 from host.devices import Device
 from host.errors import UsageError
@@ -19,7 +20,6 @@ from host.protocol.segments import growth, round_size
 from host.query.cores import Controller, CoreControl, Epoch, Observation
 from host.query.ordering import Ordering, PeriodControl
 from host.query.quantities import positive
-from host.reference.arrivals import UInt64s
 from host.reference.window import CountWindow, Window
 from host.session.cores import CoreContents, NewTurns, failed_cores, fewest_cores
 from host.session.intake import Arrived
@@ -27,7 +27,6 @@ from host.session.records import (
     CoreChange,
     CoreDecision,
     ElasticRecord,
-    Int64s,
     Measured,
     PeriodChange,
     PrecisionRecord,

@@ -9,16 +9,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from host.arrays import Int64s, UInt64s
 from host.columns.encoding import EncodingPlan
 from host.devices import Device
 from host.errors import DeviceError, EpochError, UsageError
 from host.protocol.codecs import WordCodec
 from host.protocol.configuration import segment_words
 from host.protocol.manifest import Manifest
-from host.protocol.segments import SEGMENTS, FullestCore, Int64s, StorageSegments
+from host.protocol.segments import SEGMENTS, FullestCore, StorageSegments
 from host.protocol.storage import StorageRule
 from host.query.cores import Epoch, EpochSchedule, ListedEpochs
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 from host.reference.window import CountWindow, Window
 from host.runtime import ColumnLog, Columns
 from host.session.intake import NEVER, Arrived, SideTuples

@@ -4,11 +4,12 @@
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from host.arrays import Array, Bools, Int64s, UInt64s
 from host.errors import DeviceError
 from host.protocol.bit_fields import unpack_field
 from host.protocol.codecs import WordCodec
@@ -31,9 +32,6 @@ __all__ = [
     "ToldFailures",
     "result_decoder",
 ]
-
-Int64s = npt.NDArray[np.int64]
-UInt64s = npt.NDArray[np.uint64]
 
 
 # Where the stars of an accelerator's answer will stand, told from the tuples that it is sent.
@@ -303,7 +301,7 @@ class ResultDecoder:
             # A tuple's place minus the number of preceding tuples of its own side is the number of
             # the others.
             base = counts[side.other]
-            columns: dict[str, npt.NDArray[Any]] = {"before": at - np.arange(-base, len(at) - base)}
+            columns: dict[str, Array] = {"before": at - np.arange(-base, len(at) - base)}
             log = self.logs[side]
             # Row numbers equal tuple numbers until a row has been left out.
             if (
@@ -390,7 +388,7 @@ class ResultDecoder:
         told, self._told = self._told, ToldFailures()
         return told
 
-    def _note_failed(self, side: Side, failed: npt.NDArray[np.bool_]) -> None:
+    def _note_failed(self, side: Side, failed: Bools) -> None:
         """Note the first probe whose star tells that something is missing."""
         if not failed.any() or side in self._told.begins:
             return
@@ -429,7 +427,7 @@ class ResultDecoder:
             unpack_field(own, layout["lane"]),
         )
         rows = {side: _rows_of(mine, probe), side.other: _rows_of(theirs, stored)}
-        columns: dict[str, npt.NDArray[Any]] = {"left": rows[Side.R], "right": rows[Side.S]}
+        columns: dict[str, Array] = {"left": rows[Side.R], "right": rows[Side.S]}
         if self._detailed:
             columns |= {"probe": before + probe, "stored": stored}
         if self._origins:
@@ -546,7 +544,7 @@ class ResultDecoder:
         for side, numbers in again.numbers.items():
             log, known = self.logs[side], numbers - self._left_out[side]
             at = again.places[side]
-            columns: dict[str, npt.NDArray[Any]] = {
+            columns: dict[str, Array] = {
                 "before": at - np.arange(len(at)),
                 "row": np.asarray(_rows_of(log, known), np.int64),
             }
@@ -608,7 +606,7 @@ class OrdinalDecoder(ResultDecoder):
             of: self._unwrapped(of, unpack_field(own, layout[of.name.lower()])) for of in Side
         }
         places = {of: self.logs[of].read("before", numbers[of]) + numbers[of] for of in Side}
-        columns: dict[str, npt.NDArray[Any]] = {
+        columns: dict[str, Array] = {
             "left": _rows_of(self.logs[Side.R], numbers[Side.R]),
             "right": _rows_of(self.logs[Side.S], numbers[Side.S]),
         }

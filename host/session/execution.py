@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from host.arrays import UInt64s
 from host.columns.codes import FieldValues
 from host.devices import Stamps
 from host.devices.waiting import DeviceThread, DeviceWatch, MemoryWatch, Turn
@@ -15,7 +16,7 @@ from host.protocol.configuration import MARKS, all_cores, configuration, segment
 from host.protocol.input_words import Blocks
 from host.protocol.segments import SEGMENTS
 from host.query.cores import Epoch
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 from host.runtime import Buffer
 from host.session.control import (
     PACED_ROWS,

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.protocol.codecs import WordCodec
 from host.protocol.segments import SEGMENTS
 from host.query.queries import OnFailure
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 from host.reference.window import CountWindow
 from host.runtime import Columns
 from host.session.cores import (

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Bools, Int64s, UInt64s
 from host.columns.encoding import BatchEncoder, EncodedBatch, EncodingPlan
 from host.columns.kinds import integer_view, shown
 from host.errors import CapacityError, OrderError, UsageError
 from host.protocol.manifest import Manifest
 from host.protocol.segments import side_label
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 from host.reference.window import TimeWindow
 from host.runtime import Buffer, ColumnLog, Columns
 from host.session.records import StagingCounters
@@ -99,8 +99,6 @@ class WindowGauge:
 
 
 # Compute the places of two sorted inputs' tuples in their common order of arrival.
-
-Int64s = npt.NDArray[np.int64]
 
 
 def settled(left: UInt64s, right: UInt64s) -> tuple[int, int]:
@@ -602,11 +600,11 @@ class TaggedIntake(Intake):
             )
         return count
 
-    def _answered(self, batch: pa.RecordBatch, at: Int64s) -> npt.NDArray[np.bool_] | None:
+    def _answered(self, batch: pa.RecordBatch, at: Int64s) -> Bools | None:
         """Return which of the rows at the places ``at`` are in the result if they come alone."""
         if self._alone is None:
             return None
-        flags: npt.NDArray[np.bool_] = batch.column(self._alone).to_numpy(zero_copy_only=False)
+        flags: Bools = batch.column(self._alone).to_numpy(zero_copy_only=False)
         return flags[at]
 
     def _taken_apart(self, batch: pa.RecordBatch, halos: int) -> Arrived:

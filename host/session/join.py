@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from host.arrays import Int64s
 from host.columns.encoding import EncodingPlan
 from host.columns.kinds import Ranges
 from host.devices import Device
@@ -38,7 +39,7 @@ from host.session.params import (
     plan_join,
     plan_join_of_tables,
 )
-from host.session.records import Int64s, Latency, Measured
+from host.session.records import Latency, Measured
 from host.session.results import Delivery, materialized
 from host.session.rows import Rows
 from host.session.run import Run, SoftwareRun

@@ -7,10 +7,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from host.arrays import Int64s
 from host.columns.encoding import (
     Arrangement,
     EncodingPlan,
@@ -401,7 +400,7 @@ def plan_join_of_tables(
     schema = joined_schema(left.schema, right.schema, query)
     plan = plan_tables(left, right, query, manifest)
     require_capacity(plan.window, manifest)
-    orders: tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None] = (None, None)
+    orders: tuple[Int64s | None, Int64s | None] = (None, None)
     if plan.timed or not query.sorted:
         arranged = arrange(plan, left, right)
         require_room(arranged, plan.window, manifest)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from host.arrays import Int64s, UInt64s
 from host.devices.waiting import Work
 from host.errors import EpochError, UsageError
 from host.query.cores import Epoch, Observation
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 from host.runtime import ColumnLog, Columns
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "CoreFailure",
     "ElasticRecord",
     "FailureRecord",
-    "Int64s",
     "Latency",
     "LostTuples",
     "MOST_CHANGES",
@@ -43,7 +42,6 @@ __all__ = [
 # Changes that a join makes while it runs, as a record of its execution keeps them.
 
 Change = TypeVar("Change")
-Int64s = npt.NDArray[np.int64]
 
 #: Number of changes that a log keeps; of more, it keeps the last ones.
 MOST_CHANGES = 4_096

@@ -5,16 +5,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from host.reference.arrivals import Side, UInt64s, shifted
+from host.arrays import Bools, Int64s, UInt64s
+from host.reference.arrivals import Side, shifted
 from host.reference.types import NO_ROW, JoinType
 from host.reference.window import CountWindow, Window
 from host.runtime import ColumnLog, Columns
 from host.session.intake import Arrived
 from host.session.params import JoinParams
-from host.session.rows import Bools, Rows, TrackedRows
+from host.session.rows import Rows, TrackedRows
 
 __all__ = [
     "Completion",
@@ -26,8 +26,6 @@ __all__ = [
 ]
 
 # When rows leave the window: which sent tuple pushes each of them out.
-
-Int64s = npt.NDArray[np.int64]
 
 
 class Departures(ABC):

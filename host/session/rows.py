@@ -6,12 +6,11 @@ from bisect import bisect_right
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from host.arrays import Bools, Int64s, UInt64s
 from host.columns.kinds import contiguous
-from host.reference.arrivals import UInt64s
 from host.runtime import ColumnLog, Columns
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
 
 # Stores of the rows that later pairs can refer to, by row number.
 
-Int64s = npt.NDArray[np.int64]
 
 #: Batches are joined up to this number of rows, so that a window consists of few batches.
 COALESCED = 1 << 14
@@ -245,8 +243,6 @@ def _taken(column: Any, indices: pa.Array) -> Any:
 
 
 # The rows of one side that a later row can still match, with a flag for each that has matched.
-
-Bools = npt.NDArray[np.bool_]
 
 
 class TrackedRows:

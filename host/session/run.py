@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from host.arrays import UInt64s
 from host.devices.software import SoftwareDevice
 from host.engine.software import Block, Found, SoftwareEngine, Tuples
-from host.reference.arrivals import Side, UInt64s
+from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from host.runtime import Ahead, Buffer, Columns
 from host.session.intake import Arrived

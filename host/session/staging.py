@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from host.arrays import UInt64s
 from host.columns.encoding import EncodingPlan
 from host.devices import Device
 from host.protocol.cells import fitted_plan
 from host.protocol.configuration import coordinate_words
 from host.protocol.manifest import Manifest
-from host.reference.arrivals import UInt64s
 from host.reference.window import TimeWindow
 from host.session.intake import Arrived
 

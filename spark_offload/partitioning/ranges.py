@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from host.arrays import Bools, Float64s, Int64s
 from host.query.queries import Query
 from host.reference.arrivals import Side
 from host.reference.window import CountWindow
@@ -42,8 +43,6 @@ __all__ = [
 # of the batch, so that those of all batches, each with its weight, tell the quantiles of all
 # rows. With each time its row's slot is kept, a group of values of the keys.
 
-Int64s = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _SUMMARY = "left_rows bigint, right_rows bigint, least bigint, times binary, slots binary"
 """Columns of a summary, for Spark; a row tells of a batch."""
@@ -71,7 +70,7 @@ class OrderSummary:
     """
 
     times: Int64s
-    weights: Floats
+    weights: Float64s
     slots: npt.NDArray[np.int16]
     rows: tuple[int, int]
     least: int
@@ -120,11 +119,11 @@ class OrderSummary:
         found = np.searchsorted(reached, wanted)
         return tuple(self.times[np.minimum(found, len(self.times) - 1)].tolist())
 
-    def by_slot(self) -> Floats:
+    def by_slot(self) -> Float64s:
         """Return about how many rows each slot has."""
         return np.bincount(self.slots, self.weights, SLOTS).astype(np.float64)
 
-    def of_slots(self, chosen: npt.NDArray[np.bool_]) -> "OrderSummary":
+    def of_slots(self, chosen: Bools) -> "OrderSummary":
         """Return the summary of the rows in chosen slots, as far as their times were kept."""
         mine = chosen[self.slots]
         share = self.weights[mine].sum() / max(1.0, self.weights.sum())

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.fs import LocalFileSystem
@@ -27,6 +26,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from host import FailureError, UsageError
+from host.arrays import Bools, Int64s
 from host.errors import JoinError, OrderError
 from host.files.reading import open_parquet
 from host.files.text import reading_file
@@ -61,7 +61,6 @@ __all__ = [
     "wrong_interval",
 ]
 
-Int64s = npt.NDArray[np.int64]
 
 MOST_FILES = 1 << 10
 """Files of an input whose footers the driver reads, at most."""
@@ -285,7 +284,7 @@ class StoredInput:
 
 def _wanted(
     read: ParquetRead, number: int, rows: pa.RecordBatch
-) -> tuple[pa.RecordBatch, slice | npt.NDArray[np.bool_]]:
+) -> tuple[pa.RecordBatch, slice | Bools]:
     """Return the columns of a frame from rows of a file, those that it has, and which these are."""
     for name, values in read.keys.items():
         rows = rows.append_column(name, pa.repeat(values[number], rows.num_rows))
@@ -524,11 +523,11 @@ class StoredRanges:
             names.append(ALONE_COLUMN)
         return pa.RecordBatch.from_arrays(columns, names=names)
 
-    def _leaving(self, times: Int64s, part: int) -> npt.NDArray[np.bool_]:
+    def _leaving(self, times: Int64s, part: int) -> Bools:
         """Tell which rows leave the window in the range, which answers for them then."""
         steps = self.halos.departures or ()
         begin = steps[part - 1] if part else LEAST
-        found: npt.NDArray[np.bool_] = times >= begin
+        found: Bools = times >= begin
         return found & (times < steps[part]) if part < len(steps) else found
 
     def _bounds(self, side: Side, part: int) -> tuple[int, int]:

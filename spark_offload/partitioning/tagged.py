@@ -7,7 +7,6 @@ from functools import cached_property
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -21,6 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from host.arrays import Int64s
 from host.columns.kinds import integer_view
 from host.query.quantities import Duration
 from host.query.queries import Query
@@ -158,7 +158,7 @@ def order_number(order: Column, kind: DataType) -> Column:
     return order.cast("long")
 
 
-def order_integers(column: pa.Array) -> npt.NDArray[np.int64]:
+def order_integers(column: pa.Array) -> Int64s:
     """Return the order numbers of a column that a task reads; it has no nulls."""
     return integer_view(column).astype(np.int64, copy=False)
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from host import UsageError
+from host.arrays import Int64s
 
 __all__ = [
     "MOST_GROUPS",
@@ -54,7 +55,7 @@ def group_keys(count: int) -> tuple[int, ...]:
     return tuple(wanted)
 
 
-def _hashes(keys: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
+def _hashes(keys: npt.NDArray[np.uint32]) -> Int64s:
     """Return Spark's hash of int keys: Murmur3 of four bytes with seed 42."""
     mixed = _rotated(keys * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
     state = _rotated(mixed ^ np.uint32(42), 13) * np.uint32(5) + np.uint32(0xE6546B64)

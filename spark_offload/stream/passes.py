@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from host import Device, JoinError
+from host.arrays import Bools, Int64s, UInt64s
 from host.columns.fields import TermTypes, bounds_of
 from host.columns.kinds import column_type, common_tick, contiguous, integer_view, validity
 from host.devices.software import on_device_or_software
@@ -34,8 +35,6 @@ __all__ = [
     "reach",
 ]
 
-Bools = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
 Range = tuple[int, int]
 
 
@@ -221,7 +220,7 @@ class _ReachedCells:
         return found if cells.known is None else found & cells.known
 
 
-def _hashes(cells: Sequence[Int64s]) -> npt.NDArray[np.uint64]:
+def _hashes(cells: Sequence[Int64s]) -> UInt64s:
     """Return a hash for each cell, of which the first bits are the best."""
     mixed = np.zeros(len(cells[0]), np.uint64)
     for cell, factor in zip(cells, _FACTORS, strict=False):

@@ -8,10 +8,10 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle, ValueState
 
+from host.arrays import Bools
 from host.reference.arrivals import Side
 from spark_offload.stream.task import StreamTask, from_blob, microseconds, to_blob, whole_table
 
@@ -108,7 +108,6 @@ HELD = HeldParts()
 #
 # The bits of a slice are a value of their own, so that marking a row does not rewrite the rows.
 
-Bools = npt.NDArray[np.bool_]
 Slice = tuple[int, int]
 
 _SIDES = 2

@@ -8,14 +8,13 @@ from importlib.util import find_spec
 import json
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.stateful_processor import ValueState
 
 from host import UsageError
+from host.arrays import Int64s
 from host.errors import MissingToolError
 from host.query.queries import AggregateQuery, AsofQuery, Query
 from host.reference.types import JoinType
@@ -344,9 +343,9 @@ def whole_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Tabl
     return pa.Table.from_batches(list(batches), schema)
 
 
-def microseconds(table: pa.Table, column: str) -> npt.NDArray[np.int64]:
+def microseconds(table: pa.Table, column: str) -> Int64s:
     """Return the timestamps of a column without nulls as whole numbers."""
-    values: npt.NDArray[np.int64] = table.column(column).cast(pa.int64()).to_numpy()
+    values: Int64s = table.column(column).cast(pa.int64()).to_numpy()
     return values
 
 

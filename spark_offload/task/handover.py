@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from host.arrays import Bools, Int64s
 from host.errors import AcceleratorLimitError, CapacityError, JoinError
 from host.protocol.manifest import Manifest
 from host.protocol.segments import largest_window, side_label
@@ -26,8 +27,6 @@ __all__ = [
 ]
 
 # How many rows of a side a time-based window holds, counted as the rows pass.
-
-Int64s = npt.NDArray[np.int64]
 
 
 class WindowSize:
@@ -271,9 +270,7 @@ class Handover:
                 own |= _flags(batch, self.layout.halo)
             yield self._flagged(batch, schema, own)
 
-    def _flagged(
-        self, batch: pa.RecordBatch, schema: pa.Schema, halo: npt.NDArray[np.bool_]
-    ) -> pa.RecordBatch:
+    def _flagged(self, batch: pa.RecordBatch, schema: pa.Schema, halo: Bools) -> pa.RecordBatch:
         """Return the rows with the columns that say which are halo rows, and which come alone."""
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns[_HALO] = pa.array(halo)
@@ -295,6 +292,6 @@ class Handover:
             batch = next(self.rows, None)
 
 
-def _flags(batch: pa.RecordBatch, name: str) -> npt.NDArray[np.bool_]:
-    flags: npt.NDArray[np.bool_] = batch.column(name).to_numpy(zero_copy_only=False)
+def _flags(batch: pa.RecordBatch, name: str) -> Bools:
+    flags: Bools = batch.column(name).to_numpy(zero_copy_only=False)
     return flags

@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from host import CountWindow, Device, JoinError, UsageError, open_device
+from host.arrays import Bools
 from host.devices.software import on_device_or_software
 from host.devices.waiting import Work
 from host.operators.matches import aggregate_matches
@@ -158,8 +158,6 @@ class JoinTask(DeviceTask):
 # In a frame that is cut into ranges of time, a left row is answered for in the range in which it
 # leaves the window (:mod:`spark_offload.partitioning.halos`), whose halo has all that the row has
 # met.
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from host import CountWindow, FailureError
+from host.arrays import Int64s
 from host.columns.kinds import row_at
 from host.errors import OrderError
 from host.query.queries import Query
@@ -206,8 +206,6 @@ class RangeRows:
 
 
 # What is required of the rows of one side: a place in time, and the declared order.
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(eq=False)
