@@ -1035,7 +1035,6 @@ class Aggregate(ConduitExecStream[AggregateParams, pa.RecordBatch, pa.RecordBatc
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._open.close()
         self._ended = False
         params = self.params
         self.work = WindowAggregation(params.schema, params.query, params.device, params.deadline)

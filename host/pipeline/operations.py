@@ -233,7 +233,6 @@ class FileSink(ExecStream[FileSinkParams]):
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self.close_impl()
         self._file = table_file(self.params.schema, self.params.path)
         self._write = self._file.__enter__()
 

@@ -109,7 +109,6 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._end()
         self._stop = threading.Event()
         self._waiting = iter(self.params.tasks)
         # With fewer buffers than threads, some tasks would have no buffer.
@@ -141,9 +140,6 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
                 lambda: any(part.has_news for part in self._wanted()), timeout=seconds
             )
         return True
-
-    def close_impl(self) -> None:
-        self._end()
 
     def _wanted(self) -> list[_Part]:
         """Return the parts whose batches may come next."""
@@ -209,7 +205,7 @@ class Parallel(SingleOutputExecStream[ParallelParams, pa.RecordBatch]):
             self._changed.notify_all()
             return True
 
-    def _end(self) -> None:
+    def close_impl(self) -> None:
         with self._changed:
             self._stop.set()
             self._changed.notify_all()

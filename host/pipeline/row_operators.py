@@ -701,16 +701,9 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
         super().prepare(params)
         self.fused = Fused(params.operators)
 
-    def open(self, restart: bool = False) -> None:
-        super().open(restart)
-        self._stop()
-
     def execute(self, quantum: Quantum) -> StreamResult:
         allowed = quantum if self.params.ahead else Quantum(1)  # which is one batch
         return self.hand_on(allowed, self._next)
-
-    def close_impl(self) -> None:
-        self._stop()
 
     def _next(self) -> pa.RecordBatch | StreamResult:
         """Return the next result of a pass, without a row if there is none, or none yet."""
@@ -741,7 +734,7 @@ class FusedStage(ConduitExecStream[FusedStageParams, pa.RecordBatch, pa.RecordBa
         self.params.counters.batches_out += 1
         return rows.batch()
 
-    def _stop(self) -> None:
+    def close_impl(self) -> None:
         """Stop the current pass, and close the generators that run in it."""
         pulled, self._pulled = self._pulled, None
         self._taken.clear()

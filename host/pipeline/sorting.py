@@ -320,7 +320,6 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._release()
         self._bytes = 0
         self.spilled = 0
 
@@ -344,9 +343,6 @@ class Sort(ConduitExecStream[SortParams, pa.RecordBatch, pa.RecordBatch]):
         return self.finish() if batch is None else batch
 
     def close_impl(self) -> None:
-        self._release()
-
-    def _release(self) -> None:
         self._held, self._sorted = [], None
         if self._spill is not None:
             self._spill.close()
@@ -440,7 +436,6 @@ class Uniq(ConduitExecStream[UniqParams, pa.RecordBatch, pa.RecordBatch]):
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._last = None
         self._row = 0
 
     def take(self, batch: pa.RecordBatch, room: int) -> int:

@@ -87,18 +87,11 @@ class ArrowSource(SingleOutputExecStream[ArrowSourceParams[B], B], Generic[B]):
         super().__init__(name)
         self._batches: Iterator[B] | None = None
 
-    def open(self, restart: bool = False) -> None:
-        super().open(restart)
-        self._stop()
-
     def execute(self, quantum: Quantum) -> StreamResult:
         allowed = quantum if self.params.ahead else Quantum(1)  # which is one batch
         return self.hand_on(allowed, self._next, most=self.params.rows)
 
     def close_impl(self) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
         """Release the supplier; close a generator now instead of when it is collected."""
         batches, self._batches = self._batches, None
         if isinstance(batches, Generator):

@@ -239,7 +239,7 @@ class ExecStream(ABC, Generic[P]):
         return True
 
     def open(self, restart: bool = False) -> None:
-        """Begin an execution with the first row, wherever the last one stands.
+        """Begin an execution with the first row; one that has not been closed is closed before.
 
         Parameters
         ----------
@@ -250,6 +250,8 @@ class ExecStream(ABC, Generic[P]):
         del restart
         if self.state is StreamState.NEW:
             raise GraphError(f"Stream {self.name!r} is opened before it is prepared")
+        if self.state in (StreamState.OPEN, StreamState.ENDED):
+            self.close()
         for buffer in self._outputs:
             buffer.clear()
         self.state = StreamState.OPEN
@@ -305,10 +307,6 @@ class SingleOutputExecStream(ExecStream[P], Generic[P, Out]):
     def __init__(self, name: str | None = None) -> None:
         super().__init__(name)
         self._rest: Out | None = None  # of a batch for which the output had no room
-
-    def open(self, restart: bool = False) -> None:
-        super().open(restart)
-        self._rest = None
 
     def close(self) -> None:
         self._rest = None

@@ -130,7 +130,6 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, pa.RecordBatch
 
     def open(self, restart: bool = False) -> None:
         super().open(restart)
-        self._abandon()
         params = self.params
         for rows in params.rows:
             rows.clear()
@@ -191,9 +190,6 @@ class JoinStream(ConfluenceExecStream[JoinParams, pa.RecordBatch, pa.RecordBatch
             self.measured.visits.append(Columns({**pairs.arrays, **numbers}))
 
     def close_impl(self) -> None:
-        self._abandon()
-
-    def _abandon(self) -> None:
         run, self._run = self._run, None
         if run is not None:
             run.abandon()
