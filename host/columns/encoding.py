@@ -16,8 +16,8 @@ from host.columns.kinds import (
     ColumnType,
     Ranges,
     column_type,
-    contiguous,
     integer_view,
+    one_batch,
     require_same_kind,
     seen_ranges,
     validity,
@@ -447,7 +447,7 @@ def encode(left: pa.Table, right: pa.Table, query: Query, manifest: Manifest) ->
     encoder = BatchEncoder(plan, whole=query.how is not JoinType.INNER)
     signed = {key.name: key.signed for key in manifest.keys}
     batches = [
-        (side, _one_batch(table.select(plan.columns(side))))
+        (side, one_batch(table.select(plan.columns(side))))
         for side, table in enumerate((left, right))
     ]
     encoder.settle(batches)
@@ -478,7 +478,7 @@ def arrange(plan: EncodingPlan, left: pa.Table, right: pa.Table) -> Arrangement:
     orders: list[Int64s | None] = []
     all_times, all_rows = [], []
     for side, table in enumerate((left, right)):
-        times, valid = encoder.times(side, _one_batch(table.select(plan.columns(side))))
+        times, valid = encoder.times(side, one_batch(table.select(plan.columns(side))))
         rows: Int64s = np.arange(len(times))
         order: Int64s | None = None
         if (times[1:] < times[:-1]).any():
@@ -493,11 +493,6 @@ def arrange(plan: EncodingPlan, left: pa.Table, right: pa.Table) -> Arrangement:
     return Arrangement(
         (orders[0], orders[1]), (all_times[0], all_times[1]), (all_rows[0], all_rows[1])
     )
-
-
-def _one_batch(table: pa.Table) -> pa.RecordBatch:
-    columns = [contiguous(column) for column in table.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
 def _arranged(batch: EncodedBatch, signed: Mapping[str, bool]) -> EncodedSide:

@@ -39,11 +39,13 @@ __all__ = [
     "contiguous",
     "doubles",
     "integer_view",
+    "one_batch",
     "outside",
     "row_at",
     "seen_ranges",
     "shown",
     "span_of",
+    "units_of",
     "unscaled",
     "validity",
 ]
@@ -127,6 +129,12 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     # Large columns may stay chunked even after combining, because of the width of their offsets.
     array = column.combine_chunks()
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def one_batch(rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows as one batch."""
+    columns = [contiguous(column) for column in rows.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=rows.schema)
 
 
 # The Arrow types that can be compared, and their columns as 64-bit integers.
@@ -298,6 +306,25 @@ def shown(value: pa.Scalar) -> object:
         unit = getattr(kind, "unit", "days")
         return f"{value.cast(pa.int64() if kind.bit_width == 64 else pa.int32())} {unit}"
     return found
+
+
+def units_of(value: object, name: str, dtype: pa.DataType) -> int:
+    """Return a time that is given for a column, in the units of the column's type.
+
+    Raises
+    ------
+    UsageError
+        If it is no value of the type.
+    """
+    try:
+        array = pa.array([value], dtype)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise UsageError(
+            f"A time of column {name} is of type {dtype}, not {value!r}; give a value of that type."
+        ) from error
+    if array.null_count:
+        raise UsageError(f"A time of column {name} cannot be null; give a value.")
+    return int(integer_view(array)[0])
 
 
 def row_at(rows: pa.Table | pa.RecordBatch, number: int) -> dict[str, object]:

@@ -20,8 +20,9 @@ from host.columns.kinds import (
     row_at,
     shown,
     span_of,
+    units_of,
 )
-from host.errors import AcceleratorLimitError, OrderError, UnsupportedTypeError, UsageError
+from host.errors import AcceleratorLimitError, OrderError, UnsupportedTypeError
 from host.installation import command
 from host.protocol.manifest import Manifest
 from host.query.queries import Query
@@ -76,16 +77,7 @@ class TimePlan:
             If the column cannot hold the value.
         """
         column = self.columns[0]
-        try:
-            array = pa.array([value], column.dtype)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise UsageError(
-                f"A time of column {column.name} is of type {column.dtype}, not {value!r}; give a "
-                f"value of that type."
-            ) from error
-        if array.null_count:
-            raise UsageError(f"A time of column {column.name} cannot be null; give a value.")
-        return int(integer_view(array)[0]) * self.factors[0]
+        return units_of(value, column.name, column.dtype) * self.factors[0]
 
 
 class TimeEncoder:

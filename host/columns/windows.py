@@ -2,6 +2,7 @@
 """Windows over a column of time: those of an aggregation, and those that a pair shares."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import gcd
 
 import numpy as np
@@ -15,6 +16,7 @@ from host.columns.kinds import (
     integer_view,
     row_at,
     shown,
+    units_of,
     validity,
 )
 from host.errors import AcceleratorLimitError, OrderError, UnsupportedTypeError, UsageError
@@ -73,6 +75,8 @@ class TimeColumn(Windows):
 
     Attributes
     ----------
+    column : ColumnType
+        The column; errors call it by its name alone.
     type : pa.DataType
         Type of the boundaries of windows: that of the column, but int64 for all integers.
 
@@ -86,7 +90,7 @@ class TimeColumn(Windows):
         found = column_type(schema, name, "input")
         if not found.kind.is_order or found.kind in (Kind.BOOLEAN, Kind.TIME):
             raise UnsupportedTypeError(found.column, found.dtype, ORDERED)
-        self.name, self._column = name, found
+        self.name, self.column = name, replace(found, name=name)
         self.type = pa.int64() if found.kind is Kind.INTEGER else found.dtype
         super().__init__(name, self._units("window", window), self._units("advance", advance))
 
@@ -98,7 +102,7 @@ class TimeColumn(Windows):
         OrderError, AcceleratorLimitError
             If a time is null, or a window that it is in has a boundary that the type cannot hold.
         """
-        column = self._column.read(batch)
+        column = self.column.read(batch)
         valid = validity(column)
         if valid is not None:
             at = int(np.argmin(valid))
@@ -133,28 +137,21 @@ class TimeColumn(Windows):
         UsageError
             If it is no value of the column's type.
         """
-        try:
-            array = pa.array([value], self.type)
-            plain = pa.int32() if self.type.bit_width == 32 else pa.int64()
-            return int(array.cast(plain)[0].as_py())
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise UsageError(
-                f"A time of column {self.name!r} is of type {self.type}, not {value!r}."
-            ) from error
+        return units_of(value, repr(self.name), self.type)
 
     def values(self, times: Int64s) -> pa.Array:
         """Return times, in the column's units, in its type."""
         array = pa.array(times)
-        if self._column.kind is Kind.INTEGER:
+        if self.column.kind is Kind.INTEGER:
             return array
         if self.type.bit_width == 32:
             array = array.cast(pa.int32())
         return array.cast(self.type)
 
     def _units(self, what: str, span: Span) -> int:
-        if isinstance(span, Duration) != self._column.kind.is_temporal:
+        if isinstance(span, Duration) != self.column.kind.is_temporal:
             needed = (
-                "a duration, such as 5min" if self._column.kind.is_temporal else "a whole number"
+                "a duration, such as 5min" if self.column.kind.is_temporal else "a whole number"
             )
             raise UsageError(
                 f"The {what} over column {self.name!r} of type {self.type} must be {needed}, not "
@@ -162,11 +159,11 @@ class TimeColumn(Windows):
             )
         if not isinstance(span, Duration):
             return span
-        units, rest = divmod(span.nanoseconds, self._column.tick)
+        units, rest = divmod(span.nanoseconds, self.column.tick)
         if rest:
             raise UsageError(
                 f"The {what} of {span} is no whole number of the units of column {self.name!r} "
-                f"({self.type}, {Duration(self._column.tick)}); choose a multiple of that."
+                f"({self.type}, {Duration(self.column.tick)}); choose a multiple of that."
             )
         return units
 

@@ -16,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from host.arrays import Array, Int64s, UInt64s
+from host.columns.times import OrderCheck
 from host.columns.windows import TimeColumn, Windows
 from host.devices import open_aggregate
 from host.devices.bundles import SIMULATED, operator_bundle
 from host.devices.simulated import SimulatedAggregate
 from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.equal_keys import order_by
-from host.errors import AcceleratorLimitError, JoinError, OrderError
+from host.errors import AcceleratorLimitError, JoinError
 from host.expressions import Expression
 from host.installation import command
 from host.operators.panes import Cells, Combine, WindowStates
@@ -738,7 +739,7 @@ class Aggregation(ABC):
         self.closing = ExitStack()
         #: Number of the last window that has ended.
         self._done = None if since is None else time.last_ended(since)
-        self._last: int | None = None
+        self._order = OrderCheck(time.column)
         self.rows = self.results = self.late_rows = 0
 
     @abstractmethod
@@ -772,19 +773,13 @@ class Aggregation(ABC):
         OrderError
             If a time is less than the one before it.
         """
+        self._order.see(batch)
         times = self.time.read(batch, self.rows)
         if not len(times):
             return self._results(None)
-        before = times[0] if self._last is None else self._last
-        falls = np.flatnonzero(times < np.concatenate([[before], times[:-1]]))
-        if len(falls):
-            at = int(falls[0])
-            earlier = before if at == 0 else times[at - 1]
-            pair = self.time.values_of([earlier, times[at]])
-            raise OrderError.disorder(self.time.name, self.rows + at, *pair)
-        self._last = int(times[-1])
-        self._add(batch, times, floor=self._last // self.time.pane)
-        return self.ended(self._last)
+        last = int(times[-1])
+        self._add(batch, times, floor=last // self.time.pane)
+        return self.ended(last)
 
     def rows_until(self, batch: pa.RecordBatch, time: object) -> pa.RecordBatch:
         """Take more rows in any order; return results of the windows that a watermark ends.

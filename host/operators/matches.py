@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from host.arrays import Array, Bools, Int64s, UInt64s
 from host.columns.codes import numbered
 from host.columns.encoding import EncodedJoin, encode
-from host.columns.kinds import contiguous
+from host.columns.kinds import contiguous, one_batch
 from host.devices import Device
 from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.asof import places
@@ -22,6 +22,7 @@ from host.engine.software import SoftwareEngine, Tuples
 from host.errors import AcceleratorLimitError, CapacityError, DeviceError, UsageError
 from host.operators.panes import COMBINES, Cells, cells_of, reduce_ranges
 from host.operators.states import ROWS, AggregateStates, State
+from host.operators.windowed import unused
 from host.protocol.codecs import MatchCodec
 from host.protocol.configuration import MARKS, configuration, require_abilities
 from host.protocol.manifest import JoinAggregateManifest
@@ -30,6 +31,7 @@ from host.query.ordering import Ordering
 from host.query.queries import Aggregate, Query
 from host.query.tables import require_column
 from host.reference.arrivals import Side
+from host.reference.arrivals import places as as_places
 from host.reference.predicate import Bounds
 from host.reference.types import JoinType
 from host.reference.window import CountWindow, TimeWindow
@@ -482,8 +484,7 @@ def _reduced(
     matches: DeviceMatches, right: pa.Table, columns: Sequence[str], states: AggregateStates
 ) -> Cells:
     """Return the states of all left rows that have a match, as a device has reduced them."""
-    arrays = [contiguous(right.column(name)) for name in columns]
-    batch = pa.RecordBatch.from_arrays(arrays, names=list(columns))
+    batch = one_batch(right.select(columns))
     found: dict[State, Array] = {}
     for name in columns:
         values, valid = states.integers(batch, name)
@@ -523,7 +524,7 @@ def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateSta
         fields, bounds = [(codes.left, codes.right)], [Bounds(0, 0)]
     for name, bound in join.plan.bounds.items():
         if name not in equal:
-            left, right = (_ordered_like(side.keys[name]) for side in sides)
+            left, right = (as_places(side.keys[name]) for side in sides)
             fields.append((left, right))
             bounds.append(bound)
     times = [side.timestamp for side in sides]
@@ -577,20 +578,10 @@ def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateSta
     return cells_of(rows, np.zeros_like(rows), columns, states.combines)
 
 
-def _ordered_like(values: Array) -> UInt64s:
-    """Return a key field as unsigned numbers in the same order, at the same distances."""
-    if values.dtype == np.int64:
-        return values.view(np.uint64) ^ np.uint64(1 << 63)
-    return values.astype(np.uint64, copy=False)
-
-
 def _numbered(table: pa.Table, names: Sequence[str]) -> pa.Table:
     """Return columns of a table, each once, and the numbers of its rows as the last one."""
     numbers = pa.array(np.arange(table.num_rows, dtype=np.int64))
-    name = "row"
-    while name in names:
-        name += "_"
-    return table.select(list(dict.fromkeys(names))).append_column(name, numbers)
+    return table.select(list(dict.fromkeys(names))).append_column(unused("row", names), numbers)
 
 
 def _pieces(
@@ -611,7 +602,7 @@ def _batch(values: pa.Table, numbers: Int64s) -> pa.RecordBatch:
     """Return rows by their numbers; without a column, only how many there are matters."""
     if not values.num_columns:
         return pa.RecordBatch.from_arrays([pa.array(numbers)], names=["number"])
-    return values.take(pa.array(numbers)).combine_chunks().to_batches()[0]
+    return one_batch(values.take(pa.array(numbers)))
 
 
 def _with_aggregates(

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from host.arrays import Array, Int64s
-from host.columns.kinds import Kind, column_type, contiguous, integer_view, row_at
+from host.columns.kinds import Kind, column_type, contiguous, integer_view, one_batch, row_at
 from host.columns.windows import TimeColumn, Windows
 from host.devices import device_kind, open_aggregate, open_device
 from host.devices.bundles import SIMULATED, default_bundle, operator_bundle
@@ -588,9 +588,7 @@ class OperatorColumns:
     def _batch(self, side: int, rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
         """Return the columns of tuples."""
         names = [self.times[side].name, *(one.name for one in self.query.operator.schemas[side])]
-        chosen = rows.select(list(dict.fromkeys(names)))
-        columns = [contiguous(column) for column in chosen.columns]
-        return pa.RecordBatch.from_arrays(columns, schema=chosen.schema)
+        return one_batch(rows.select(list(dict.fromkeys(names))))
 
     def _tuples(self, side: int, table: pa.Table, begin: int) -> Names:
         batch = self._batch(side, table)

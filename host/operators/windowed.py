@@ -38,6 +38,7 @@ __all__ = [
     "WindowedOperator",
     "identifier",
     "state_overflow",
+    "unused",
 ]
 
 # Parts of an operator's description: fields of a tuple, its keys, and what a window gives.
@@ -584,7 +585,7 @@ class WindowedOperator:
             ranges = {field.name: field for field in self.fields}
             keys = [_document(ranges[name]) for name in names]
             if self.keys and not self.in_turns:
-                keys.append({"name": _unused("key", names), "bits": 32, "signed": False})
+                keys.append({"name": unused("key", names), "bits": 32, "signed": False})
             cores = len(self.keys) if self.in_turns else 1
             return {"kind": "join", "name": self.name, "keys": keys, "cores": cores}
         plain: dict[str, Any] = {"outputs": None, "having": None, "slide": None}
@@ -605,7 +606,7 @@ class WindowedOperator:
             keys=self.keys,
             key_names=self.key_names,
             reductions=(
-                Reduction(_unused("tuples", self.key_names or ()), "count", bits=1, signed=False),
+                Reduction(unused("tuples", self.key_names or ()), "count", bits=1, signed=False),
             ),
         ).to_dict()
 
@@ -636,7 +637,7 @@ def _widest(ranges: Iterable[Interval]) -> Interval:
     return reduce(Interval.__or__, ranges)
 
 
-def _unused(name: str, taken: Iterable[str]) -> str:
+def unused(name: str, taken: Iterable[str]) -> str:
     """Return a name that is not among those that are taken."""
     while name in taken:
         name = f"{name}_"

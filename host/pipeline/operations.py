@@ -12,6 +12,7 @@ import pyarrow as pa
 from host.files.reading import format_of
 from host.files.writing import Write, table_file
 from host.operators.aggregate import Aggregate, AggregateParams, WindowAggregation
+from host.operators.windowed import unused
 from host.pipeline.flags import Chained, Decision, Effect, Flag, Operation, Place, Stateful, Traits
 from host.pipeline.row_operators import Filter, FusedStage, FusedStageParams, Project, Stateless
 from host.pipeline.sorting import Sort, SortParams, Uniq, UniqParams, key_columns
@@ -393,7 +394,7 @@ class Distinct(Chained):
         ]
         if not (place.order_matters and traits.has(Flag.ORDERED)):
             return Decision(unique, "sorts and compares neighbours; no order to restore")
-        number = _unused(schema)
+        number = unused("number", schema.names)
         return Decision(
             [
                 (Number(), NumberParams(column=number)),
@@ -409,13 +410,6 @@ class Distinct(Chained):
 
     def __str__(self) -> str:
         return f"distinct({', '.join([*(self.by or ()), *['fail=True'] * self.fail])})"
-
-
-def _unused(schema: pa.Schema) -> str:
-    name = "number"
-    while name in schema.names:
-        name = f"_{name}"
-    return name
 
 
 # The operation that aggregates rows over windows of time.

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.columns.kinds import contiguous, integer_view
+from host.columns.kinds import integer_view, one_batch
 from host.operators.aggregate import WindowAggregation
 from host.operators.asof import AsofStream
 from host.operators.operate import OperatorColumns, OperatorEngine, OperatorQuery
@@ -108,17 +108,17 @@ def _joined_backwards(rows: PartitionRows, query: AsofQuery) -> Iterator[pa.Reco
             stream = AsofStream(left, right, back)
             for piece in _pieces(rows, stream):
                 lefts.push(stream.rows_in_order(*piece))
-                rights.push(_batch(piece[1]))
+                rights.push(one_batch(piece[1]))
             lefts.push(stream.last_rows(left.empty_table(), right.empty_table()))
-            rights.push(_batch(right.empty_table()))
+            rights.push(one_batch(right.empty_table()))
             # Longer than any name there is, so nothing is called like another column.
             suffix = "_" * (1 + max(map(len, stream.schema.names)))
             ahead = replace(ahead, how=JoinType.LEFT, suffix=suffix)
             stream = AsofStream(stream.schema, right, ahead, backwards=True)
         else:
             for piece in _pieces(rows):
-                lefts.push(_batch(piece[0]))
-                rights.push(_batch(piece[1]))
+                lefts.push(one_batch(piece[0]))
+                rights.push(one_batch(piece[1]))
             stream = AsofStream(left, right, ahead, backwards=True)
         last = stream.waiting, stream.kept  # as empty as the rows behind the first one
         for batches in zip(lefts.popped(), rights.popped(), strict=True):
@@ -147,12 +147,6 @@ def _nearer(batch: pa.RecordBatch, layout: TaggedLayout, query: AsofQuery) -> pa
     names = batch.schema.names[: first + count]
     found = pa.RecordBatch.from_arrays([*batch.columns[:first], *chosen], names=names)
     return found.filter(pa.array(behind | there)) if query.how is JoinType.INNER else found
-
-
-def _batch(table: pa.Table) -> pa.RecordBatch:
-    """Return the rows of a table as one batch."""
-    columns = [contiguous(column) for column in table.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
 
 
 def _table(batch: pa.RecordBatch) -> pa.Table:
