@@ -22,6 +22,7 @@ from host.errors import AcceleratorLimitError
 from host.installation import command
 from host.protocol.manifest import KeyField, Manifest
 from host.query.conditions import MIRRORED, Condition, column_of, is_made_of_comparisons
+from host.query.deciding import comparisons_of
 from host.query.queries import Query, Term
 from host.reference.predicate import OPEN
 
@@ -241,22 +242,9 @@ def plan_decided_fields(
 
 def _compared_only(condition: Condition) -> set[str]:
     """Return the fields of which nothing is asked but whether both sides' are equal."""
-    computed: set[str] = set()
-
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
-            sides = column_of(node.left), column_of(node.comparators[0])
-            if None not in sides and sides[0][1] == sides[1][1]:  # type: ignore[index]
-                return
-        column = column_of(node)
-        if column is not None:
-            computed.add(column[1])
-            return
-        for part in ast.iter_child_nodes(node):
-            visit(part)
-
-    visit(condition.tree)
-    return {name for _, name in condition.columns()} - computed
+    tested = comparisons_of([condition.tree])
+    others = {name for (side, name), found in tested.items() if found != {(1 - side, name)}}
+    return {name for _, name in tested} - others
 
 
 @dataclass(frozen=True)

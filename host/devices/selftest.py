@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 import random
 import time
 
@@ -364,12 +365,12 @@ class _SelfTest:
         self._before: dict[str, int] = {}
         self.steps: tuple[tuple[str, Callable[[], str | None]], ...] = (
             ("open", self._open),
-            ("identity", self._identity),
-            ("registers", self._registers),
-            ("ping", self._ping),
+            ("identity", partial(self._over_link, self._identity)),
+            ("registers", partial(self._over_link, self._registers)),
+            ("ping", partial(self._over_link, self._ping)),
             ("join", self._join),
             ("counters", self._counters),
-            ("line", self._line),
+            ("line", partial(self._over_link, self._line)),
         )
 
     @property
@@ -377,9 +378,9 @@ class _SelfTest:
         assert self._device is not None
         return self._device
 
-    @property
-    def _linked(self) -> LinkedDevice | None:
-        return self._device if isinstance(self._device, LinkedDevice) else None
+    def _over_link(self, step: Callable[[LinkedDevice], str]) -> str | None:
+        """Take a step that only a device behind a link has."""
+        return step(self._device) if isinstance(self._device, LinkedDevice) else None
 
     def _open(self) -> str:
         began = time.monotonic()
@@ -387,18 +388,15 @@ class _SelfTest:
         manifest = self._device.manifest
         require_pairs(manifest)
         text = f"{manifest.storage.cores} cores, {manifest.capacity} tuples a side"
-        if self._linked is not None:
-            greeting = self._linked.greeting
+        if isinstance(self._device, LinkedDevice):
+            greeting = self._device.greeting
             text += (
                 f"; answered within {1000 * (time.monotonic() - began):.0f} ms: link version "
                 f"{greeting.version}, {greeting.receive_slots} frames in, {greeting.send_slots} out"
             )
         return text
 
-    def _identity(self) -> str | None:
-        device = self._linked
-        if device is None:
-            return None
+    def _identity(self, device: LinkedDevice) -> str:
         words = [device.request(MANIFEST_HASH + 4 * n) for n in range(8)]
         told = b"".join(word.data.to_bytes(4, "little") for word in words).hex()
         if any(word.refused for word in words) or told != device.manifest.hash:
@@ -409,10 +407,7 @@ class _SelfTest:
         version = device.request(VERSION).data
         return f"manifest {told[:12]}, registers {version >> 16}.{version & 0xFFFF}"
 
-    def _registers(self) -> str | None:
-        device = self._linked
-        if device is None:
-            return None
+    def _registers(self, device: LinkedDevice) -> str:
         before = device.request(INTERRUPT_ENABLE).data
         for value in (0, ENABLE_MARK, ENABLE_ERROR, ENABLE_MARK | ENABLE_ERROR, before):
             device.request(INTERRUPT_ENABLE, value)
@@ -427,11 +422,8 @@ class _SelfTest:
             )
         return "values are kept, and an address without a register is refused"
 
-    def _ping(self) -> str | None:
+    def _ping(self, device: LinkedDevice) -> str:
         """Write random bytes with no byte enabled: they pass the line, and change nothing."""
-        device = self._linked
-        if device is None:
-            return None
         values = list(range(4 * PINGS))
         random.Random(self._seed).shuffle(values)
         before, times = device.request(INTERRUPT_ENABLE).data, []
@@ -476,10 +468,7 @@ class _SelfTest:
                 raise StepFailedError(f"{name} has counted {counted} of {wanted} tuples")
         return ", ".join(f"{name} {after[name] - self._before[name]}" for name in self._expected)
 
-    def _line(self) -> str | None:
-        device = self._linked
-        if device is None:
-            return None
+    def _line(self, device: LinkedDevice) -> str:
         link = device.link_counters()
         text = (
             f"{link.bytes_in} bytes in, {link.bytes_out} out, {link.garbled} pieces garbled, "

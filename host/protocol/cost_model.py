@@ -66,11 +66,9 @@ def mean_overflow(count: float, room: float) -> tuple[float, float]:
     deviation = math.sqrt(count)
     if not deviation:
         return 0.0, 0.0
-    z = (count - room) / deviation
-    density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    below = (1 + math.erf(z / math.sqrt(2))) / 2
-    mean = deviation * (density + z * below)
-    square = deviation**2 * ((z * z + 1) * below + z * density)
+    mean = mean_of_larger(0.0, count - room, deviation)
+    below = (1 + math.erf((count - room) / deviation / math.sqrt(2))) / 2
+    square = (count - room) * mean + count * below
     return mean, math.sqrt(max(0.0, square - mean**2))
 
 

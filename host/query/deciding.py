@@ -2,13 +2,17 @@
 """Which predicate an accelerator is generated with, so that it decides a condition of a query."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from host.query.conditions import ROWS, Columns, Condition, all_of, column_of
 
-__all__ = ["GeneratedPredicate", "predicate_for"]
+__all__ = ["GeneratedPredicate", "comparisons_of", "predicate_for"]
+
+#: The side of a column, and its name.
+Column: TypeAlias = tuple[int, str]
 
 #: Width of a key field, as that of the presets.
 _BITS = 32
@@ -71,13 +75,12 @@ def _values(node: ast.expr) -> Iterator[ast.expr]:
                 yield from _values(part)
 
 
-def _fields(parts: list[ast.expr]) -> dict[tuple[int, str], str]:
-    """Return the key field of each column of either side.
+def comparisons_of(parts: Iterable[ast.expr]) -> dict[Column, set[Column | None]]:
+    """Return the columns of the other side that each column is tested to be equal, or not, to.
 
-    Two columns of which nothing is asked but whether they are equal have one field, since both have
-    codes in it if they are no numbers. All others are numbers; they share fields by their order.
+    None among them says that something else is asked of the column, too.
     """
-    tested: dict[tuple[int, str], set[tuple[int, str] | None]] = {}
+    tested: dict[Column, set[Column | None]] = {}
 
     def visit(node: ast.expr) -> None:
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
@@ -96,6 +99,16 @@ def _fields(parts: list[ast.expr]) -> dict[tuple[int, str], str]:
 
     for part in parts:
         visit(part)
+    return tested
+
+
+def _fields(parts: list[ast.expr]) -> dict[Column, str]:
+    """Return the key field of each column of either side.
+
+    Two columns of which nothing is asked but whether they are equal have one field, since both have
+    codes in it if they are no numbers. All others are numbers; they share fields by their order.
+    """
+    tested = comparisons_of(parts)
     shared = []
     for left in sorted(column for column in tested if column[0] == 0):
         (right, *others) = tested[left]
