@@ -21,7 +21,7 @@ from host.pipeline.inputs import OrderedInput
 from host.query.ordering import FORMS, parse_ordering
 from host.query.quantities import Duration, parse_duration
 from host.query.queries import OnFailure, Query, Term
-from host.query.words import RENAMED, Bound, Span, Within
+from host.query.words import RENAMED, Span, Within
 from host.reference.types import JoinType
 
 __all__ = [
@@ -469,14 +469,10 @@ def _band(text: str) -> Term:
             f"{_ESCAPED}."
         )
     low, high = (
-        _bound(part, f"In --band {text!r}, {name}")
+        parse_length(part, f"In --band {text!r}, {name}") if part.strip() else None
         for name, part in zip(("LO", "HI"), parts[2:], strict=True)
     )
     return Term(parts[0], parts[1], low, high)
-
-
-def _bound(text: str, what: str) -> Bound:
-    return parse_length(text, what) if text.strip() else None
 
 
 def _within(text: str) -> Within:

@@ -131,7 +131,7 @@ class ManyQuery:
             time=(LATEST, time),
             within=self.within,
             on=[(f"{first}.{columns[0]}", columns[number]) for columns in self.on],
-            band=[(EARLIEST, time, *_ends(self.within))],
+            band=[(EARLIEST, time, -self.within, self.within)],
             where=self._asked(number),
         )
 
@@ -191,10 +191,6 @@ def _of_each(names: Sequence[str], given: object, word: str) -> tuple[str, ...]:
             f"each of them, not {given!r}."
         )
     return listed
-
-
-def _ends(within: Span) -> tuple[Span, Span]:
-    return -within, within
 
 
 # The parts of a condition on several inputs, each where the last of its inputs is joined.

@@ -122,7 +122,7 @@ def _joined_backwards(rows: PartitionRows, query: AsofQuery) -> Iterator[pa.Reco
             stream = AsofStream(left, right, ahead, backwards=True)
         last = stream.waiting, stream.kept  # as empty as the rows behind the first one
         for batches in zip(lefts.popped(), rights.popped(), strict=True):
-            results.push(stream.rows_in_order(*map(_table, batches)))
+            results.push(stream.rows_in_order(*(pa.Table.from_batches([one]) for one in batches)))
         results.push(stream.last_rows(*last))
         for batch in results.popped():
             turned = batch.take(pa.array(np.arange(batch.num_rows)[::-1]))
@@ -147,10 +147,6 @@ def _nearer(batch: pa.RecordBatch, layout: TaggedLayout, query: AsofQuery) -> pa
     names = batch.schema.names[: first + count]
     found = pa.RecordBatch.from_arrays([*batch.columns[:first], *chosen], names=names)
     return found.filter(pa.array(behind | there)) if query.how is JoinType.INNER else found
-
-
-def _table(batch: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches([batch])
 
 
 # What the Spark tasks of an aggregation do.
