@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Aggregates of the matches of each left row: a join whose pairs nobody needs to see."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -44,6 +44,7 @@ __all__ = [
     "passes_of",
     "require_exact",
     "require_matches",
+    "require_names",
 ]
 
 # Which right rows each left row may match, as passes of a join aggregate.
@@ -347,6 +348,17 @@ def require_exact(join: EncodedJoin) -> None:
 # Whether a join aggregate can answer a query, as far as its rows are not seen.
 
 
+def require_names(names: Collection[str], taken: Collection[str]) -> None:
+    """Raise unless there are names of aggregates of matches, and no left column has one of them."""
+    if not names:
+        raise UsageError("Matches need at least one aggregate, such as n=count.")
+    for name in names:
+        if name in taken:
+            raise UsageError(
+                f"An aggregate cannot be called {name!r}, as a left column is; choose another name."
+            )
+
+
 def require_matches(
     left: pa.Schema,
     right: pa.Schema,
@@ -444,13 +456,7 @@ def aggregate_matches(
                 f"once; leave it out."
             )
     chosen = {name: Aggregate.of(given) for name, given in aggregates.items()}
-    taken = [name for name in chosen if name in left.column_names]
-    if taken or not chosen:
-        raise UsageError(
-            f"An aggregate cannot be called {taken[0]!r}, as a left column is; choose another name."
-            if taken
-            else "Matches need at least one aggregate, such as n=count."
-        )
+    require_names(chosen, left.column_names)
     columns = list(dict.fromkeys(one.column for one in chosen.values() if one.column is not None))
     for name in columns:
         require_column(right.column_names, name, "the right table")

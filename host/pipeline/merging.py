@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from host.arrays import Int64s
 from host.columns.kinds import column_type, integer_view
+from host.columns.times import require_temporal
 from host.errors import OrderError, UnsupportedTypeError, UsageError
 from host.pipeline.sorting import key_columns
 from host.runtime import (
@@ -132,14 +133,13 @@ def _times(column: pa.Array) -> Times:
         If it cannot give an order, or a value does not fit.
     """
     try:
-        if not column_type(pa.schema([("t", column.type)]), "t", "").kind.is_order:
-            raise UsageError(f"Rows cannot be merged by values of type {column.type}.")
-        values = integer_view(column)
-        if values.dtype == np.uint64 and len(values) and values.max() > np.iinfo(np.int64).max:
-            raise UsageError(f"Rows are merged by values below 2**63, not {values.max()}.")
-        return values.astype(np.int64)
+        require_temporal(column_type(pa.schema([("t", column.type)]), "t", ""))
     except UnsupportedTypeError as error:
         raise UsageError(f"Rows cannot be merged by values of type {column.type}.") from error
+    values = integer_view(column)
+    if values.dtype == np.uint64 and len(values) and values.max() > np.iinfo(np.int64).max:
+        raise UsageError(f"Rows are merged by values below 2**63, not {values.max()}.")
+    return values.astype(np.int64)
 
 
 class ScaleGate(ConfluenceExecStream[ScaleGateParams, pa.RecordBatch, pa.RecordBatch]):

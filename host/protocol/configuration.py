@@ -12,7 +12,7 @@ from host.protocol.buckets import Coordinate, bucket_plan
 from host.protocol.cells import cell_plan
 from host.protocol.codecs import WordCodec, codec_of
 from host.protocol.manifest import Manifest
-from host.protocol.segments import round_size
+from host.protocol.segments import require_live, round_size
 from host.protocol.spread import Spread, tightened
 from host.query.ordering import Ordering
 from host.query.queries import OnFailure, Query
@@ -210,12 +210,7 @@ def segment_words(manifest: Manifest, live: Sequence[int], window: Window) -> UI
         a count-based window does not fit them.
     """
     require_segments(manifest)
-    cores = manifest.storage.cores
-    if not live or len(set(live)) < len(live) or not all(0 <= core < cores for core in live):
-        raise UsageError(
-            f"A segment needs at least one core, each of 0 to {cores - 1} at most once, not "
-            f"{list(live)}; give it the numbers of the live cores."
-        )
+    require_live(live, manifest.storage.cores)
     room = len(live) * manifest.storage.sub_window
     if isinstance(window, CountWindow) and window.size > room:
         raise UsageError(

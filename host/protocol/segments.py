@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from host.arrays import Int64s, UInt64s
-from host.errors import AcceleratorLimitError, CapacityError, DeviceError
+from host.errors import AcceleratorLimitError, CapacityError, UsageError
 from host.protocol.manifest import JoinAggregateManifest, Manifest
-from host.protocol.storage import StorageRule
+from host.protocol.storage import StorageRule, require_stored
 from host.reference.arrivals import Side
 from host.reference.window import CountWindow, Window
 
@@ -22,6 +22,7 @@ __all__ = [
     "largest_window",
     "longest_round",
     "require_capacity",
+    "require_live",
     "require_pairs",
     "round_size",
     "side_label",
@@ -33,6 +34,15 @@ __all__ = [
 
 #: Most segments that a count-based window of either side holds tuples of.
 SEGMENTS = 3
+
+
+def require_live(live: Sequence[int], cores: int) -> None:
+    """Raise unless these are some of so many cores, each once."""
+    if not live or len(set(live)) < len(live) or not all(0 <= core < cores for core in live):
+        raise UsageError(
+            f"A segment needs at least one core, each of 0 to {cores - 1} at most once, not "
+            f"{list(live)}; give it the numbers of the live cores."
+        )
 
 
 class _Segment(NamedTuple):
@@ -78,15 +88,10 @@ class StorageSegments:
 
         Raises
         ------
-        DeviceError
+        UsageError
             If there is no core, an unknown one, or one twice.
         """
-        cores = self._rule.cores
-        if not live or len(set(live)) < len(live) or not all(0 <= core < cores for core in live):
-            raise DeviceError(
-                f"A segment needs at least one core, each of 0 to {cores - 1} at most once, not "
-                f"{list(live)}; give it the numbers of the live cores."
-            )
+        require_live(live, self._rule.cores)
         last = self._segments[-1]
         base = last.base + _turns(np.int64(count) - last.first, last.rank, len(last.live))
         if not count:  # no tuple is in the segments before
@@ -136,14 +141,8 @@ class StorageSegments:
             mine = (rank >= 0) & (local >= base) & known
             found = segment.first + (local - base) * len(segment.live) + rank
             ordinals[mine] = found[mine]
-        wrong = (local < 0) | (ordinals < 0) | (ordinals >= before)
-        if wrong.any():
-            bad = int(np.argmax(wrong))
-            raise DeviceError(
-                f"The device answered with core {core[bad]}, row {row[bad]}, lane {lane[bad]} to a "
-                f"probe that {before[bad]} tuples precede, where nothing is stored; its bundle and "
-                f"its hardware do not belong together."
-            )
+        stored = (local >= 0) & (ordinals >= 0) & (ordinals < before)
+        require_stored(stored, before, core, row, lane)
         return ordinals
 
     def _is_plain(self) -> bool:

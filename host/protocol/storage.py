@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host.arrays import Int64s
+from host.arrays import Bools, Int64s
 from host.errors import DeviceError
 from host.protocol.manifest import Manifest, Storage
 
 __all__ = [
     "StorageRule",
+    "require_stored",
 ]
 
 
@@ -68,14 +69,20 @@ class StorageRule:
         slots = np.int64(self.slots)
         local = newest - (back & (slots - 1) if not self.slots & (self.slots - 1) else back % slots)
         if local.size and (int(local.min()) < 0 or int(core.max()) >= self.cores):
-            bad = int(np.argmax((local < 0) | (core >= self.cores)))
-            raise DeviceError(
-                f"The device answered with core {core[bad]}, row {row[bad]}, lane {lane[bad]} to a "
-                f"probe that {before[bad]} tuples precede, where nothing is stored; its bundle and "
-                f"its hardware do not belong together."
-            )
+            require_stored((local >= 0) & (core < self.cores), before, core, row, lane)
         ordinals: Int64s = local * self.cores + core if self.cores > 1 else local
         return ordinals
+
+
+def require_stored(stored: Bools, before: Int64s, core: Int64s, row: Int64s, lane: Int64s) -> None:
+    """Raise unless there is a stored tuple at the places of all pairs."""
+    if not stored.all():
+        bad = int(np.argmin(stored))
+        raise DeviceError(
+            f"The device answered with core {core[bad]}, row {row[bad]}, lane {lane[bad]} to a "
+            f"probe that {before[bad]} tuples precede, where nothing is stored; its bundle and its "
+            f"hardware do not belong together."
+        )
 
 
 def _quotient(values: Int64s, divisor: int) -> Int64s:

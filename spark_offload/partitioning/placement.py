@@ -75,6 +75,10 @@ class Placement:
         in_files = self.stored is not None
         return by_time or in_files or self.starts is not None or self.partitions == 1
 
+    def ordering(self, by: str) -> str:
+        """Say where the answer is in an order: over all partitions, or in each."""
+        return f"{by}, over all partitions" if self.follows_time else f"in each partition {by}"
+
 
 @dataclass(frozen=True)
 class Facts:

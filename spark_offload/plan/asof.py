@@ -72,7 +72,6 @@ def make_asof_plan(
     require_columns(left, right, query.pairs)
     schema = output_schema(left.schema, right.schema, query.suffix, query.how)
     placement = _placement(left, right, query, options.partitions)
-    by_time = f"by the time of the left row, {query.time[0]!r}"
     explanation = Explanation(
         partitions=placement.partitions,
         partitioning=placement.reason,
@@ -82,11 +81,7 @@ def make_asof_plan(
             else f"at most {query.within} away in time"
         ),
         arrival=(f"by left {query.time[0]!r} and right {query.time[1]!r}; on a tie in input order"),
-        ordering=(
-            f"{by_time}, over all partitions"
-            if placement.follows_time
-            else f"in each partition {by_time}"
-        ),
+        ordering=placement.ordering(f"by the time of the left row, {query.time[0]!r}"),
         **words_of(query, schema),
     )
     strategy: Strategy

@@ -590,9 +590,7 @@ def _by_arrival(placement: Placement, how: JoinType) -> str:
     by_arrival = "by the arrival of the later row of a pair" if how.has_pairs else "by arrival"
     if how.has_pairs and how is not JoinType.INNER:
         by_arrival += ", a row alone where it leaves the window"
-    if placement.follows_time:
-        return f"{by_arrival}, over all partitions"
-    return f"in each partition {by_arrival}"
+    return placement.ordering(by_arrival)
 
 
 def window_text(query: Query, *, met: str, beyond: str, goes_on: bool) -> str:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from host import UsageError
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
-from host.operators.matches import require_matches
+from host.operators.matches import require_matches, require_names
 from host.protocol.manifest import JoinAggregateManifest
 from host.query.queries import Aggregate, Query
 from spark_offload.explanation import Explanation, TermExplanation
@@ -91,9 +91,7 @@ def make_matches_plan(
                 "trace has no meaning for a join aggregate, which sends no pairs; leave it out, "
                 f"{_OTHER_DEVICE}."
             )
-        over = ", over all partitions" if join.follows_time else ""
-        where = "" if join.follows_time else "in each partition "
-        ordering = f"{where}by left {reducing.query.time[0]!r}{over}"
+        ordering = reducing.placement.ordering(f"by left {reducing.query.time[0]!r}")
 
     values = ", ".join(f"{name} = {one}" for name, one in aggregates.items())
 
@@ -145,13 +143,8 @@ def _require_aggregates(
     left: DataFrame, right: DataFrame, aggregates: Mapping[str, Aggregate]
 ) -> None:
     """Raise unless the aggregates have columns, and names that no left column has."""
-    if not aggregates:
-        raise UsageError("Matches need at least one aggregate, such as aggregates={'n': 'count'}.")
-    for name, one in aggregates.items():
-        if name in left.columns:
-            raise UsageError(
-                f"An aggregate cannot be called {name!r}, as a left column is; choose another name."
-            )
+    require_names(aggregates, left.columns)
+    for one in aggregates.values():
         if one.column is not None:
             find_column(right.schema, one.column, "right")
     for frame, name in ((left, _NUMBER), (right, _MATCH)):

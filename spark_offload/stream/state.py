@@ -132,7 +132,11 @@ class MatchedBits:
     def of(self, place: Slice, count: int) -> Bools:
         """Return the bits of a slice of ``count`` rows."""
         if place not in self._bits:
-            self._bits[place] = self._read(place, count)
+            value = self._store.getValue(_key(place))
+            if value is None:
+                raise RuntimeError(f"The state store has lost the bits of slice {place} of a group")
+            packed = np.frombuffer(bytes(value[0]), np.uint8)
+            self._bits[place] = np.unpackbits(packed, count=count).astype(np.bool_)
         return self._bits[place]
 
     def mark(self, place: Slice, matched: Bools) -> None:
@@ -159,14 +163,6 @@ class MatchedBits:
         for place in sorted(self._changed):
             self._store.updateValue(_key(place), (np.packbits(self._bits[place]).tobytes(),))
         self._changed.clear()
-
-    def _read(self, place: Slice, count: int) -> Bools:
-        value = self._store.getValue(_key(place))
-        if value is None:
-            raise RuntimeError(f"The state store has lost the bits of slice {place} of a group")
-        blob = value[0]
-        packed = np.frombuffer(bytes(blob), np.uint8)
-        return np.unpackbits(packed, count=count).astype(np.bool_)
 
 
 def _key(place: Slice) -> tuple[int, int, int]:

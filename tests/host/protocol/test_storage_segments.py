@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from host.errors import DeviceError
+from host.errors import DeviceError, UsageError
 from host.protocol.segments import StorageSegments
 from host.protocol.storage import StorageRule
 
@@ -64,7 +64,7 @@ def test_places_and_ordinals_are_those_of_lists(history, more):
 
 @pytest.mark.parametrize("live", [[], [3], [-1], [0, 1, 0]])
 def test_a_segment_needs_cores_that_exist_each_once(live):
-    with pytest.raises(DeviceError, match="at most once"):
+    with pytest.raises(UsageError, match="at most once"):
         StorageSegments(StorageRule(3, 1, 4)).begin(0, live)
 
 
