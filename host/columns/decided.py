@@ -283,8 +283,7 @@ class ValueField(FieldPlan):
                 f"first is 0), and the accelerator's predicate could hold without its value",
                 "use device 'software:', which knows nulls, or fill the column",
             )
-        low = -(1 << field.bits - 1) if field.signed else 0
-        high = (1 << field.bits - field.signed) - 1
+        low, high = field.low, field.high
         beyond = outside(view, low, high)
         if valid is not None:
             beyond &= valid

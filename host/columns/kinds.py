@@ -39,6 +39,7 @@ __all__ = [
     "contiguous",
     "doubles",
     "integer_view",
+    "of_units",
     "one_batch",
     "outside",
     "row_at",
@@ -306,6 +307,13 @@ def shown(value: pa.Scalar) -> object:
         unit = getattr(kind, "unit", "days")
         return f"{value.cast(pa.int64() if kind.bit_width == 64 else pa.int32())} {unit}"
     return found
+
+
+def of_units(numbers: pa.Array, dtype: pa.DataType, *, safe: bool = True) -> pa.Array:
+    """Return integers of 64 bits, in the units of a type, in that type."""
+    if pa.types.is_temporal(dtype) and dtype.bit_width == 32:
+        numbers = numbers.cast(pa.int32(), safe=safe)
+    return numbers.cast(dtype, safe=safe)
 
 
 def units_of(value: object, name: str, dtype: pa.DataType) -> int:

@@ -14,6 +14,7 @@ from host.columns.kinds import (
     Kind,
     column_type,
     integer_view,
+    of_units,
     row_at,
     shown,
     units_of,
@@ -141,12 +142,7 @@ class TimeColumn(Windows):
 
     def values(self, times: Int64s) -> pa.Array:
         """Return times, in the column's units, in its type."""
-        array = pa.array(times)
-        if self.column.kind is Kind.INTEGER:
-            return array
-        if self.type.bit_width == 32:
-            array = array.cast(pa.int32())
-        return array.cast(self.type)
+        return of_units(pa.array(times), self.type)
 
     def _units(self, what: str, span: Span) -> int:
         if isinstance(span, Duration) != self.column.kind.is_temporal:

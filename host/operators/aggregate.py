@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from host.arrays import Array, Int64s, UInt64s
+from host.arrays import Array, Int64s, UInt64s, inverse
 from host.columns.times import OrderCheck
 from host.columns.windows import TimeColumn, Windows
 from host.devices import open_aggregate
@@ -149,9 +149,7 @@ class HostWindows(OpenWindows):
         found = cells.windows(self.length, self.advance, self.combines, first=first, last=last)
         none = Cells.none(len(self.combines))
         self.cells = none if last is None else self.cells.after(self.floor(last))
-        keys = np.empty_like(ranks)
-        keys[ranks] = np.arange(len(ranks))
-        return WindowStates(found.window, keys[found.key], found.states)
+        return WindowStates(found.window, inverse(ranks)[found.key], found.states)
 
     def panes(self) -> Cells:
         """See :meth:`OpenWindows.panes`."""

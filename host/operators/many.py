@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.arrays import Int64s
+from host.arrays import Int64s, inverse
 from host.columns.kinds import contiguous, integer_view
 from host.devices import Device
 from host.errors import ExpressionError, UsageError
@@ -330,11 +330,10 @@ def _order(given: Sequence[pa.Table], query: ManyQuery, numbers: Sequence[Int64s
         integer_view(contiguous(table.column(time)))
         for table, time in zip(given, query.time, strict=True)
     ]
-    ranks = []
-    for own, rows in zip(times, numbers, strict=True):
-        rank = np.empty(len(own), np.int64)
-        rank[np.argsort(own, kind="stable")] = np.arange(len(own))
-        ranks.append(rank[rows])
+    ranks = [
+        inverse(np.argsort(own, kind="stable"))[rows]
+        for own, rows in zip(times, numbers, strict=True)
+    ]
     found = np.stack([own[rows] for own, rows in zip(times, numbers, strict=True)])
     latest = found.max(axis=0, initial=np.iinfo(found.dtype).min)
     last = len(given) - 1 - np.argmax((found == latest)[::-1], axis=0)

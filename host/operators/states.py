@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.arrays import Array, Int64s
+from host.arrays import Array, Int64s, inverse
 from host.columns.codes import GrowingCodes, IntegerCodes
 from host.columns.kinds import (
     ColumnType,
     Kind,
     column_type,
     integer_view,
+    of_units,
     validity,
 )
 from host.engine.equal_keys import order_by
@@ -130,9 +131,7 @@ class KeyNumbers:
         else:
             keys = [(name, "ascending") for name in names]
             order = pc.sort_indices(pa.table(columns, names=names), sort_keys=keys).to_numpy()
-        places = np.empty(len(self), np.int64)
-        places[order] = np.arange(len(self))
-        return places
+        return inverse(order)
 
     def _of_codes(self, codes: Int64s, batch: pa.RecordBatch) -> Int64s:
         """Return the numbers of keys by their codes; remember a row of each new one."""
@@ -392,7 +391,9 @@ class AggregateStates:
                 return pa.array(values, _PART, mask=mask)
             return pa.array(values, mask=mask).cast(_PART)
         array = pa.array(narrowed(values, name), mask=mask)
-        return array if one.function == "sum" else _typed(array, self._columns[one.column])
+        # A value at the place of a null is meaningless, and need not fit.
+        safe, dtype = not array.null_count, self._columns[one.column].dtype
+        return array if one.function == "sum" else of_units(array, dtype, safe=safe)
 
     def _type(self, one: Aggregate) -> pa.DataType:
         if one.function == "count" or one.column is None:
@@ -472,14 +473,6 @@ def _neutral(function: str, dtype: np.dtype[Any]) -> Any:
         return np.nan if function == "min" else -np.inf
     limits = np.iinfo(dtype)
     return limits.max if function == "min" else limits.min
-
-
-def _typed(array: pa.Array, column: _Column) -> pa.Array:
-    """Return values in the type of their column."""
-    if column.kind.is_temporal and column.dtype.bit_width == 32:
-        array = array.cast(pa.int32())
-    # A value at the place of a null is meaningless, and need not fit.
-    return array.cast(column.dtype, safe=not array.null_count)
 
 
 # An aggregation in two phases: parts of the rows by panes, then windows of the parts' results.

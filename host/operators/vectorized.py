@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from host.arrays import Array, Bools, Int64s
+from host.arrays import Array, Bools, Int64s, inverse
 from host.columns.windows import Windows
 from host.errors import AcceleratorLimitError
 from host.expressions import Expression, evaluate
@@ -498,8 +498,7 @@ def _matching(
 def _arrivals(inputs: Sequence[Names]) -> list[Int64s]:
     """Return the place of each tuple in the order of arrival: by time, and left tuples first."""
     times = np.concatenate([names["timestamp"] for names in inputs])
-    place = np.empty(len(times), np.int64)
-    place[np.argsort(times, kind="stable")] = np.arange(len(times))
+    place = inverse(np.argsort(times, kind="stable"))
     first = len(inputs[0]["timestamp"])
     return [place[:first], place[first:]]
 

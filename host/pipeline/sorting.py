@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.arrays import Bools
+from host.arrays import Bools, inverse
 from host.columns.kinds import contiguous, integer_view
 from host.engine.equal_keys import order_by
 from host.errors import FailureError, OrderError, UsageError, unknown_column
@@ -165,8 +165,7 @@ def merge_heads(
     ends = np.cumsum(sizes)
     # No row may leave behind the last row of an input that goes on: the first such row is the
     # limit.
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
+    place = inverse(order)
     limits = [int(place[end - 1]) for end, more in zip(ends, open_ends, strict=True) if more]
     order = order[: min(most, min(limits, default=len(order) - 1) + 1)]
     taken = np.diff(np.searchsorted(np.sort(order), np.concatenate([[0], ends])))

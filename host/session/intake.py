@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from host.arrays import Bools, Int64s, UInt64s
+from host.arrays import Bools, Int64s, UInt64s, inverse
 from host.columns.encoding import BatchEncoder, EncodedBatch, EncodingPlan
 from host.columns.kinds import integer_view, shown
 from host.errors import CapacityError, OrderError, UsageError
@@ -138,9 +138,7 @@ def merge_places(left: UInt64s, right: UInt64s) -> tuple[Int64s, Int64s]:
         both.sort(kind="stable")
         is_right = (both & np.uint64(1)).astype(np.bool_)
         return np.flatnonzero(~is_right), np.flatnonzero(is_right)
-    order = np.argsort(both, kind="stable")
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
+    places = inverse(np.argsort(both, kind="stable"))
     return places[: len(left)], places[len(left) :]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from host.arrays import Bools, Int64s, UInt64s
+from host.arrays import Bools, Int64s, UInt64s, inverse
 from host.columns.kinds import contiguous
 from host.runtime import ColumnLog, Columns
 
@@ -179,9 +179,7 @@ class RowStore(Rows):
                 indices = pa.array(ascending[done:stop] - self._firsts[index])
                 parts.append([self._batches[index].column(at).take(indices) for at in wanted])
                 done = stop
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        places = pa.array(back)
+        places = pa.array(inverse(order))
         return [pa.concat_arrays(column).take(places) for column in zip(*parts, strict=True)]
 
 

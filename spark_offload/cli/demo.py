@@ -85,17 +85,16 @@ class Benchmark:
     def tables(self) -> tuple[pa.Table, pa.Table]:
         """Return R and S."""
         rng = np.random.default_rng(self.seed)
-        sides = []
-        for side in range(2):
-            sides.append(
-                pa.table(
-                    {
-                        "t": np.arange(self.rows, dtype=np.int64) * 2 + side,
-                        "x": self.field(rng),
-                        "y": self.field(rng),
-                    }
-                )
+        sides = [
+            pa.table(
+                {
+                    "t": np.arange(self.rows, dtype=np.int64) * 2 + side,
+                    "x": self.field(rng),
+                    "y": self.field(rng),
+                }
             )
+            for side in range(2)
+        ]
         return sides[0], sides[1]
 
     def field(self, rng: np.random.Generator) -> npt.NDArray[np.int32]:

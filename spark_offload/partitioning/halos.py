@@ -13,7 +13,7 @@ halo of the other side, which therefore reaches back from the oldest such row as
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -168,10 +168,8 @@ def _census(times: DataFrame, starts: Sequence[int]) -> Census:
 
 def _ends(census: Census, side: int, starts: int) -> list[int]:
     """Return how many rows of the side come before each range; a last one: all rows."""
-    ends = [0]
-    for part in range(starts + 1):
-        ends.append(ends[-1] + census.get((side, part), 0))
-    return ends
+    rows = (census.get((side, part), 0) for part in range(starts + 1))
+    return list(accumulate(rows, initial=0))
 
 
 def _place_of(ends: Sequence[int], place: int, size: int) -> tuple[int, int] | None:

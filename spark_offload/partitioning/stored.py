@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from host import FailureError, UsageError
 from host.arrays import Bools, Int64s
+from host.columns.kinds import of_units
 from host.errors import JoinError, OrderError
 from host.files.reading import open_parquet
 from host.files.text import reading_file
@@ -551,11 +552,7 @@ def _parts(numbers: Iterator[pa.RecordBatch]) -> Iterator[int]:
 def _order_column(times: Int64s, own: StoredInput) -> pa.Array:
     """Return order numbers as the common type of the order columns: whole numbers are 64 bits."""
     kind = own.types[own.time]
-    if pa.types.is_integer(kind):
-        return pa.array(times)
-    if pa.types.is_date32(kind):
-        return pa.array(times.astype(np.int32)).cast(kind)
-    return pa.array(times).cast(kind)
+    return of_units(pa.array(times), pa.int64() if pa.types.is_integer(kind) else kind)
 
 
 def _in_turns(
