@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give every device of a machine to one holder at a time, across processes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 import fcntl
@@ -415,24 +415,22 @@ def claim_device(
             if descriptor is not None:
                 return DeviceClaim(name, place, descriptor, holder)
         if late:
-            raise _busy(names, f"{seconds:g} s", _holders(place, names), remedy)
+            raise _busy(names, f"{seconds:g} s", _held(place, names), remedy)
         if report is not None:
-            report(_waiting(place, names, seconds))
+            listing = ", ".join(map(repr, names))
+            report(f"waiting up to {seconds:g} s for {listing}; {_held(place, names)}")
             report = None
         time.sleep(PAUSE_SECONDS)
 
 
-def _busy(
-    devices: Sequence[str], waited: str, holders: Mapping[str, str], remedy: str
-) -> DeviceError:
+def _busy(devices: Sequence[str], waited: str, held: str, remedy: str) -> DeviceError:
     """Return the error of devices none of which became free."""
     several = len(devices) > 1
     listing = ", ".join(repr(device) for device in devices)
-    held = "; ".join(f"{device!r} is held by {by}" for device, by in holders.items())
     return DeviceError(
         f"{'None of the devices' if several else 'Device'} {listing} "
         f"{'became' if several else 'did not become'} free within {waited}; "
-        f"{held or 'no holder is recorded'}; {remedy}.",
+        f"{held}; {remedy}.",
         "busy",
     )
 
@@ -451,16 +449,11 @@ def _note(folder: LockFolder, name: str) -> LockNote:
         os.close(descriptor)
 
 
-def _holders(folder: LockFolder, names: Sequence[str]) -> dict[str, str]:
-    """Return the holders of the devices, as far as the lock files name them."""
+def _held(folder: LockFolder, names: Sequence[str]) -> str:
+    """Say who holds the devices, as far as the lock files name them."""
     notes = ((name, _note(folder, name).text) for name in names)
-    return {name: text for name, text in notes if text is not None}
-
-
-def _waiting(folder: LockFolder, names: Sequence[str], seconds: float) -> str:
-    held = "; ".join(f"{name!r} is held by {by}" for name, by in _holders(folder, names).items())
-    listing = ", ".join(map(repr, names))
-    return f"waiting up to {seconds:g} s for {listing}; {held or 'no holder is recorded'}"
+    held = "; ".join(f"{name!r} is held by {text}" for name, text in notes if text is not None)
+    return held or "no holder is recorded"
 
 
 # Open a device when it is this process's turn.
