@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host.arrays import Int64s, UInt64s
+from host.arrays import Int64s, UInt64s, inverse
 
 __all__ = [
     "BITS",
     "Moments",
     "Partners",
     "hashed",
+    "merge_places",
     "order_and_values",
     "order_by",
     "order_by_both",
@@ -64,6 +65,29 @@ def order_by_both(major: Int64s, minor: Int64s) -> Int64s:
     if (int(major.max()) - start).bit_length() + bits > BITS:
         return np.lexsort((minor, major))
     return order_by(major - start << bits | minor - least)
+
+
+def merge_places(left: UInt64s, right: UInt64s) -> tuple[Int64s, Int64s]:
+    """Return the place of every tuple of both sides in their common order of arrival.
+
+    Only the places are computed, so that values can be written to them directly.
+
+    Parameters
+    ----------
+    left, right : array of uint64
+        Timestamps, ascending; on a tie the left side arrives first.
+    """
+    both = np.concatenate([left, right])
+    # A stable sort merges two runs that ascend in one pass, and keeps the left one first on a tie.
+    # Of numbers with their side as the last digit, it takes half of the time of `argsort`.
+    if max((int(times[-1]) for times in (left, right) if len(times)), default=0) < 1 << 63:
+        both <<= np.uint64(1)
+        both[len(left) :] |= np.uint64(1)
+        both.sort(kind="stable")
+        is_right = (both & np.uint64(1)).astype(np.bool_)
+        return np.flatnonzero(~is_right), np.flatnonzero(is_right)
+    places = inverse(np.argsort(both, kind="stable"))
+    return places[: len(left)], places[len(left) :]
 
 
 # Equal keys of both sides.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The software engine: a sliding-window join of tuples as they arrive, in vectorized NumPy."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from host.arrays import Bools, Int64s, UInt64s
-from host.engine.equal_keys import Moments, order_by_both, partners
+from host.arrays import Array, Bools, Int64s, UInt64s
+from host.engine.equal_keys import Moments, merge_places, order_by_both, partners
 from host.engine.sorted_index import Box, Reads, SortedIndex
 from host.reference.arrivals import Side
 from host.reference.predicate import Bounds
@@ -57,21 +57,17 @@ class Tuples:
 
     def part(self, begin: int, end: int | None = None) -> "Tuples":
         """Return the tuples from one index up to another."""
-        at = slice(begin, end)
-        valid = None if self.valid is None else self.valid[at]
-        fields = [values[at] for values in self.fields]
-        return Tuples(fields, self.times[at], self.places[at], self.rows[at], valid)
+        return self._each(lambda values: values[begin:end])
 
     def copy_from(self, begin: int) -> "Tuples":
         """Return a copy of the tuples from an index on."""
-        part = self.part(begin)
-        return Tuples(
-            [values.copy() for values in part.fields],
-            part.times.copy(),
-            part.places.copy(),
-            part.rows.copy(),
-            None if part.valid is None else part.valid.copy(),
-        )
+        return self._each(lambda values: values[begin:].copy())
+
+    def _each(self, change: Callable[[Array], Array]) -> "Tuples":
+        """Return the tuples with a change of each of their arrays."""
+        fields = list(map(change, self.fields))
+        valid = None if self.valid is None else change(self.valid)
+        return Tuples(fields, change(self.times), change(self.places), change(self.rows), valid)
 
     def before(self, place: int) -> int:
         """Return how many tuples have arrived before a place."""
@@ -511,10 +507,7 @@ def _ranks(left: Int64s, right: Int64s) -> tuple[Int64s, Int64s]:
     count, first = len(left) + len(right), int(min(left[0], right[0]))
     if int(max(left[-1], right[-1])) - first < count:  # no arrival is left out
         return left - first, right - first
-    return (
-        np.arange(len(left)) + np.searchsorted(right, left),
-        np.arange(len(right)) + np.searchsorted(left, right),
-    )
+    return merge_places(left.view(np.uint64), right.view(np.uint64))
 
 
 def _moved(values: UInt64s, by: int | None, end: int, *, up: bool) -> tuple[UInt64s, Bools | None]:

@@ -18,6 +18,7 @@ from host.columns.kinds import contiguous, one_batch
 from host.devices import Device
 from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.asof import places
+from host.engine.equal_keys import merge_places
 from host.engine.software import SoftwareEngine, Tuples
 from host.errors import AcceleratorLimitError, CapacityError, DeviceError, UsageError
 from host.operators.panes import COMBINES, Cells, cells_of, reduce_ranges
@@ -533,13 +534,12 @@ def _found_in_software(join: EncodedJoin, values: pa.Table, states: AggregateSta
             left, right = (as_places(side.keys[name]) for side in sides)
             fields.append((left, right))
             bounds.append(bound)
-    times = [side.timestamp for side in sides]
-    earlier = places(times[1], times[0], after=False), places(times[0], times[1], after=True)
+    arrivals = merge_places(sides[0].timestamp, sides[1].timestamp)
     tuples = [
         Tuples(
             [pair[at] for pair in fields],
             side.timestamp,
-            earlier[at] + np.arange(len(side)),
+            arrivals[at],
             side.row,
             side.valid,
         )

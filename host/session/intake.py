@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from host.arrays import Bools, Int64s, UInt64s, inverse
+from host.arrays import Bools, Int64s, UInt64s
 from host.columns.encoding import BatchEncoder, EncodedBatch, EncodingPlan
 from host.columns.kinds import integer_view, shown
+from host.engine.equal_keys import merge_places
 from host.errors import CapacityError, OrderError, UsageError
 from host.protocol.manifest import Manifest
 from host.protocol.segments import side_label
@@ -29,7 +30,6 @@ __all__ = [
     "TaggedLayout",
     "TakeRows",
     "WindowGauge",
-    "merge_places",
     "settled",
 ]
 
@@ -117,29 +117,6 @@ def settled(left: UInt64s, right: UInt64s) -> tuple[int, int]:
         # tuples.
         return len(left), int(np.searchsorted(right, left[-1], side="left"))
     return int(np.searchsorted(left, right[-1], side="right")), len(right)
-
-
-def merge_places(left: UInt64s, right: UInt64s) -> tuple[Int64s, Int64s]:
-    """Return the place of every tuple of both sides in their common order of arrival.
-
-    Only the places are computed, so that values can be written to them directly.
-
-    Parameters
-    ----------
-    left, right : array of uint64
-        Timestamps, ascending; on a tie the left side arrives first.
-    """
-    both = np.concatenate([left, right])
-    # A stable sort merges two runs that ascend in one pass, and keeps the left one first on a tie.
-    # Of numbers with their side as the last digit, it takes half of the time of `argsort`.
-    if max((int(times[-1]) for times in (left, right) if len(times)), default=0) < 1 << 63:
-        both <<= np.uint64(1)
-        both[len(left) :] |= np.uint64(1)
-        both.sort(kind="stable")
-        is_right = (both & np.uint64(1)).astype(np.bool_)
-        return np.flatnonzero(~is_right), np.flatnonzero(is_right)
-    places = inverse(np.argsort(both, kind="stable"))
-    return places[: len(left)], places[len(left) :]
 
 
 # Encode batches of rows as tuples, with their places in the order of arrival.

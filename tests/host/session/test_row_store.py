@@ -5,7 +5,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from host.session.intake import merge_places, settled
+from host.engine.equal_keys import merge_places
+from host.session.intake import settled
 from host.session.rows import RowStore, SharedRows, TableRows
 
 
