@@ -21,6 +21,7 @@ __all__ = [
     "hardware_time",
     "largest_window",
     "longest_round",
+    "outgrown",
     "require_capacity",
     "require_live",
     "require_pairs",
@@ -310,6 +311,16 @@ def require_capacity(window: Window, manifest: Manifest) -> None:
             cores=manifest.storage.cores,
             engine=manifest.engine,
         )
+
+
+def outgrown(
+    manifest: Manifest, side: object, needed: int | None = None, ordinal: int | None = None
+) -> CapacityError:
+    """Return the error of a time-based window that an accelerator cannot hold."""
+    return CapacityError(
+        needed, manifest.capacity, side=side, is_timed=True, ordinal=ordinal,
+        cores=manifest.storage.cores, engine=manifest.engine,
+    )  # fmt: skip
 
 
 def side_label(side: Side) -> str:

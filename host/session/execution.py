@@ -10,11 +10,11 @@ from host.arrays import UInt64s
 from host.columns.codes import FieldValues
 from host.devices import Stamps
 from host.devices.waiting import DeviceThread, DeviceWatch, MemoryWatch, Turn
-from host.errors import CapacityError, DeviceError, EpochError, OrderError
+from host.errors import DeviceError, EpochError, OrderError
 from host.protocol.codecs import WordCodec
 from host.protocol.configuration import MARKS, all_cores, configuration, segment_words
 from host.protocol.input_words import Blocks
-from host.protocol.segments import SEGMENTS
+from host.protocol.segments import SEGMENTS, outgrown
 from host.query.cores import Epoch
 from host.reference.arrivals import Side
 from host.runtime import Buffer
@@ -404,7 +404,7 @@ class Execution(Run):
 
     def _check_faults(self) -> None:
         """Raise an error if the accelerator has reported a fault."""
-        faults, manifest = self._decoder.faults, self._params.device.manifest
+        faults = self._decoder.faults
         if faults.illegal:  # other faults may follow from this one
             raise DeviceError(
                 f"Device {self._params.device.uri!r} got an input word that is neither a tuple nor "
@@ -413,10 +413,7 @@ class Execution(Run):
                 f"which begins with CLEAR."
             )
         if faults.overflow:
-            raise CapacityError(
-                None, manifest.capacity, side=faults.overflow[0], is_timed=True,
-                cores=manifest.storage.cores, engine=manifest.engine,
-            )  # fmt: skip
+            raise outgrown(self._params.device.manifest, faults.overflow[0])
         if faults.disorder:
             arrivals = self._decoder.arrivals
             raise OrderError.disorder("timestamp", arrivals, "a later time", "an earlier one")

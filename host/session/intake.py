@@ -12,9 +12,9 @@ from host.arrays import Bools, Int64s, UInt64s
 from host.columns.encoding import BatchEncoder, EncodedBatch, EncodingPlan
 from host.columns.kinds import integer_view, shown
 from host.engine.equal_keys import merge_places
-from host.errors import CapacityError, OrderError, UsageError
+from host.errors import OrderError, UsageError
 from host.protocol.manifest import Manifest
-from host.protocol.segments import side_label
+from host.protocol.segments import outgrown, side_label
 from host.reference.arrivals import Side
 from host.reference.window import TimeWindow
 from host.runtime import Buffer, ColumnLog, Columns
@@ -52,9 +52,7 @@ class WindowGauge:
     def __init__(self, side: Side, lifespan: int, manifest: Manifest) -> None:
         self._side = side
         self._lifespan = np.uint64(min(lifespan, (1 << 64) - 1))
-        self._capacity = manifest.capacity
-        self._cores = manifest.storage.cores
-        self._engine = manifest.engine
+        self._manifest, self._capacity = manifest, manifest.capacity
         self._log = ColumnLog()
 
     def see(self, times: UInt64s, row_of: Callable[[int], int]) -> None:
@@ -67,10 +65,7 @@ class WindowGauge:
         """
         at = self.overflow(times)
         if at is not None:
-            raise CapacityError(
-                None, self._capacity, side=side_label(self._side), is_timed=True,
-                ordinal=row_of(at), cores=self._cores, engine=self._engine,
-            )  # fmt: skip
+            raise outgrown(self._manifest, side_label(self._side), ordinal=row_of(at))
 
     def overflow(self, times: UInt64s) -> int | None:
         """Take the next timestamps; return the index of the first without room, or None."""

@@ -21,11 +21,17 @@ from host.columns.encoding import (
 from host.columns.kinds import Ranges
 from host.devices import Device
 from host.devices.waiting import Deadline
-from host.errors import CapacityError, UsageError
+from host.errors import UsageError
 from host.installation import processors
 from host.protocol.configuration import require_abilities, require_segments
 from host.protocol.manifest import Manifest
-from host.protocol.segments import largest_window, require_capacity, require_pairs, side_label
+from host.protocol.segments import (
+    largest_window,
+    outgrown,
+    require_capacity,
+    require_pairs,
+    side_label,
+)
 from host.query.cores import Epochs, EpochSchedule, ListedEpochs
 from host.query.ordering import Ordering
 from host.query.queries import OnFailure, Query
@@ -457,7 +463,4 @@ def require_room(arranged: Arrangement, window: Window, manifest: Manifest) -> N
             needs.append((int(times[first]), side, int(rows[first]), needed))
     if needs:
         _, side, row, _ = min(needs)
-        raise CapacityError(
-            max(need[3] for need in needs), manifest.capacity, side=side_label(side), is_timed=True,
-            ordinal=row, cores=manifest.storage.cores, engine=manifest.engine,
-        )  # fmt: skip
+        raise outgrown(manifest, side_label(side), max(need[3] for need in needs), row)

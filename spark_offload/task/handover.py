@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from host.arrays import Bools, Int64s
-from host.errors import AcceleratorLimitError, CapacityError, JoinError
+from host.errors import AcceleratorLimitError, JoinError
 from host.protocol.manifest import Manifest
-from host.protocol.segments import largest_window, side_label
+from host.protocol.segments import largest_window, outgrown, side_label
 from host.reference.arrivals import Side
 from host.reference.types import JoinType
 from host.session.intake import TaggedLayout, WindowGauge
@@ -174,15 +174,7 @@ class Handover:
                 "cast the order columns to a coarser unit, or use a bundle with more "
                 "--timestamp-bits",
             )
-        error = CapacityError(
-            self.needed,
-            self.manifest.capacity,
-            side=side_label(side),
-            is_timed=True,
-            ordinal=number,
-            cores=self.manifest.storage.cores,
-            engine=self.manifest.engine,
-        )
+        error = outgrown(self.manifest, side_label(side), self.needed, number)
         remedy = "For device 'sim:', build=True counts the windows and builds what they need."
         error.args = (f"{error} {remedy}",)
         return error
