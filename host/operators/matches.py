@@ -20,14 +20,14 @@ from host.devices.waiting import Conversation, Deadline, Work
 from host.engine.asof import places
 from host.engine.equal_keys import merge_places
 from host.engine.software import SoftwareEngine, Tuples
-from host.errors import AcceleratorLimitError, CapacityError, DeviceError, UsageError
+from host.errors import AcceleratorLimitError, DeviceError, UsageError
 from host.operators.panes import COMBINES, Cells, cells_of, reduce_ranges
 from host.operators.states import ROWS, AggregateStates, State
 from host.operators.windowed import unused
 from host.protocol.codecs import MatchCodec
 from host.protocol.configuration import MARKS, configuration, require_abilities
 from host.protocol.manifest import JoinAggregateManifest
-from host.protocol.segments import largest_window, side_label
+from host.protocol.segments import largest_window, outgrown, side_label
 from host.query.ordering import Ordering
 from host.query.queries import Aggregate, Query
 from host.query.tables import require_column
@@ -94,10 +94,7 @@ class MatchPass:
         """
         needed, first = largest_window(self.stored, self.lifespan, manifest.capacity)
         if first is not None:
-            raise CapacityError(
-                needed, manifest.capacity, side=side_label(Side.S), is_timed=True, ordinal=first,
-                cores=manifest.cores,
-            )  # fmt: skip
+            raise outgrown(manifest, side_label(Side.S), needed, first)
 
 
 def passes_of(encoded: EncodedJoin, manifest: JoinAggregateManifest) -> list[MatchPass]:
