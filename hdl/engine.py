@@ -3,7 +3,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from amaranth import *
 from amaranth.lib import data, stream
@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from .memory.axi4 import memory_members
-from .parts import FLAG, AtLeast, Option, Part, require
+from .parts import FLAG, AtLeast, Part, option, require
 from .predicates.rule import Rule
 from .words.inputs import control_layout
 from .words.prepared import (
@@ -43,12 +43,9 @@ USUAL_PROBE_BITS = 8
 IS_EXTERNAL = "it is for windows in external memory; set store='external'"
 IS_CUSTOM = "a predicate of one's own goes with comparator 'custom', and only with it"
 
-ResultStreams = Annotated[
-    int,
-    Option(
-        "1, or 2 for results of R's and of S's probes on ports of their own", (1, 2), group=RESULTS
-    ),
-]
+ResultStreams = option(
+    "1, or 2 for results of R's and of S's probes on ports of their own", (1, 2), group=RESULTS
+)
 
 
 def engine_members(parameters):
@@ -154,23 +151,17 @@ class Gates(Part):
         as failed.
     """
 
-    failure_cycles: Annotated[
-        int | None,
-        Option(
-            "cycles without a sign of life after which a core has failed; 0: never",
-            AtLeast(1),
-            group=CORES,
-        ),
-    ] = None
-    parity: Annotated[
-        bool,
-        Option(
-            "check parity bits in the memories of stored tuples; a core that reads a flipped bit "
-            "has failed",
-            FLAG,
-            group=CORES,
-        ),
-    ] = False
+    failure_cycles: option(
+        "cycles without a sign of life after which a core has failed; 0: never",
+        AtLeast(1),
+        group=CORES,
+    ) = None
+    parity: option(
+        "check parity bits in the memories of stored tuples; a core that reads a flipped bit "
+        "has failed",
+        FLAG,
+        group=CORES,
+    ) = False
 
     @classmethod
     def is_asked(cls, words):
@@ -256,13 +247,10 @@ class Search(Part, ABC):
     counters, events = (), {}
 
     predicate: Rule
-    probes: Annotated[
-        int,
-        Option("probes in a full group; a scan compares all of them with every key", AtLeast(1)),
-    ] = 1
-    probe_bits: Annotated[
-        int | None, Option("width of a result's probe index", AtLeast(0), group=RESULTS)
-    ] = None
+    probes: option(
+        "probes in a full group; a scan compares all of them with every key", AtLeast(1)
+    ) = 1
+    probe_bits: option("width of a result's probe index", AtLeast(0), group=RESULTS) = None
 
     @property
     def rule(self):
@@ -347,10 +335,9 @@ class OnChip(Search):
     """
 
     gates: Gates | None = None
-    clock_requests: Annotated[
-        bool,
-        Option("ports that tell of each core whether its clock may be stopped", FLAG, group=CORES),
-    ] = False
+    clock_requests: option(
+        "ports that tell of each core whether its clock may be stopped", FLAG, group=CORES
+    ) = False
     result_streams: ResultStreams = 1
 
     @property

@@ -10,14 +10,13 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 import re
-from typing import Annotated
 
 from amaranth.utils import ceil_log2
 
 from .arrangement import SPLITJOIN, arrangement_named
 from .external.engine import ExternalScan
 from .index.engine import Index
-from .parts import AtLeast, Option, Part, options_of, require, words_of
+from .parts import AtLeast, Part, option, options_of, require, words_of
 from .reducing import ReducingScan
 from .scan.digests import DigestScan
 from .scan.engine import Scan
@@ -113,14 +112,11 @@ class Window(Part):
         Width of the unsigned timestamp. Zero leaves time-based windows out.
     """
 
-    cores: Annotated[int, Option("join cores, any number", AtLeast(1), group=SHAPE)] = 4
-    sub_window: Annotated[
-        int, Option("tuples of one side that a core can hold", AtLeast(1), group=SHAPE)
-    ] = 256
-    timestamp_bits: Annotated[
-        int,
-        Option("width of the timestamp; 0 leaves time-based windows out", range(65), group=SHAPE),
-    ] = 0
+    cores: option("join cores, any number", AtLeast(1), group=SHAPE) = 4
+    sub_window: option("tuples of one side that a core can hold", AtLeast(1), group=SHAPE) = 256
+    timestamp_bits: option(
+        "width of the timestamp; 0 leaves time-based windows out", range(65), group=SHAPE
+    ) = 0
 
 
 #: Number of children of a node of a tree.
@@ -156,25 +152,19 @@ class JoinParameters(Part, Parameters):
     """
 
     window: Window = Window()
-    keys: Annotated[
-        tuple[KeyField, ...],
-        Option(
-            "a compared field; give it once per field", metavar="NAME:BITS[:unsigned]", group=SHAPE
-        ),
-    ] = (KeyField(name="x", bits=32),)
+    keys: option(
+        "a compared field; give it once per field", metavar="NAME:BITS[:unsigned]", group=SHAPE
+    ) = (KeyField(name="x", bits=32),)
     engine: Scan | DigestScan | ReducingScan | ExternalScan | Index
-    fan_out: Annotated[int, Option("children of a distribution tree node", Arity, group=TREES)] = 4
-    fan_in: Annotated[int, Option("ports of a merger", Arity, group=TREES)] = 4
-    architecture: Annotated[
-        str,
-        Option(
-            "an arrangement of your own, or, of a checkout, the joins that SplitJoin is measured "
-            "beside: bench.handshake:handshake, bench.handshake:low_latency_handshake. Default: "
-            "splitjoin",
-            metavar="MODULE:NAME",
-            group="cores in another arrangement",
-        ),
-    ] = SPLITJOIN
+    fan_out: option("children of a distribution tree node", Arity, group=TREES) = 4
+    fan_in: option("ports of a merger", Arity, group=TREES) = 4
+    architecture: option(
+        "an arrangement of your own, or, of a checkout, the joins that SplitJoin is measured "
+        "beside: bench.handshake:handshake, bench.handshake:low_latency_handshake. Default: "
+        "splitjoin",
+        metavar="MODULE:NAME",
+        group="cores in another arrangement",
+    ) = SPLITJOIN
 
     def __post_init__(self):
         super().__post_init__()

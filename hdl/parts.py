@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
-__all__ = ["FLAG", "AtLeast", "Option", "Part", "options_of", "require", "words_of"]
+__all__ = ["FLAG", "AtLeast", "Option", "Part", "option", "options_of", "require", "words_of"]
 
 #: Values of a field that is chosen or not.
 FLAG = (False, True)
@@ -69,6 +69,11 @@ class Option:
         else:
             allowed = f"one of {self.values!r}"
         raise ValueError(f"Parameter {name!r} must be {allowed}, not {value!r}")
+
+
+def option(text, values=None, **told):
+    """Return the annotation of a field that is a number: its :class:`Option`."""
+    return Annotated[object, Option(text, values, **told)]
 
 
 def option_of(hint):

@@ -2,7 +2,6 @@
 """What a join aggregate has beside a join: matches are reduced where they are found, and merged."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
 
 from amaranth import *
 from amaranth.lib import data, stream, wiring
@@ -12,7 +11,7 @@ from amaranth.utils import ceil_log2
 from hdl.engine import RESULTS
 from hdl.local_reset import reset_nearby
 from hdl.memory.columns import KeyColumn
-from hdl.parts import Option, require
+from hdl.parts import option, require
 from hdl.scan.engine import ONE_LANE, AnyScan, Lanes, ScanEngine
 from hdl.scan.layouts import lane_matches_layout
 from hdl.scan.serializers import MatchQueue
@@ -484,15 +483,12 @@ class ReducingScan(AnyScan):
     kinds, emits = MatchKind, "values of tuples of R emitted"
 
     read: Lanes = ONE_LANE
-    value_bits: Annotated[
-        int,
-        Option(
-            "width of the value beside a key of S; each tuple of R leaves as one word, what its "
-            "matches are reduced to. 0, the default, sends pairs",
-            range(1, MOST_TOTAL_BITS + 1),
-            group=RESULTS,
-        ),
-    ] = field()  # no default, for other engines have an attribute of this name
+    value_bits: option(
+        "width of the value beside a key of S; each tuple of R leaves as one word, what its "
+        "matches are reduced to. 0, the default, sends pairs",
+        range(1, MOST_TOTAL_BITS + 1),
+        group=RESULTS,
+    ) = field()  # no default, for other engines have an attribute of this name
 
     def beside(self, parameters):
         return {"value": stored_value_shape(parameters)}

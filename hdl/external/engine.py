@@ -2,7 +2,6 @@
 """Scan engine of a region whose window is in external memory."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 from amaranth import *
 from amaranth.lib.wiring import connect, flipped
@@ -11,7 +10,7 @@ from amaranth.utils import ceil_log2
 from hdl.counters import ADDRESSES, Counter
 from hdl.engine import ResultStreams
 from hdl.memory.axi4 import ADDRESS_BITS, BaseAddress
-from hdl.parts import Option, require
+from hdl.parts import option, require
 from hdl.scan.engine import ALL_LANES, AnyScan, Lanes, Rounds, ScanEngine
 from hdl.streams.registers import StreamFork
 from hdl.words.operands import empties_own_window
@@ -163,21 +162,15 @@ class ExternalScan(AnyScan):
     events = {name: activity for name, activity, _ in COUNTED}
 
     read: Lanes | Rounds = ALL_LANES
-    memory_width: Annotated[
-        int | None,
-        Option("bits of a beat of the memory; a row of keys fits into it", WIDTHS, group=MEMORY),
-    ] = None
-    memory_burst: Annotated[
-        int, Option("beats of a whole burst to the memory", BURSTS, group=MEMORY)
-    ] = 16
-    memory_latency: Annotated[
-        int,
-        Option(
-            "cycles of the memory's latency that reads ahead hide",
-            range(MOST_LATENCY + 1),
-            group=MEMORY,
-        ),
-    ] = 64
+    memory_width: option(
+        "bits of a beat of the memory; a row of keys fits into it", WIDTHS, group=MEMORY
+    ) = None
+    memory_burst: option("beats of a whole burst to the memory", BURSTS, group=MEMORY) = 16
+    memory_latency: option(
+        "cycles of the memory's latency that reads ahead hide",
+        range(MOST_LATENCY + 1),
+        group=MEMORY,
+    ) = 64
     result_streams: ResultStreams = 1
 
     def width(self, parameters):

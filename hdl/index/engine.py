@@ -2,7 +2,6 @@
 """Index engine of a region: chain heads, a ring of entries, and walks along the chains."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 from amaranth import *
 from amaranth.lib import wiring
@@ -11,7 +10,7 @@ from amaranth.utils import ceil_log2
 
 from hdl.engine import OnChip, at_hand, engine_members, keep_from
 from hdl.memory.columns import stored_column
-from hdl.parts import Option
+from hdl.parts import option
 from hdl.predicates.band import Band
 from hdl.predicates.equality import Equality
 from hdl.streams.registers import delayed
@@ -288,16 +287,11 @@ class Index(OnChip):
     counted = rate = "tuples"
 
     predicate: Band | Equality
-    bucket_bits: Annotated[
-        int | None, Option("logarithm of the number of buckets of an index", range(1, 25))
-    ] = None
-    tuples_per_word: Annotated[
-        int,
-        Option(
-            "1; of an index also 2, for a tuple of each side in an input word, two results in one",
-            (1, 2),
-        ),
-    ] = 1
+    bucket_bits: option("logarithm of the number of buckets of an index", range(1, 25)) = None
+    tuples_per_word: option(
+        "1; of an index also 2, for a tuple of each side in an input word, two results in one",
+        (1, 2),
+    ) = 1
 
     def completed(self, parameters):
         part = super().completed(parameters)

@@ -6,12 +6,11 @@ import ast
 from contextlib import suppress
 from dataclasses import dataclass
 import importlib
-from typing import Annotated
 
 from amaranth import *
 
 from hdl.expressions import dotted, lower, names_of, parse
-from hdl.parts import Option, require
+from hdl.parts import option, require
 
 from .rule import Rule
 
@@ -280,24 +279,17 @@ class Own(Rule):
     kind = "custom"
     fixed = {"comparator": "custom"}
 
-    predicate: Annotated[
-        str | None,
-        Option(
-            "a predicate of your own: a function predicate(r, s), or a Predicate with its own "
-            "hardware",
-            metavar="MODULE:NAME",
-            group=PREDICATE,
-        ),
-    ] = None
-    where: Annotated[
-        str | None,
-        Option(
-            "a predicate of your own as a text over key fields of R's tuple l and S's tuple r: "
-            "'abs(l.x - r.x) <= 3 and l.city != r.city'",
-            metavar="CONDITION",
-            group=PREDICATE,
-        ),
-    ] = None
+    predicate: option(
+        "a predicate of your own: a function predicate(r, s), or a Predicate with its own hardware",
+        metavar="MODULE:NAME",
+        group=PREDICATE,
+    ) = None
+    where: option(
+        "a predicate of your own as a text over key fields of R's tuple l and S's tuple r: "
+        "'abs(l.x - r.x) <= 3 and l.city != r.city'",
+        metavar="CONDITION",
+        group=PREDICATE,
+    ) = None
 
     def __post_init__(self):
         super().__post_init__()

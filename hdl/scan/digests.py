@@ -4,13 +4,12 @@
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import Annotated
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from hdl.parts import Option, require
+from hdl.parts import option, require
 from hdl.predicates.band import Band
 from hdl.predicates.cells import Cells
 from hdl.predicates.equality import Equality, Remainders
@@ -294,13 +293,10 @@ class DigestScan(Scan):
     rate = "pairs decided"
 
     predicate: Band | Equality
-    digest_bits: Annotated[
-        int,
-        Option(
-            "bits of a key that a pass compares; all of it where these agree",
-            range(1, MOST_DIGEST_BITS + 1),
-        ),
-    ] = field()  # no default, for other engines have an attribute of this name
+    digest_bits: option(
+        "bits of a key that a pass compares; all of it where these agree",
+        range(1, MOST_DIGEST_BITS + 1),
+    ) = field()  # no default, for other engines have an attribute of this name
 
     @property
     def rule(self):

@@ -2,14 +2,13 @@
 """Scan engine of a region: key ring, group collector, scanner and match queue."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
 from hdl.engine import OnChip, Search, engine_members, keep_from
-from hdl.parts import AtLeast, Option, Part, require
+from hdl.parts import AtLeast, Part, option, require
 from hdl.predicates.band import Band
 from hdl.predicates.equality import Equality
 from hdl.predicates.own import Own
@@ -182,7 +181,7 @@ class Lanes(Part):
     kind = "lanes"
     fixed = {"rounds": False}
 
-    lanes: Annotated[int | None, Option("keys that a region reads each cycle", AtLeast(1))] = None
+    lanes: option("keys that a region reads each cycle", AtLeast(1)) = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,8 +48,6 @@ def drawn(random, name, hint, keys):
     if get_origin(hint) is UnionType:
         return drawn(random, name, random.choice(get_args(hint)), keys)
     if get_origin(hint) is Annotated:
-        if name in DERIVED and NoneType in get_args(get_args(hint)[0]):
-            return None
         return drawn_number(random, name, hint.__metadata__[0].values, keys)
     return None if hint is NoneType else drawn_part(random, hint, keys)
 
@@ -68,7 +66,11 @@ def drawn_number(random, name, values, keys):
 def drawn_part(random, kind, keys):
     """Return a part of a kind, which may be refused."""
     hints = get_type_hints(kind, include_extras=True)
-    names = [field.name for field in fields(kind)]
+    names = [
+        field.name
+        for field in fields(kind)
+        if not (field.name in DERIVED and field.default is None)
+    ]
     if kind is Rounds:
         return Rounds(lanes=1 << random.randrange(11))
     parts = {name: drawn(random, name, hints[name], keys) for name in names}
