@@ -364,9 +364,8 @@ class SideTurns(wiring.Component):
         """
         count = range(self.parameters.capacity + 1)
         names = ("new", "mid", "old")
-        newer, middle, older = (
-            Signal(count, name=f"held_{name}", reset_less=name != "new") for name in names
-        )
+        newer = Signal(count, name="held_new")
+        middle, older = (Signal(count, name=f"held_{name}", reset_less=True) for name in names[1:])
         has_newer, has_middle, has_older = (Signal(name=f"has_{name}") for name in names)
         single = Signal()  # exactly one tuple is left of the older segment
         spans = Signal(name="spans")  # the window has tuples of three segments
