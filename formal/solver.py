@@ -34,6 +34,7 @@ async2sync
 setundef -undriven -anyseq
 techmap
 opt -fast
+setundef -anyseq
 dffunmap
 simplemap
 opt_clean
