@@ -91,7 +91,7 @@ def summary(parameters):
     )
     engine = parameters.engine
     return (
-        f"{engine.kind}, {cores} x {counted(parameters.window.sub_window, 'tuple')}, "
+        f"{engine.fixed['engine']}, {cores} x {counted(parameters.window.sub_window, 'tuple')}, "
         f"{counted(engine.lanes, 'lane')}, {counted(engine.probes, 'probe')}, "
         f"{parameters.predicate.kind} on {keys}, {timed(parameters)}"
         + f", digests of {engine.digest_bits} bits" * bool(engine.digest_bits)

@@ -152,7 +152,8 @@ class Gates(Part):
     """
 
     failure_cycles: option(
-        "cycles without a sign of life after which a core has failed; 0: never",
+        "cycles without a sign of life after which a core has failed; 0: never. Default with "
+        "--parity: the least",
         AtLeast(1),
         group=CORES,
     ) = None
@@ -162,6 +163,14 @@ class Gates(Part):
         FLAG,
         group=CORES,
     ) = False
+
+    def __post_init__(self):
+        require(
+            self.failure_cycles != 0,
+            "Parameter 'parity' needs gates, which 'failure_cycles' 0 leaves out: a core that reads"
+            " a flipped bit counts as failed; leave 'failure_cycles' out",
+        )
+        super().__post_init__()
 
     @classmethod
     def is_asked(cls, words):

@@ -113,7 +113,8 @@ def option_groups():
         choices = words_of(JoinParameters)[name]
         keywords = {"choices": choices, "help": f"{text}; default: {choices[0]}"}
         groups[title] = {name: flag(text) if choices == FLAG else keywords} | groups[title]
-    return groups | {AGGREGATE: AGGREGATE_OPTIONS}
+    first = {title: groups[title] for title in (SHAPE, PREDICATE, "engine", RESULTS)}
+    return first | groups | {AGGREGATE: AGGREGATE_OPTIONS}
 
 
 #: Options by the names of their parameters, in groups: what ``argparse`` is told of them.

@@ -169,6 +169,8 @@ class JoinParameters(Part, Parameters):
     def __post_init__(self):
         super().__post_init__()
         check_keys(self.keys)
+        given = {name: value for name, value in super().words().items() if value is not None}
+        object.__setattr__(self, "_given", given)
         object.__setattr__(self, "engine", self.engine.completed(self))
         self.engine.check(self)
         if self.has_gates:
@@ -192,16 +194,25 @@ class JoinParameters(Part, Parameters):
         ValueError
             If a word is unknown to this version of the kit, or if some contradict one another.
         """
+        return cls._of(words, words)
+
+    def with_(self, **changes):
+        """Return a copy with other values of some words; what followed from others does so anew."""
+        return self._of({**self._given, **changes}, changes)
+
+    @classmethod
+    def _of(cls, words, named):
+        """Return the tree of ``words``, of which only those that are ``named`` must be of use."""
         known = options_of(cls).keys() | words_of(cls).keys()
         unknown = sorted(words.keys() - known)
         require(not unknown, f"This version of the kit has no parameters {unknown!r}")
         if "keys" in words:
-            words["keys"] = tuple(
-                key if isinstance(key, KeyField) else KeyField(**key) for key in words["keys"]
-            )
+            keys = (key if isinstance(key, KeyField) else KeyField(**key) for key in words["keys"])
+            words = {**words, "keys": tuple(keys)}
         found = cls.of_words(words)
-        left = words.keys() - found.words().keys()
-        found.engine.require_words({name: words[name] for name in left})
+        left = {name: words[name] for name in words.keys() - found.words().keys()}
+        kept = {name for name in left if name in named or hasattr(found.engine, name)}
+        found.engine.require_words({name: left[name] for name in kept})
         return found
 
     def words(self):

@@ -59,8 +59,8 @@ class Option:
 
     def check(self, name, value):
         """Raise :exc:`ValueError` unless a field called ``name`` can have this value."""
-        kind = type(self.values[0]) if isinstance(self.values, tuple) else object
-        if self.values is None or (value in self.values and isinstance(value, kind)):
+        kind = type(self.values[0]) if isinstance(self.values, tuple) else int
+        if self.values is None or (type(value) is kind and value in self.values):
             return
         if isinstance(self.values, AtLeast):
             allowed = f"an integer of at least {self.values.least}"
@@ -147,13 +147,16 @@ class Part:
 
     @classmethod
     def is_asked(cls, words):
-        """Return whether ``words`` have a value of every number that has no default."""
+        """Return whether ``words`` have a value of every number that has no default.
+
+        What other kinds have in its place is no such value.
+        """
         needed = (
             name
             for name, hint in hints_of(cls).items()
             if option_of(hint) is not None and cls.default(name) is MISSING
         )
-        return all(words.get(name) for name in needed)
+        return all(words.get(name) not in (None, getattr(cls.__base__, name)) for name in needed)
 
     @classmethod
     def of_words(cls, words):
@@ -180,12 +183,14 @@ class Part:
         kinds = kinds_of(hint)
         words = {**kinds[0].fixed, **words}
         for name, choices in choices_of(kinds).items():
-            reason = cls.reasons.get(name)
-            require(
-                words[name] in choices,
-                f"Parameter {name!r} must be one of {choices!r}, not {words[name]!r}"
-                + (f": {reason}" if reason else ""),
-            )
+            reason, value = cls.reasons.get(name), words[name]
+            wrong = f"Parameter {name!r} must be one of {choices!r}, not {value!r}"
+            if reason:
+                wrong = (
+                    f"{cls.title} needs parameter {name!r} to be one of {choices!r}, not {value!r}"
+                )
+                wrong += f": {reason}"
+            require(value in choices and type(value) is type(choices[0]), wrong)
         for kind in reversed(kinds):
             named = all(words[name] == value for name, value in kind.fixed.items())
             if named and kind.is_asked(words):
@@ -212,7 +217,7 @@ class Part:
             lacks = None if name in hints_of(type(self)) else getattr(self, name, None)
             reason = self.reasons.get(name, "")
             require(
-                value is None or value == lacks,
+                value is None or (value == lacks and type(value) is type(lacks)),
                 f"{self.title} needs parameter {name!r} to be {lacks!r}, not {value!r}: {reason}",
             )
 

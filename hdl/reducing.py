@@ -12,7 +12,7 @@ from hdl.engine import RESULTS
 from hdl.local_reset import reset_nearby
 from hdl.memory.columns import KeyColumn
 from hdl.parts import option, require
-from hdl.scan.engine import ONE_LANE, AnyScan, Lanes, ScanEngine
+from hdl.scan.engine import USUAL_LANES, AnyScan, Lanes, ScanEngine
 from hdl.scan.layouts import lane_matches_layout
 from hdl.scan.serializers import MatchQueue
 from hdl.streams.queues import PointerQueue
@@ -482,7 +482,7 @@ class ReducingScan(AnyScan):
     module = ReducingEngine
     kinds, emits = MatchKind, "values of tuples of R emitted"
 
-    read: Lanes = ONE_LANE
+    read: Lanes = USUAL_LANES
     value_bits: option(
         "width of the value beside a key of S; each tuple of R leaves as one word, what its "
         "matches are reduced to. 0, the default, sends pairs",

@@ -11,7 +11,7 @@ from hdl.counters import ADDRESSES, Counter
 from hdl.engine import ResultStreams
 from hdl.memory.axi4 import ADDRESS_BITS, BaseAddress
 from hdl.parts import option, require
-from hdl.scan.engine import ALL_LANES, AnyScan, Lanes, Rounds, ScanEngine
+from hdl.scan.engine import AnyScan, ScanEngine
 from hdl.streams.registers import StreamFork
 from hdl.words.operands import empties_own_window
 
@@ -161,9 +161,10 @@ class ExternalScan(AnyScan):
     )
     events = {name: activity for name, activity, _ in COUNTED}
 
-    read: Lanes | Rounds = ALL_LANES
     memory_width: option(
-        "bits of a beat of the memory; a row of keys fits into it", WIDTHS, group=MEMORY
+        "bits of a beat of the memory, which holds a row of keys. Default: 512, or what a key needs",
+        WIDTHS,
+        group=MEMORY,
     ) = None
     memory_burst: option("beats of a whole burst to the memory", BURSTS, group=MEMORY) = 16
     memory_latency: option(
@@ -175,7 +176,9 @@ class ExternalScan(AnyScan):
 
     def width(self, parameters):
         """Return the bits of a beat: those that are given, or what holds a key at the least."""
-        usual = max(USUAL_WIDTH, 1 << ceil_log2(parameters.key_bits))
+        bits = parameters.key_bits
+        require(bits <= WIDTHS[-1], f"No beat holds a key of {bits} bits; AXI allows {WIDTHS[-1]}")
+        usual = max(USUAL_WIDTH, 1 << ceil_log2(bits))
         return usual if self.memory_width is None else self.memory_width
 
     def most_lanes(self, parameters):

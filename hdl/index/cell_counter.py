@@ -34,15 +34,15 @@ class CellDigit(wiring.Component):
     configure : In(1)
         Set the field's part of the bucket number to ``part``; only while no probe is in progress.
     part : In(coordinate_layout(parameters))
-    mask : Out(bucket_width)
+    mask : Out(bucket_bits)
         Bits of the bucket number that belong to the field.
-    stride : Out(bucket_width)
+    stride : Out(bucket_bits)
         What a step adds to the bucket number; undefined if the part has no bits.
     paired : Out(1)
         A step covers two cells.
     begin : In(1)
         Start a range of ``extent + 1`` cells; ``step`` is ignored in this cycle.
-    extent : In(bucket_width)
+    extent : In(bucket_bits)
     step : In(1)
         Advance; after the last step, the same range starts again.
     ended : Out(1)

@@ -97,14 +97,14 @@ def first_seed(n):
 
 
 class FieldHash:
-    """Hash one key field to a number of ``bucket_width`` bits.
+    """Hash one key field to a number of ``bucket_bits`` bits.
 
     The lowest bits of the first field are used unchanged, so that nearby keys, such as dictionary
     codes, fall into different buckets. All other bits of the first field, and all bits of the other
     fields, are multiplied by the seed, which is repeated up to :attr:`width` bits. The product is
-    truncated to :attr:`width` bits, and its upper ``bucket_width`` bits are added to the unchanged
+    truncated to :attr:`width` bits, and its upper ``bucket_bits`` bits are added to the unchanged
     bits. The seed decides which keys collide: for two keys and a random seed, the probability is at
-    most ``4 / 2 ** bucket_width``.
+    most ``4 / 2 ** bucket_bits``.
 
     The multiplication is split into two steps, so that registers can stand between them.
     :meth:`operands` returns the operands of one multiplier for each pair of limbs of :data:`LIMB`

@@ -179,7 +179,7 @@ class HeadTable(wiring.Component):
     -------
     store : In(1)
         Store an entry in ``bucket``.
-    bucket : In(bucket_width)
+    bucket : In(bucket_bits)
     head : In(head_shape(parameters))
         Place of the entry that is stored.
     previous : Out(head_shape(parameters))

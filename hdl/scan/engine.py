@@ -18,7 +18,7 @@ from .ring import KeyRing
 from .scanner import Scanner
 from .serializers import GroupCollector, MatchQueue
 
-__all__ = ["ALL_LANES", "ONE_LANE", "AnyScan", "Lanes", "Rounds", "Scan", "ScanEngine"]
+__all__ = ["USUAL_LANES", "AnyScan", "Lanes", "Rounds", "Scan", "ScanEngine"]
 
 
 #: Passes that can lie between a word and its star: of the group that is scanned, of the group that
@@ -181,7 +181,10 @@ class Lanes(Part):
     kind = "lanes"
     fixed = {"rounds": False}
 
-    lanes: option("keys that a region reads each cycle", AtLeast(1)) = None
+    lanes: option(
+        "keys that a region reads each cycle; default: 1, or what a beat of external memory holds",
+        AtLeast(1),
+    ) = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,8 +205,8 @@ class Rounds(Lanes):
         )
 
 
-#: What a scan of memories on the chip reads by default, and one of external memory.
-ONE_LANE, ALL_LANES = Lanes(lanes=1), Lanes()
+#: What a scan reads by default.
+USUAL_LANES = Lanes()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +226,7 @@ class AnyScan(Search):
     }
 
     predicate: Band | Equality | Own
-    read: Lanes | Rounds = ONE_LANE
+    read: Lanes | Rounds = USUAL_LANES
 
     @property
     def lanes(self):

@@ -503,6 +503,8 @@ class Manifest(BundleManifest):
             "chain": Chain,
             "memory": ExternalMemory,
         }
+        # What every query asks of the tree is there, or the manifest is incomplete.
+        _ = values["parameters"]["engine"]["predicate"]["kind"], values["parameters"]["keys"]
         return {
             "indices": values["indices"],
             "storage": Storage.from_dict(values["storage"]),

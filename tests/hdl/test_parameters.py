@@ -69,7 +69,7 @@ from tests.timing import least_seconds
         ),
         (
             {"digest_bits": 4, "comparator": "custom", "predicate": "hdl.presets:X32"},
-            "must be one of .'band', 'equality'., not 'custom': nothing is known of the keys",
+            "to be one of .'band', 'equality'., not 'custom': nothing is known of the keys",
         ),
         (
             {"digest_bits": 3, "keys": (KeyField(name="x", bits=4), KeyField(name="y", bits=5))},
@@ -209,6 +209,36 @@ def test_what_is_left_out_follows_from_other_parts():
     gated = JoinParameters.of(parity=True)
     assert gated.engine.gates.failure_cycles == gated.longest_silence
     assert JoinParameters.of(probes=300).engine.probe_bits == 9
+
+
+def test_what_followed_from_other_parts_follows_anew_from_changed_ones():
+    index = JoinParameters.of(engine="index", sub_window=256)
+    assert index.with_(sub_window=4096).engine.bucket_bits == 12
+    assert index.with_(engine="scan").engine.kind == "scan"
+    gated = JoinParameters.of(parity=True)
+    for changes in ({"sub_window": 4096}, {"timestamp_bits": 32}, {"cores": 1}):
+        changed = gated.with_(**changes)
+        assert changed.engine.gates.failure_cycles == changed.longest_silence
+    assert not gated.with_(parity=False).has_gates
+    external = JoinParameters.of(store="external")
+    assert external.with_(memory_width=64).engine.lanes == 2
+    assert external.with_(store="chip").engine.lanes == 1
+    assert PRESETS["paper"].with_(store="external").engine.lanes == 16
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"digest_bits": 8.0}, {"value_bits": 8.0}, {"engine": "index", "bucket_bits": 4.0},
+        {"timestamp_bits": 1.0}, {"store": "external", "memory_latency": 8.0}, {"rounds": 0},
+        {"rounds": 1.0}, {"parity": 1}, {"tuples_per_word": 1.0}, {"cores": "4"}, {"lanes": True},
+        {"parity": True, "failure_cycles": 0}, {"digest_bits": 0},
+        {"store": "external", "keys": [{"name": f"k{n}", "bits": 64} for n in range(17)]},
+    ],
+)  # fmt: skip
+def test_numbers_of_another_type_and_without_a_meaning_are_refused(changes):
+    with pytest.raises(ValueError, match="arameter|beat"):
+        JoinParameters.of(**changes)
 
 
 @pytest.mark.parametrize("sub_window", [1, 500, 100_000])

@@ -43,7 +43,7 @@ def test_a_bundle_is_an_accelerator_whose_manifest_the_host_reads(tmp_path, caps
     parameters = aggregate_parameters(TRADES, cores=2, keys=12, timestamp_bits=32)
     assert verilog == to_verilog(AggregateAccelerator(parameters))
     assert lint(tmp_path / "bundle" / "splitjoin.v") == ""
-    with pytest.raises(ManifestError, match="has a manifest of format 6, this kit reads 4"):
+    with pytest.raises(ManifestError, match="has a manifest of format 6, this kit reads 8"):
         Manifest.load(place)
     path = tmp_path / "bundle" / "manifest.json"
     path.write_text(path.read_text().replace('"keys": 12', '"keys": 13'))

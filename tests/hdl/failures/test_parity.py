@@ -132,7 +132,7 @@ def test_failures_and_flipped_bits_are_counted(tmp_path):
         ({"parity": 1}, r"must be one of \(False, True\), not 1"),
         (
             {"parity": True, "architecture": HANDSHAKE},
-            "needs parameter 'failure_cycles' to be 0, not .*: only the cores of 'splitjoin'",
+            "needs parameter 'parity' to be False, not True: only the cores of 'splitjoin'",
         ),
     ],
 )

@@ -99,7 +99,7 @@ def test_a_bundle_of_it_is_read_as_what_it_is_and_its_verilog_is_clean(tmp_path)
         assert isinstance(manifest, JoinAggregateManifest)
         assert (manifest.value_bits, manifest.probe_bits, manifest.capacity) == (8, 2, 16)
     assert lint(place / "splitjoin.v") == ""
-    with pytest.raises(ManifestError, match="of format 7, this kit reads 4 and 5 here"):
+    with pytest.raises(ManifestError, match="of format 9, this kit reads 8 here"):
         Manifest.load(place)
     with open_device(f"software:{place}") as device:
         codec = MatchCodec(device.manifest)

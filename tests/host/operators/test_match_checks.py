@@ -4,7 +4,7 @@ import pytest
 
 from host.errors import AcceleratorLimitError, UnsupportedTypeError
 from host.operators.matches import require_matches
-from host.protocol.manifest import JoinAggregateManifest, Manifest, join_manifest
+from host.protocol.manifest import FORMAT, JoinAggregateManifest, Manifest, join_manifest
 from host.query.queries import Aggregate, Query, Term
 from tests.host.operators.test_device_matches import PARAMETERS
 from tests.host.small_bundles import write_manifest
@@ -54,5 +54,5 @@ def test_the_document_of_a_manifest_tells_what_it_joins(manifest):
     again = join_manifest(manifest.values, name="a device")
     assert isinstance(again, JoinAggregateManifest)
     assert again.hash == manifest.hash
-    document = {**manifest.values, "format": 4}
+    document = {**manifest.values, "format": FORMAT}
     assert type(join_manifest(document, name="a device")) is Manifest
