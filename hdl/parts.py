@@ -184,12 +184,10 @@ class Part:
         words = {**kinds[0].fixed, **words}
         for name, choices in choices_of(kinds).items():
             reason, value = cls.reasons.get(name), words[name]
-            wrong = f"Parameter {name!r} must be one of {choices!r}, not {value!r}"
+            values = f"one of {choices!r}, not {value!r}"
+            wrong = f"Parameter {name!r} must be {values}"
             if reason:
-                wrong = (
-                    f"{cls.title} needs parameter {name!r} to be one of {choices!r}, not {value!r}"
-                )
-                wrong += f": {reason}"
+                wrong = f"{cls.title} needs parameter {name!r} to be {values}: {reason}"
             require(value in choices and type(value) is type(choices[0]), wrong)
         for kind in reversed(kinds):
             named = all(words[name] == value for name, value in kind.fixed.items())

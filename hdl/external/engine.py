@@ -162,7 +162,7 @@ class ExternalScan(AnyScan):
     events = {name: activity for name, activity, _ in COUNTED}
 
     memory_width: option(
-        "bits of a beat of the memory, which holds a row of keys. Default: 512, or what a key needs",
+        "bits of a beat of the memory, which holds a row of keys; default: 512, or for a key more",
         WIDTHS,
         group=MEMORY,
     ) = None
