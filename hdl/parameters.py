@@ -16,7 +16,7 @@ from amaranth.utils import ceil_log2
 from .arrangement import SPLITJOIN, arrangement_named
 from .external.engine import ExternalScan
 from .index.engine import Index
-from .parts import AtLeast, Part, option, options_of, require, words_of
+from .parts import AtLeast, Part, option, options_of, require, require_known, words_of
 from .reducing import ReducingScan
 from .scan.digests import DigestScan
 from .scan.engine import Scan
@@ -203,12 +203,9 @@ class JoinParameters(Part, Parameters):
     @classmethod
     def _of(cls, words, named):
         """Return the tree of ``words``, of which only those that are ``named`` must be of use."""
-        known = options_of(cls).keys() | words_of(cls).keys()
-        unknown = sorted(words.keys() - known)
-        require(not unknown, f"This version of the kit has no parameters {unknown!r}")
+        require_known(words, {*options_of(cls), *words_of(cls)})
         if "keys" in words:
-            keys = (key if isinstance(key, KeyField) else KeyField(**key) for key in words["keys"])
-            words = {**words, "keys": tuple(keys)}
+            words = {**words, "keys": key_fields(words["keys"])}
         found = cls.of_words(words)
         left = {name: words[name] for name in words.keys() - found.words().keys()}
         kept = {name for name in left if name in named or hasattr(found.engine, name)}
@@ -226,8 +223,7 @@ class JoinParameters(Part, Parameters):
     @classmethod
     def from_dict(cls, values):
         """Return the tree that ``to_dict`` has converted."""
-        keys = tuple(KeyField(**key) for key in values["keys"])
-        return super().from_dict({**values, "keys": keys})
+        return super().from_dict({**values, "keys": key_fields(values["keys"])})
 
     @property
     def cores(self):
@@ -358,6 +354,11 @@ class JoinParameters(Part, Parameters):
 
     def require_join(self, what, remedy):
         """Raise nothing, because it is one."""
+
+
+def key_fields(keys):
+    """Return key fields, of which some may be JSON-compatible values, as a tuple."""
+    return tuple(key if isinstance(key, KeyField) else KeyField(**key) for key in keys)
 
 
 def check_keys(keys):

@@ -15,7 +15,17 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
-__all__ = ["FLAG", "AtLeast", "Option", "Part", "option", "options_of", "require", "words_of"]
+__all__ = [
+    "FLAG",
+    "AtLeast",
+    "Option",
+    "Part",
+    "option",
+    "options_of",
+    "require",
+    "require_known",
+    "words_of",
+]
 
 #: Values of a field that is chosen or not.
 FLAG = (False, True)
@@ -27,6 +37,12 @@ def require(condition, message):
         raise ValueError(message)
 
 
+def require_known(names, known):
+    """Raise :exc:`ValueError` unless all ``names`` of parameters are ``known``."""
+    unknown = sorted(set(names) - set(known))
+    require(not unknown, f"This version of the kit has no parameters {unknown!r}")
+
+
 @dataclass(frozen=True)
 class AtLeast:
     """All integers from ``least`` on."""
@@ -34,7 +50,7 @@ class AtLeast:
     least: int
 
     def __contains__(self, value):
-        return isinstance(value, int) and value >= self.least
+        return value >= self.least
 
 
 @dataclass(frozen=True)
@@ -237,8 +253,7 @@ class Part:
             If the kit has no such part.
         """
         hints, found = hints_of(cls), {}
-        unknown = sorted(values.keys() - hints.keys() - {"kind"})
-        require(not unknown, f"This version of the kit has no parameters {unknown!r}")
+        require_known(values, {"kind", *hints})
         for name in hints.keys() & values.keys():
             found[name] = value = values[name]
             if value is not None and (kinds := kinds_of(hints[name])):

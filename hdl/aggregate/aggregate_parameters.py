@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2
 
 from hdl.expressions import lower
 from hdl.parameters import KeyField, Parameters
-from hdl.parts import require
+from hdl.parts import require, require_known
 from hdl.windowed.description import KeyRule, OperatorDescription, OutputRule, ReductionRule
 
 __all__ = [
@@ -224,8 +224,7 @@ class AggregateParameters(Parameters):
     @classmethod
     def of(cls, **words):
         """Return the parameters that ``words`` describe; the operator may be its document."""
-        unknown = sorted(words.keys() - cls.__dataclass_fields__.keys())
-        require(not unknown, f"This version of the kit has no parameters {unknown!r}")
+        require_known(words, cls.__dataclass_fields__)
         operator = words["operator"]
         if isinstance(operator, dict):
             operator = OperatorDescription.from_dict(operator)
