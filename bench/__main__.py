@@ -9,7 +9,7 @@ import sys
 from hdl.installation import CommandParser
 from host.errors import JoinError
 
-from .epochs.commands import add_command as add_epochs
+from .epochs import add_command as add_epochs
 from .experiments.commands import add_command as add_experiments
 from .files import add_command as add_files
 
@@ -44,7 +44,7 @@ def calibrate(options):
 
 def model(options):
     """Hold the cost model against the hardware counters; print the largest errors as a table."""
-    from .figures.model_sweep import ACCELERATORS, sweep, table, worst
+    from .figures.cost_model import ACCELERATORS, sweep, table, worst
 
     names = options.names or list(ACCELERATORS)
     unknown = [name for name in names if name not in ACCELERATORS]

@@ -1,11 +1,179 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of the evaluation: 12 to 19 of the paper, and those that it could not show."""
 
-from .extent import FULL, QUICK
-from .figure import Plot, Series
-from .point import Point
+from dataclasses import asdict, dataclass, fields
 
-__all__ = ["ORDERINGS", "PLOTS", "WINDOW", "load_interval", "plots", "settled"]
+from .joins import CORES, Point
+
+__all__ = [
+    "FULL", "NAMES", "ORDERINGS", "PLOTS", "QUANTITIES", "QUICK", "Extent", "Plot", "Series",
+    "load_interval", "plots", "settled",
+]  # fmt: skip
+
+
+def named(name):
+    """Return a function that reads a measured value."""
+    return lambda point, measured: measured.get(name)
+
+
+#: What can be drawn, as functions of a point and what was measured there.
+QUANTITIES = {
+    "tuples per 1,000 cycles": lambda point, measured: 1000 / measured["cycles_per_tuple"],
+    "cycles per tuple": named("cycles_per_tuple"),
+    "pairs decided per cycle": lambda point, measured: (
+        measured["comparisons_per_tuple"] / measured["cycles_per_tuple"]
+    ),
+    "visiting": named("visiting"),
+    "processing": named("processing"),
+    "read per core": lambda point, measured: (
+        measured["region_busy_per_tuple"] / int(point.accelerator.rpartition("-")[2])
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a figure.
+
+    Parameters
+    ----------
+    label : str
+        What the legend says.
+    points : tuple of (float, Point)
+        Place on the x axis, and the point that is measured there.
+    quantity : str
+        Name in :data:`QUANTITIES`.
+    """
+
+    label: str
+    points: tuple[tuple[float, Point], ...]
+    quantity: str
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure over the loads of joins.
+
+    Parameters
+    ----------
+    name : str
+        Number of the paper's figure, or a name of its own.
+    title, x_label, y_label, conditions : str
+        Texts; the conditions stand below the drawing and in the CSV file.
+    series : tuple of Series
+        The lines.
+    log_x, log_y : bool
+        Whether an axis is logarithmic.
+    """
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    conditions: str
+    series: tuple[Series, ...]
+    log_x: bool = True
+    log_y: bool = False
+
+    @property
+    def points(self):
+        """All points of the figure."""
+        return [point for series in self.series for _, point in series.points]
+
+    def lines(self, found):
+        """Return label and (x, y) of each series; a point without the quantity is left out."""
+        return [
+            (
+                series.label,
+                [
+                    (x, value)
+                    for x, point in series.points
+                    if (value := QUANTITIES[series.quantity](point, found[point])) is not None
+                ],
+            )
+            for series in self.series
+        ]
+
+    def table(self, found):
+        """Yield the rows of the CSV file, a point with all that was measured there in each."""
+        measured = list(dict.fromkeys(name for point in self.points for name in found[point]))
+        names = [field.name for field in fields(Point)]
+        yield ["series", "quantity", "x", "y", *names, *measured]
+        for series in self.series:
+            for x, point in series.points:
+                row, y = found[point], QUANTITIES[series.quantity](point, found[point])
+                values = [row.get(name) for name in measured]
+                numbers = [f"{v:.6g}" if isinstance(v, float) else v for v in (x, y, *values)]
+                load = asdict(point).values()
+                yield [series.label, series.quantity, *numbers[:2], *load, *numbers[2:]]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Numbers of cores, windows and shapes of the figures.
+
+    Most of the time of a few points goes into building their accelerators, so the quick figures
+    share them.
+
+    Parameters
+    ----------
+    cores : tuple of int
+        Numbers of join cores; the last one also stands for "many cores".
+    windows : tuple of int
+        Windows of the figures over cores, in tuples per side.
+    sizes : tuple of int
+        Logarithms of the windows of the figure over windows.
+    orders : tuple of (int, int)
+        Cores and window of each series of Figure 19.
+    rounds : tuple of int
+        Stored tuples of a core per round of each inner order; a core holds 512.
+    round_shapes, engines, bands : tuple of str
+        Labels of the series that are drawn.
+    shares : tuple of float
+        Cycles from tuple to tuple in the figure over the input rate, in parts of what the
+        comparators need.
+    """
+
+    cores: tuple[int, ...]
+    windows: tuple[int, ...]
+    sizes: tuple[int, ...]
+    orders: tuple[tuple[int, int], ...]
+    rounds: tuple[int, ...]
+    round_shapes: tuple[str, ...]
+    engines: tuple[str, ...]
+    bands: tuple[str, ...]
+    shares: tuple[float, ...]
+
+
+#: What ``make experiments`` measures, and the documents show.
+FULL = Extent(
+    cores=CORES,
+    windows=(1 << 10, 1 << 11, 1 << 12),
+    sizes=(10, 11, 12, 13, 14),
+    orders=((8, 1 << 12), (8, 1 << 13), (32, 1 << 10)),
+    rounds=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
+    round_shapes=("one lane", "four lanes", "one lane, two result ports"),
+    engines=("scan-1x1", "scan-1x4", "scan-1x16", "scan-4x1", "scan-4x4", "digest-4x4", "index"),
+    bands=(
+        "whole keys, 4 x 4", "digests, 4 x 4", "whole keys, 26 x 2 (ecp5-band)",
+        "digests, 15 x 14 (ecp5-band-digest)",
+    ),
+    shares=(1.06, 1.12, 1.2, 1.5, 2, 4, 16),
+)  # fmt: skip
+
+#: … and what it measures with ``QUICK=1``.
+QUICK = Extent(
+    cores=(2, 4, 8),
+    windows=(1 << 10, 1 << 11),
+    sizes=(10, 11),
+    orders=((8, 1 << 10), (8, 1 << 11)),
+    rounds=(1, 4, 16, 512),
+    round_shapes=("one lane",),
+    engines=("scan-1x1", "scan-4x4", "index"),
+    bands=("whole keys, 4 x 4", "digests, 4 x 4"),
+    shares=(1.06, 1.2, 2, 4),
+)
+
 
 #: Window of the figures of latencies, in tuples per side.
 WINDOW = 1 << 10

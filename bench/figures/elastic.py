@@ -3,8 +3,8 @@
 
 from statistics import median
 
-from bench.experiments.elastic_figures import sweep_elastic
-from bench.experiments.elastic_run import CONTROLLERS, ElasticPoint
+from bench.experiments.elastic import CONTROLLERS, ElasticPoint
+from bench.experiments.sweep import sweep
 
 from .registry import Result, figure
 
@@ -33,9 +33,7 @@ def core_cycles_saved(report):
         for seed in SEEDS[1:]
         for controller in ("fixed", "energy")
     ]
-    found = {
-        (point.seed, point.controller): one for point, one in sweep_elastic(points, report).items()
-    }
+    found = {(point.seed, point.controller): one for point, one in sweep(points, report).items()}
     saved = {seed: found[seed, "energy"]["saved"] for seed in SEEDS}
     late = any(
         found[seed, "energy"]["longest_seconds"]

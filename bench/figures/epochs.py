@@ -4,8 +4,7 @@
 from functools import cache
 from pathlib import Path
 
-from bench.epochs.joins import compare
-from bench.epochs.loads import ENGINES, WINDOWS
+from bench.epochs import ENGINES, WINDOWS, compare
 from hdl.bundle import write_bundle
 from sim.verilated.library import build_library
 

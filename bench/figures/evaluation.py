@@ -3,10 +3,8 @@
 
 import numpy as np
 
-from bench.experiments.accelerators import PAPER
 from bench.experiments.catalogue import NAMES, PLOTS, load_interval, settled
-from bench.experiments.measurement import Filled, measure_filled
-from bench.experiments.point import Point
+from bench.experiments.joins import PAPER, Filled, Point
 from bench.experiments.sweep import sweep
 
 from .registry import Result, figure
@@ -161,7 +159,7 @@ def paper_size(report):
     """
     large = {key: large_loads(*key) for key in LARGE_JOINS}
     fills = {key: Filled(tuple(loads.values())) for key, loads in large.items()}
-    found = sweep(fills.values(), report, measured=measure_filled, store="filled.jsonl")
+    found = sweep(fills.values(), report)
     by = {key: dict(zip(large[key], found[fill], strict=True)) for key, fill in fills.items()}
     notes = []
     for (short, timed, window), loads in by.items():
@@ -196,7 +194,7 @@ def inner_order(report):
         Point("rounds-28-large", window, width=10, tuples=100, rounds=n) for n in reversed(rounds)
     )
     fill = Filled(loads)
-    found = sweep([fill], report, measured=measure_filled, store="filled.jsonl")[fill]
+    found = sweep([fill], report)[fill]
     cycles = {load.rounds: one["cycles_per_tuple"] for load, one in zip(loads, found, strict=True)}
     notes = tuple(f"a star per {n:,} stored tuples: {cycles[n]:,.1f} cycles" for n in rounds)
     return Result(cycles[rounds[-1]] / cycles[32], notes=notes)

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Latencies of an accelerator under load, in cycles, from the terms of its cost model.
+"""Latencies: the equations of the paper, and those of an accelerator under load.
 
-The host estimates a join by the cycles of a tuple and the latency of a lone one
-(:mod:`host.protocol.cost_model`). The waits of tuples for one another are for figures.
+The six equations of section 6 stand here letter by letter, in any unit of time. In all of them
+``k`` is the number of join cores, ``w`` the tuples of one side in a core's sub-window, ``t_link``
+the time from one node to the next (T_CL), ``t_probe`` the time to compare a pair (T_P),
+``t_monitor`` the time to watch for races in a handshake join (T_ML) and ``t_collect`` the time to
+collect results (T_Col). :mod:`host.protocol.cost_model` fills in an accelerator's terms.
+
+The host estimates a join by the cycles of a tuple and the latency of a lone one. The waits of
+tuples for one another, in cycles, are for figures.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from host.protocol.cost_model import (
     IDLE,
@@ -14,16 +20,66 @@ from host.protocol.cost_model import (
     cycles_per_tuple,
     drain,
     idle_processing_latency,
+    levels,
     mean_walk,
     rows_of_probe,
 )
 
 __all__ = [
-    "idle_visiting_latency",
-    "processing_latency",
-    "processing_terms",
-    "visiting_latency",
-]
+    "equation_1", "equation_2", "equation_3", "equation_4", "equation_5", "equation_6",
+    "idle_visiting_latency", "processing_latency", "processing_terms", "visiting_latency",
+]  # fmt: skip
+
+
+def equation_1(
+    k: int, w: float, *, t_link: float, t_monitor: float, t_probe: float, t_collect: float
+) -> float:
+    """Equation 1: processing latency of the low-latency handshake join, a chain of cores."""
+    return t_link + (k - 1) * (t_link + t_monitor) + w * t_probe + t_collect
+
+
+def equation_2(k: int, w: float, *, t_link: float, t_monitor: float, t_probe: float) -> float:
+    """Equation 2: mean visiting latency of the low-latency handshake join."""
+    return t_link + (k - 1) / 2 * (t_link + t_monitor) + w / 2 * t_probe
+
+
+def equation_3(
+    links: Iterable[Sequence[float]], w: float, t_probes: Iterable[float], t_collect: float
+) -> float:
+    """Equation 3: processing latency of SplitJoin, whose slowest core counts.
+
+    Parameters
+    ----------
+    links : iterable of sequence of float
+        For each core, the time that a tuple takes on each link of its path.
+    w : float
+        Tuples that a probe meets in a core.
+    t_probes : iterable of float
+        For each core, the time to compare a pair.
+    t_collect : float
+        Time to collect the results of all cores.
+    """
+    cores = zip(links, t_probes, strict=True)
+    return max(sum(path) + w * t_probe for path, t_probe in cores) + t_collect
+
+
+def equation_4(
+    k: int, b: int, w: float, *, t_links: Sequence[float], t_probes: Sequence[float],
+    t_collect: float,
+) -> float:  # fmt: skip
+    """Equation 4: the same where the links of a path take equally long, one time for each core."""
+    depth = levels(k, b)
+    return equation_3(([t_link] * depth for t_link in t_links), w, t_probes, t_collect)
+
+
+def equation_5(k: int, b: int, c: int, w: float, *, t_link: float, t_probe: float) -> float:
+    """Equation 5: the same with equal cores and links, and a gathering tree of arity ``c``."""
+    return t_link * levels(k, b) + w * t_probe + t_link * levels(k, c)
+
+
+def equation_6(k: int, b: int, w: float, *, t_link: float, t_probe: float) -> float:
+    """Equation 6: mean visiting latency of SplitJoin, up to the comparison of the pair."""
+    return t_link * levels(k, b) + w / 2 * t_probe
 
 
 def idle_visiting_latency(circuit: Circuit, load: Workload, group: float = 1) -> float:

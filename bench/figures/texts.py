@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuples with many keys: how many words, or pairs of words, an accelerator counts in a cycle."""
 
-from bench.experiments.text_figures import sweep_texts
-from bench.experiments.text_run import TextPoint
+from bench.experiments.sweep import sweep
+from bench.experiments.texts import TextPoint
 
 from .registry import Result, figure
 
@@ -12,7 +12,7 @@ __all__ = ["counted"]
 def counted(kind, report, *, more=()):
     """Return the result of counting words or pairs of texts on one core, and on ``more``."""
     points = [TextPoint(kind, cores) for cores in (1, *more)]
-    found = sweep_texts(points, report)
+    found = sweep(points, report)
     one = found[points[0]]
     per_text = one["keys"] / one["texts"]
     return Result(

@@ -358,7 +358,7 @@ def test_of_random_parameters_each_is_legal_or_refused_with_its_reason():
 #: What code outside of a part asks which kind it is, and why.
 ASKS = {
     "bench/figures/latency_model.py": "the paper's equation 6 has terms of a scan only",
-    "bench/figures/model_sweep.py": "the loads are those for which the model has terms",
+    "bench/figures/cost_model.py": "the loads are those for which the model has terms",
     "formal/facts.py": "a proof says by itself what is legal, not by asking the engine",
     "sim/benches/shapes.py": "an index has so few entries and buckets that they fill",
     "spark_offload/cli/report.py": "the efficiency is that of comparators in rows and lanes",

@@ -4,9 +4,8 @@
 import numpy as np
 import pytest
 
-from bench.epochs import joins
-from bench.epochs.joins import compare
-from bench.epochs.loads import ENGINES
+from bench import epochs
+from bench.epochs import ENGINES, compare
 from host.reference.join import reference_join
 from host.reference.window import CountWindow, TimeWindow
 from host.session.records import Measured
@@ -34,7 +33,7 @@ def test_pairs_that_differ_are_counted(device, monkeypatch, size, name):
     def other(arrivals, predicate, window):
         return reference_join(arrivals, predicate, CountWindow(size))
 
-    monkeypatch.setattr(joins, "reference_join", other)
+    monkeypatch.setattr(epochs, "reference_join", other)
     found = compare(device, CountWindow(24), tuples=1_000, epochs=10, seed=4)
     assert found.bad == getattr(found, name) > 0
 

@@ -7,11 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.epochs import commands
-from bench.epochs.commands import rows_of, run, write
-from bench.epochs.loads import ENGINES
-from bench.epochs.stretches import Stretch, measure_stretch, stretches
-from bench.experiments.accelerators import prepare
+from bench import epochs
+from bench.epochs import ENGINES, Stretch, rows_of, run, stretches, write
+from bench.experiments.sweep import prepare, sweep
 
 KINDS = [("scan", "count-based"), ("index", "time-based")]
 
@@ -40,15 +38,15 @@ def test_runs_without_tuples_or_epochs_are_refused(options, message):
 @pytest.mark.long
 @pytest.mark.parametrize("engine", sorted(ENGINES))
 def test_a_stretch_counts_its_epochs_and_no_stall(tmp_path, engine):
-    manifest = prepare(engine, tmp_path, lambda text: None, ENGINES)
+    manifest = prepare(engine, ENGINES[engine], tmp_path, lambda text: None)
     stretch = Stretch(engine, "time-based", 3, 20_000, 100, 1)
-    found = measure_stretch(manifest, stretch)
+    found = stretch.measure(manifest)
     assert found["bad"] == 0
     assert found["pairs"] > 3_000
     assert found["epochs"] == 199
     assert found["stalled_with"] == found["stalled_without"]
     assert found["cycles_with"] > found["cycles_without"]  # CORE and SEGMENT are words too
-    assert measure_stretch(manifest, stretch) == found
+    assert stretch.measure(manifest) == found
 
 
 def counts(**changes):
@@ -75,9 +73,15 @@ def test_rows_are_sums_of_a_kind_and_the_last_one_of_all(tmp_path):
 def test_the_command_fails_if_a_pair_is_bad_or_the_input_waits_for_epochs(
     tmp_path, monkeypatch, capsys, changes, code
 ):
-    monkeypatch.setattr(commands, "FOLDER", tmp_path)
-    monkeypatch.setattr(commands, "prepare", lambda name, *_: SimpleNamespace(hash=name))
-    monkeypatch.setattr(commands, "measure_stretch", lambda manifest, stretch: counts(**changes))
+    def swept(points, report, *, folder, advance):
+        return sweep(points, report, folder=tmp_path, prepared=prepared, advance=advance)
+
+    def prepared(name, parameters, folder, report):
+        assert parameters == ENGINES[name]
+        return SimpleNamespace(hash=name)
+
+    monkeypatch.setattr(epochs, "sweep", swept)
+    monkeypatch.setattr(Stretch, "measure", lambda stretch, manifest: counts(**changes))
     options = Namespace(
         tuples=4_000, stretch=1_000, distance=100, seed=1, output=str(tmp_path / "epochs.csv"),
         arguments=["epochs"],

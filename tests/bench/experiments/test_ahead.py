@@ -4,7 +4,7 @@ from threading import Event, Thread
 
 import pytest
 
-from bench.experiments.ahead import Ahead
+from bench.experiments.sweep import Ahead
 
 
 def test_things_are_made_once_in_the_order_of_their_announcement():

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from bench.experiments.accelerators import ACCELERATORS, ARCHITECTURES
-from bench.experiments.catalogue import ORDERINGS, load_interval, plots
-from bench.experiments.extent import FULL, QUICK
-from bench.experiments.figure import QUANTITIES
+from bench.experiments.catalogue import FULL, ORDERINGS, QUANTITIES, QUICK, load_interval, plots
+from bench.experiments.joins import ACCELERATORS, ARCHITECTURES
 
 
 @pytest.mark.parametrize("quick", [False, True])

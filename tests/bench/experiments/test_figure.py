@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-from bench.experiments.catalogue import plots
-from bench.experiments.figure import Plot, Series, draw
-from bench.experiments.point import Point
+from bench.experiments.catalogue import Plot, Series, plots
+from bench.experiments.commands import draw
+from bench.experiments.joins import Point
 from host.drawing import FIGURE
 
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bench.experiments.accelerators import ACCELERATORS
-from bench.experiments.hedge import BITS, COMPANIES, WHERE, trades
+from bench.experiments.elastic import COMPANIES, trades
+from bench.experiments.joins import ACCELERATORS, HEDGE, HEDGE_BITS
 from host.operators.verification import reference_pairs
 from host.query.queries import Query
 
@@ -16,7 +16,7 @@ from host.query.queries import Query
 def test_pairs_are_those_of_the_ratio(seed):
     times = np.arange(150)
     left, right = trades(times, seed), trades(times, 50 + seed)
-    query = Query(where=WHERE, time="t", within=1000)
+    query = Query(where=HEDGE, time="t", within=1000)
     found = zip(*(rows.tolist() for rows in reference_pairs(left, right, query)), strict=True)
 
     def distances(rows):
@@ -36,9 +36,9 @@ def test_pairs_are_those_of_the_ratio(seed):
 
 def test_fields_hold_what_trades_have():
     rows = trades(np.arange(100_000), 3)
-    for name, bits in BITS.items():
+    for name, bits in HEDGE_BITS.items():
         values = rows.column(name).to_numpy()
         assert 0 <= values.min() <= values.max() < 1 << bits
     assert rows.column("size").to_numpy().min() >= 1
     assert rows.column("company").to_numpy().max() == COMPANIES - 1
-    assert ACCELERATORS["hedge-8"].predicate.where == WHERE
+    assert ACCELERATORS["hedge-8"].predicate.where == HEDGE

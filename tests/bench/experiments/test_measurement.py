@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from bench.experiments import accelerators
-from bench.experiments.accelerators import ACCELERATORS, prepare
+from bench.experiments import sweep as sweeping
+from bench.experiments.catalogue import Plot, Series
 from bench.experiments.commands import write
-from bench.experiments.figure import Plot, Series
-from bench.experiments.measurement import Filled, measure, measure_filled
-from bench.experiments.point import Point
-from bench.experiments.sweep import sweep
+from bench.experiments.joins import ACCELERATORS, Filled, Point
+from bench.experiments.sweep import prepare, sweep
 from tests.sim.verilated.test_cycles import shaped
 
 #: Both joins with cores of one size, under the names of two larger ones, and a scan that is built
@@ -37,9 +35,8 @@ class Manifests(dict):
         self.folder = folder
 
     def __missing__(self, name):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(accelerators, "ACCELERATORS", TINY | ROUNDS)
-            return self.setdefault(name, prepare(name, self.folder, lambda text: None))
+        parameters = (TINY | ROUNDS)[name]
+        return self.setdefault(name, prepare(name, parameters, self.folder, lambda text: None))
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +48,7 @@ def manifests(tmp_path_factory):
 @pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize("name", ["sj-2", "llhj-2"])
 def test_a_saturated_join_compares_a_window_for_every_tuple(manifests, name, timed):
-    found = measure(manifests[name], Point(name, WINDOW, timed=timed, tuples=300))
+    found = Point(name, WINDOW, timed=timed, tuples=300).measure(manifests[name])
     assert found["comparisons_per_tuple"] == pytest.approx(WINDOW, rel=0.04)
     # Two cores with a comparator for each side.
     assert 0.99 * WINDOW / 4 <= found["cycles_per_tuple"] <= 1.35 * WINDOW / 4
@@ -62,7 +59,7 @@ def test_a_saturated_join_compares_a_window_for_every_tuple(manifests, name, tim
 @pytest.mark.parametrize("name", JOINS)
 def test_a_paced_join_takes_tuples_when_they_come(manifests, name):
     point = Point(name, WINDOW, interval=60, width=1000, tuples=300)
-    found = measure(manifests[name], point)
+    found = point.measure(manifests[name])
     assert found["cycles_per_tuple"] == pytest.approx(60, rel=0.01)
     # A match takes the trees or the chain, and a scan of the sub-window at the most.
     assert found["visiting_count"] > 100
@@ -77,7 +74,7 @@ def test_a_paced_join_takes_tuples_when_they_come(manifests, name):
 def test_an_inner_order_costs_no_more_than_its_stars_occupy_on_the_output(manifests, name, width):
     """A star for each of 16 or 17 laps of three cores, and one for the probe; whatever matches."""
     point = Point(name, WINDOW, tuples=300, rounds=1, width=width)
-    found = measure(manifests[name], point)
+    found = point.measure(manifests[name])
     assert found["stars_per_tuple"] == pytest.approx((WINDOW + 2) / 3 + 1, rel=0.05)
     words = found["stars_per_tuple"] + found["results_per_tuple"]
     assert 1 <= found["cycles"] / found["tuples_counted"] / words <= 1.03
@@ -88,9 +85,9 @@ def test_an_inner_order_costs_no_more_than_its_stars_occupy_on_the_output(manife
 @pytest.mark.parametrize("name", ROUNDS)
 def test_longer_rounds_cost_less_and_without_stars_there_are_none(manifests, name):
     measured = [
-        measure(manifests[name], Point(name, WINDOW, tuples=200, rounds=n)) for n in (1, 2, 4)
+        Point(name, WINDOW, tuples=200, rounds=n).measure(manifests[name]) for n in (1, 2, 4)
     ]
-    outer, none = (measure(manifests[name], Point(name, WINDOW, period=n)) for n in (1, 0))
+    outer, none = (Point(name, WINDOW, period=n).measure(manifests[name]) for n in (1, 0))
     cycles = [found["cycles_per_tuple"] for found in [*measured, outer]]
     assert cycles == sorted(cycles, reverse=True)
     assert none["stars_per_tuple"] == 0 < none["results_per_tuple"]
@@ -104,9 +101,9 @@ def test_loads_of_one_fill_count_what_each_counts_by_itself(manifests):
         replace(first, width=1000, interval=60),
         replace(first, width=1000, interval=60, period=4),
     )
-    found = measure_filled(manifests[SCAN], Filled(loads))
+    found = Filled(loads).measure(manifests[SCAN])
     for load, one in zip(loads, found, strict=True):
-        alone = measure(manifests[SCAN], load)
+        alone = load.measure(manifests[SCAN])
         assert one["cycles_per_tuple"] == pytest.approx(alone["cycles_per_tuple"], rel=0.02)
         assert one["results_per_tuple"] == pytest.approx(alone["results_per_tuple"], rel=0.3)
         assert one["stars_per_tuple"] == pytest.approx(alone["stars_per_tuple"], abs=0.03)
@@ -114,12 +111,12 @@ def test_loads_of_one_fill_count_what_each_counts_by_itself(manifests):
             assert one["visiting"] == pytest.approx(alone["visiting"], rel=0.1)
     assert found[2]["visiting"] is None  # stars of two periods do not number probes
     with pytest.raises(ValueError, match="differ in"):
-        measure_filled(manifests[SCAN], Filled((first, replace(first, window=8))))
+        Filled((first, replace(first, window=8))).measure(manifests[SCAN])
 
 
 def test_latency_counts_from_the_arrival_when_tuples_wait_in_line(manifests):
     slow, fast = (
-        measure(manifests[SCAN], Point(SCAN, WINDOW, interval=n, tuples=400, width=1000))
+        Point(SCAN, WINDOW, interval=n, tuples=400, width=1000).measure(manifests[SCAN])
         for n in (40, 2)
     )
     # At 2 cycles from tuple to tuple, the line grows by 2 cycles or more with every tuple.
@@ -129,7 +126,7 @@ def test_latency_counts_from_the_arrival_when_tuples_wait_in_line(manifests):
 
 def test_a_star_for_several_probes_makes_a_tuple_wait_for_those_behind_it(manifests):
     found = {
-        period: measure(manifests[SCAN], Point(SCAN, WINDOW, period=period, interval=60))
+        period: Point(SCAN, WINDOW, period=period, interval=60).measure(manifests[SCAN])
         for period in (1, 4)
     }
     assert found[1]["stars_per_tuple"] == pytest.approx(1, abs=0.02)
@@ -141,32 +138,31 @@ def test_a_star_for_several_probes_makes_a_tuple_wait_for_those_behind_it(manife
 
 def test_what_filled_the_windows_does_not_delay_a_paced_tuple(manifests):
     point = Point(SCAN, WINDOW, interval=14, width=1000, tuples=16)
-    few = measure(manifests[SCAN], point)
-    many = measure(manifests[SCAN], Point(**{**vars(point), "tuples": 800}))
+    few = point.measure(manifests[SCAN])
+    many = Point(**{**vars(point), "tuples": 800}).measure(manifests[SCAN])
     assert few["processing"] == pytest.approx(many["processing"], rel=0.1)
 
 
 @pytest.mark.long
 def test_a_chain_has_no_stars_and_so_no_processing_latency(manifests):
-    found = measure(manifests["llhj-2"], Point("llhj-2", WINDOW, width=1000))
+    found = Point("llhj-2", WINDOW, width=1000).measure(manifests["llhj-2"])
     assert found["stars_per_tuple"] == 0
     assert "processing" not in found
 
 
 def test_a_bundle_is_made_again_when_the_hardware_has_changed(manifests, monkeypatch):
     folder = manifests[SCAN].path.parent
-    monkeypatch.setattr(accelerators, "ACCELERATORS", TINY)
-    made, write = [], accelerators.write_bundle
+    made, write = [], sweeping.write_bundle
 
     def noted(*given):
         made.append(given)
         return write(*given)
 
-    monkeypatch.setattr(accelerators, "write_bundle", noted)
-    prepare(SCAN, folder, lambda text: None)
+    monkeypatch.setattr(sweeping, "write_bundle", noted)
+    prepare(SCAN, TINY[SCAN], folder, lambda text: None)
     assert made == []
-    monkeypatch.setattr(accelerators, "design", lambda: "another")
-    prepare(SCAN, folder, lambda text: None)
+    monkeypatch.setattr(sweeping, "design", lambda: "another")
+    prepare(SCAN, TINY[SCAN], folder, lambda text: None)
     assert made == [(TINY[SCAN], folder / SCAN)]
 
 
@@ -175,7 +171,7 @@ def test_a_figure_is_written_with_its_command_and_is_the_same_again(manifests, t
     series = (Series("tiny", points, "tuples per 1,000 cycles"),)
     plot = Plot("99", "Tiny", "window", "tuples", "Two cores.", series)
 
-    def prepared(name, place, report):
+    def prepared(name, parameters, place, report):
         return manifests[name]
 
     drawings = []

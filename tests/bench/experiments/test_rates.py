@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from bench.experiments.rates import HIGHEST, Rates, market, phases
+from bench.experiments.elastic import HIGHEST, Rates, market, phases
 
 
 @pytest.mark.parametrize("seed", range(5))

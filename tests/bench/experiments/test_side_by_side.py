@@ -3,7 +3,7 @@ from threading import Event
 
 import pytest
 
-from bench.experiments.side_by_side import side_by_side
+from bench.experiments.sweep import side_by_side
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 8])

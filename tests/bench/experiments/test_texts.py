@@ -7,25 +7,25 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bench.experiments import text_figures
-from bench.experiments.accelerators import prepare
-from bench.experiments.text_figures import (
-    sweep_texts,
-    text_accelerators,
-    text_plots,
-    write_texts,
-)
-from bench.experiments.text_operators import DISTANCES, LONGEST, counting, longest
-from bench.experiments.text_run import (
+from bench.experiments.commands import write
+from bench.experiments.sweep import prepare, sweep
+from bench.experiments.texts import (
+    DISTANCES,
     KEY_BITS,
+    LONGEST,
+    SOURCES,
     TextPoint,
+    Texts,
+    address,
     check_values,
-    measure_texts,
-    text_parameters,
+    counting,
+    english,
+    hashtags,
+    longest,
+    text_plots,
     texts_with_each_key,
     windows_of_texts,
 )
-from bench.experiments.texts import SOURCES, Texts, address, english, hashtags
 
 PIECES = 22
 """Of the address, at most 16 words each."""
@@ -126,7 +126,7 @@ def test_every_point_fits_its_accelerator():
     assert len(counting("paircount H", most=16, bits=7).keys) == 120
     for quick in (False, True):
         for point in (point for plot in text_plots(quick=quick).values() for point in plot.points):
-            parameters = text_parameters(point)
+            parameters = point.parameters
             assert parameters.keys == 1 << KEY_BITS
             assert parameters.cores == point.cores
             assert point.source in SOURCES
@@ -142,23 +142,23 @@ def measured(point):
 def test_a_point_is_measured_once_and_the_files_are_written(tmp_path, monkeypatch):
     calls = []
 
-    def noted(manifest, point):
+    def noted(point, manifest):
         calls.append(point)
         return measured(point)
 
-    def prepared(name, folder, report):
+    def prepared(name, parameters, folder, report):
         return SimpleNamespace(hash=f"of {name}")
 
-    monkeypatch.setattr(text_figures, "measure_texts", noted)
+    monkeypatch.setattr(TextPoint, "measure", noted)
     plot = text_plots()["texts"]
     for _ in range(2):
-        found = sweep_texts(plot.points, print, folder=tmp_path, prepared=prepared)
+        found = sweep(plot.points, print, folder=tmp_path, prepared=prepared)
     assert sorted(map(repr, calls)) == sorted(map(repr, plot.points))
     lines = dict(plot.lines(found))
     assert lines["1 core, english"] == [(10.0, 0.5)] * 4
     assert lines["1 core, address"] == [(10.0, 0.5)] * 2
     assert lines["4 cores, english"] == [(40.0, 2.0)] * 2
-    write_texts(plot, found, tmp_path, "python -m bench experiments")
+    write(plot, found, tmp_path, "python -m bench experiments")
     text = (tmp_path / "figure-texts.csv").read_text()
     assert text.startswith("# python -m bench experiments\n# Saturated; texts of 4 to 16 words")
     assert "paircount L,4,english,16,2500,8,200,10,300,400,7,40,2,50\n" in text
@@ -168,7 +168,6 @@ def test_a_point_is_measured_once_and_the_files_are_written(tmp_path, monkeypatc
 @pytest.mark.long
 def test_a_small_run_counts_every_word_and_no_core_is_slower_than_a_key_per_cycle(tmp_path):
     point = TextPoint("wordcount", cores=2, most=4, pane_texts=3000, panes=3)
-    manifest = prepare(point.accelerator, tmp_path, print, text_accelerators([point]))
-    found = measure_texts(manifest, point)
+    found = point.measure(prepare(point.accelerator, point.parameters, tmp_path, print))
     assert found["texts"] == 6000
     assert found["keys"] > found["cycles"]

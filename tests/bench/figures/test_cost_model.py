@@ -5,10 +5,16 @@ from contextlib import closing
 
 import pytest
 
-from bench.figures.cost_model import RECORD
+from bench.figures.cost_model import (
+    ACCELERATORS,
+    RECORD,
+    Condition,
+    ModelRun,
+    read,
+    sweep,
+    worst,
+)
 from bench.figures.latency_model import processing_latency
-from bench.figures.model_run import Condition, ModelRun
-from bench.figures.model_sweep import ACCELERATORS, read, sweep, worst
 from host.protocol.cost_model import IDLE, Circuit, Workload, cycles_per_tuple
 from tests.sim.verilated.test_cycles import MORE, SHAPES, shaped
 
