@@ -18,11 +18,8 @@ __all__ = ["main"]
 
 #: Modules of :mod:`bench.figures` that register figures, in the order of their rows.
 MODULES = (
-    "scan", "routed", "routed_scans", "index", "skew", "direct", "host_runtime", "pipelines",
-    "benches", "soak", "netlist", "formal", "mutation", "cost_model", "evaluation", "ports",
-    "segments", "failures", "chain_failures", "shells", "crossing", "link", "scalegate",
-    "chip_cost", "board", "fast_link", "external", "epochs", "elastic", "where", "ordered_index",
-    "aggregate", "aggregate_tables", "join_aggregate", "texts", "real", "asof", "peers",
+    "saturated", "routed", "speed", "host", "verification", "cost_model", "evaluation", "epochs",
+    "circuits", "links", "crossing", "aggregates", "joins", "peers",
 )  # fmt: skip
 
 

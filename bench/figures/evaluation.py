@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the evaluation: SplitJoin beside both handshake joins, and what its order costs."""
+"""Figures of the evaluation: SplitJoin beside both handshake joins, elastic joins, and texts."""
+
+from statistics import median
 
 import numpy as np
 
 from bench.experiments.catalogue import NAMES, PLOTS, load_interval, settled
+from bench.experiments.elastic import CONTROLLERS, ElasticPoint
 from bench.experiments.joins import PAPER, Filled, Point
 from bench.experiments.sweep import sweep
+from bench.experiments.texts import TextPoint
 
 from .registry import Result, figure
 
-__all__ = ["INTERVAL", "SIZES"]
+__all__ = ["DEADLINE", "INTERVAL", "SEEDS", "SIZES"]
 
 #: Cycles between two tuples: the fastest input that both joins sustain with 32 cores and windows of
 #: 2**10 tuples. One comparator per core and side would need 16.
@@ -286,3 +290,92 @@ def inner_one(report):
             f"{results:.1f} pairs: {ratios[-1]:.4f}"
         )
     return Result(max(ratios), notes=tuple(notes))
+
+
+# What an elastic join saves on STRETCH's phases of rates, and whether a deadline is missed.
+
+#: Longest time from the arrival of a tuple to its answer, in seconds of the load.
+DEADLINE = 1.0
+#: Draws of the phases and of the rows. The controllers are compared on the first one.
+SEEDS = (0, 1, 2)
+
+
+@figure("elastic.core_cycles_saved", unit="of the core cycles", goal=">= 0.4")
+def core_cycles_saved(report):
+    """Core cycles that the energy controller saves on Q5's phases, beside all cores all the time.
+
+    20 minutes of phases of 100 to 300 seconds, each with a constant rate between 500 and 8,000
+    tuples per second, a window of a minute and 8 cores. A core counts while it takes turns or holds
+    a tuple of a window. The phases are drawn three times; the value is the middle one. How much can
+    be saved depends on the draw, because the work grows with the square of the rate. The deadline
+    of a tuple is a second; if the controller misses one that the fixed cores keep, the saving does
+    not count. Answers are compared with the reference join.
+    """
+    points = [ElasticPoint("q5", controller) for controller in CONTROLLERS]
+    points += [
+        ElasticPoint("q5", controller, seed=seed)
+        for seed in SEEDS[1:]
+        for controller in ("fixed", "energy")
+    ]
+    found = {(point.seed, point.controller): one for point, one in sweep(points, report).items()}
+    saved = {seed: found[seed, "energy"]["saved"] for seed in SEEDS}
+    late = any(
+        found[seed, "energy"]["longest_seconds"]
+        > max(DEADLINE, found[seed, "fixed"]["longest_seconds"])
+        for seed in SEEDS
+    )
+    middle = median(saved.values())
+    return Result(
+        middle,
+        judged=0.0 if late else middle,
+        notes=tuple(
+            f"draw {seed}, {name}: {one['saved']:.3f} saved, {one['changes']} changes, longest "
+            f"latency {one['longest_seconds']:.2f} s"
+            for (seed, name), one in found.items()
+        ),
+        details={"draws": {str(seed): {name: one for (of, name), one in found.items() if of == seed}
+                           for seed in SEEDS}},
+    )  # fmt: skip
+
+
+# Tuples with many keys: how many words, or pairs of words, an accelerator counts in a cycle.
+
+
+def counted(kind, report, *, more=()):
+    """Return the result of counting words or pairs of texts on one core, and on ``more``."""
+    points = [TextPoint(kind, cores) for cores in (1, *more)]
+    found = sweep(points, report)
+    one = found[points[0]]
+    per_text = one["keys"] / one["texts"]
+    return Result(
+        one["keys"] / one["cycles"],
+        notes=(
+            f"{one['texts']} texts of {one['words']} words, each sent once",
+            f"{per_text:.1f} keys per text: so many times a map before the aggregate would send it",
+            f"{1000 * one['texts'] / one['cycles']:.1f} texts per 1,000 cycles",
+            *(
+                f"with {point.cores} cores {found[point]['keys'] / found[point]['cycles']:.2f}"
+                for point in points[1:]
+            ),
+        ),
+        details={f"cores_{point.cores}": found[point] for point in points},
+    )
+
+
+@figure("aggregate.wordcount_words_per_cycle", unit="words/cycle", goal=">= 0.95")
+def words_per_cycle(report):
+    """Different words of texts that one core counts in a cycle: STRETCH's Operator 14.
+
+    Texts of 4 to 16 words with the frequencies of English, 2^14 words, windows of two panes of
+    2,500 texts. All counts are checked. Cycles are counted from the second pane on.
+    """
+    return counted("wordcount", report, more=[4])
+
+
+@figure("aggregate.paircount_h_pairs_per_cycle", unit="pairs/cycle", goal=">= 0.95")
+def pairs_per_cycle(report):
+    """Different pairs of words of texts that one core counts in a cycle: paircount H.
+
+    As for words, but of the 128 most frequent ones, and all pairs of a text are keys: up to 120.
+    """
+    return counted("paircount H", report)

@@ -11,10 +11,9 @@ from bench.peers import kit
 from bench.peers.alone import recorded, simulate
 from bench.peers.race import race
 from bench.peers.workload import Workload
-from hdl.bundle import write_bundle
+from bench.simulated import built
 from hdl.presets import PRESETS
 from host.devices.bundles import SIMULATED, choose_device
-from sim.verilated.library import build_library
 
 from .registry import NotMeasured, Result, figure
 
@@ -23,6 +22,13 @@ __all__ = ["TURNS"]
 #: Timed turns of each race.
 TURNS = 9
 FOLDER = Path("build") / "bench" / "peers"
+#: Packages that answer each question, by ``bench.peers.PACKAGE_queries``.
+PEERS = {
+    "band": ("duckdb",),
+    "equality": ("duckdb", "polars"),
+    "asof": ("duckdb", "polars"),
+    "aggregate": ("duckdb", "polars"),
+}
 OURS, ALONE, NARROW = "host", "its simulation alone", "host on an index of one key"
 DEFAULT = PRESETS["demo-index"]
 #: The default index without what an equality of keys does not need: a second field, and bands. An
@@ -31,15 +37,44 @@ ONE_KEY = DEFAULT.with_(keys=DEFAULT.keys[:1], comparator="equality")
 ONE_KEY_UNTIMED = ONE_KEY.with_(timestamp_bits=0)
 
 
-def compared(question, peers, judged, report, narrow=None):
-    """Race the kit's command against peers; return the ratio to the one that is judged.
+def ways_of(question, workload, ours):
+    """Write the files of a workload; return the ways to answer a question, the kit's own first.
 
     Parameters
     ----------
     question : str
         Name of the question, which is that of a function in every module of queries.
-    peers : dict of str to str
-        Modules of :mod:`bench.peers` by the package that they need.
+    workload : Workload
+        What all of them read.
+    ours : dict of str to str or None
+        Devices of the kit's ways; None is none.
+
+    Raises
+    ------
+    NotMeasured
+        If a peer is not installed.
+    """
+    peers = PEERS[question]
+    missing = [package for package in peers if find_spec(package) is None]
+    if missing:
+        raise NotMeasured(f"needs {' and '.join(missing)}: make bench-peers installs them")
+    workload.write()
+    command = getattr(kit, question)
+    return {name: partial(command, workload, device) for name, device in ours.items()} | {
+        package: partial(
+            getattr(import_module(f"bench.peers.{package}_queries"), question), workload
+        )
+        for package in peers
+    }
+
+
+def compared(question, judged, report, narrow=None):
+    """Race the kit's command on a simulated device; return the ratio to the peer that is judged.
+
+    Parameters
+    ----------
+    question : str
+        See :func:`ways_of`.
     judged : str
         The peer that the figure is about.
     report : callable
@@ -47,19 +82,13 @@ def compared(question, peers, judged, report, narrow=None):
     narrow : JoinParameters, optional
         An accelerator that is made for the question, and takes turns with the default one.
     """
-    missing = [package for package in peers if find_spec(package) is None]
-    if missing:
-        raise NotMeasured(f"needs {' and '.join(missing)}: make bench-peers installs them")
     workload = Workload(FOLDER)
-    workload.write()
-    command = partial(getattr(kit, question), workload)
     bundle = choose_device(SIMULATED, kit.ALIKE).uri.removeprefix(SIMULATED)
-    ways = {OURS: partial(command, f"sim:{bundle}")}
+    ours = {OURS: f"sim:{bundle}"}
     if narrow is not None:
-        ways[NARROW] = partial(command, _built(narrow, question, report))
-    for package, module in peers.items():
-        query = getattr(import_module(f"bench.peers.{module}"), question)
-        ways[package] = partial(query, workload)
+        ours[NARROW] = f"sim:{built(narrow, f'index-{question}', report, folder=FOLDER)}"
+    ways = ways_of(question, workload, ours)
+    command = partial(getattr(kit, question), workload)
     recording = recorded(lambda uri: command(uri, FOLDER / f"{OURS}.parquet"), bundle)
     cycles = simulate(recording)
     beside = {ALONE: partial(simulate, recording)}
@@ -69,20 +98,13 @@ def compared(question, peers, judged, report, narrow=None):
         f"{workload.rows:,} rows a side, {found.rows:,} results, {cycles:,} cycles",
         f"two threads, {TURNS} turns",
     ]
-    for package in peers:
+    # The judged peer stands first.
+    for package in sorted(PEERS[question], key=lambda package: package != judged):
         notes += found.notes(OURS, package)
     for name in (ALONE, NARROW):
         if name in found.wall:
             notes += found.notes(name, judged)
     return Result(ratio, notes=tuple(notes))
-
-
-def _built(parameters, question, report):
-    """Return the URI of a simulated accelerator."""
-    bundle = FOLDER / f"index-{question}"
-    write_bundle(parameters, bundle)
-    build_library(bundle, report=report)
-    return f"sim:{bundle}"
 
 
 @figure("host.band.ratio_duckdb_grid", unit="times", goal=None)
@@ -91,7 +113,7 @@ def band(report):
 
     A band of two fields within a window of 20,000 moments, from Parquet to Parquet, in one process.
     """
-    return compared("band", {"duckdb": "duckdb_queries"}, "duckdb", report)
+    return compared("band", "duckdb", report)
 
 
 @figure("host.equi.ratio_polars", unit="times", goal=None)
@@ -100,8 +122,7 @@ def equality(report):
 
     An equality of keys within a window of 20,000 moments, from Parquet to Parquet, in one process.
     """
-    peers = {"polars": "polars_queries", "duckdb": "duckdb_queries"}
-    return compared("equality", peers, "polars", report, ONE_KEY)
+    return compared("equality", "polars", report, ONE_KEY)
 
 
 @figure("asof.ratio_duckdb", unit="times", goal=None)
@@ -110,8 +131,7 @@ def asof(report):
 
     The last right row of a key that is at most 20,000 moments old, from Parquet to Parquet.
     """
-    peers = {"duckdb": "duckdb_queries", "polars": "polars_queries"}
-    return compared("asof", peers, "duckdb", report, ONE_KEY_UNTIMED)
+    return compared("asof", "duckdb", report, ONE_KEY_UNTIMED)
 
 
 # The software engine, which needs no device, in the same way: processor time over that of the best
@@ -120,33 +140,19 @@ def asof(report):
 #: Turns of a race of the software engine: more where they take a tenth of a second, and so differ
 #: by a third from one another. Those of more rows than :data:`SHORT` are long.
 SHORT, SHORT_TURNS, LONG_TURNS = 1_000_000, 11, 3
-_PEERS = {
-    "band": {"duckdb": "duckdb_queries"},
-    "equality": {"duckdb": "duckdb_queries", "polars": "polars_queries"},
-    "asof": {"duckdb": "duckdb_queries", "polars": "polars_queries"},
-    "aggregate": {"duckdb": "duckdb_queries", "polars": "polars_queries"},
-}
 
 
 def in_software(question, **sizes):
     """Race a command without a device against peers; return the ratio to the quickest one."""
-    peers = _PEERS[question]
-    missing = [package for package in peers if find_spec(package) is None]
-    if missing:
-        raise NotMeasured(f"needs {' and '.join(missing)}: make bench-peers installs them")
     workload = Workload(FOLDER / "software", **sizes)
-    workload.write()
-    ways = {OURS: partial(getattr(kit, question), workload, None)}
-    for package, module in peers.items():
-        query = getattr(import_module(f"bench.peers.{module}"), question)
-        ways[package] = partial(query, workload)
+    ways = ways_of(question, workload, {OURS: None})
     key = ["window_start", "k"] if question == "aggregate" else ["t", "rt"]
     turns = SHORT_TURNS if workload.rows <= SHORT else LONG_TURNS
     found = race(ways, workload.folder, turns=turns, key=key)
-    best = min(peers, key=lambda package: median(found.processor[package]))
+    best = min(PEERS[question], key=lambda package: median(found.processor[package]))
     ratio, *_ = found.ratio(found.processor, OURS, best)
     notes = [f"{workload.rows:,} rows a side, {found.rows:,} results, {turns} turns"]
-    for package in peers:
+    for package in PEERS[question]:
         notes += found.notes(OURS, package)
     return Result(ratio, notes=tuple(notes))
 

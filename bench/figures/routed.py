@@ -2,12 +2,17 @@
 """Figures of routed accelerators: cycles counted in simulation, at the clock of a routing report.
 
 Every figure names its conditions. Beside it stands the same figure for groups of one, the strict
-outer order, in which no probes share a pass.
+outer order, in which no probes share a pass. The last figure is how far the cost that ``python -m
+hdl cost`` tells is from what nextpnr has placed.
 """
 
-from functools import cache
+from functools import cache, partial
 import json
+from pathlib import Path
 
+from hdl.fpga.cost import cost_report
+from hdl.fpga.devices import find_device
+from hdl.fpga.provenance import design_hash, identify, routed_verilog
 from hdl.fpga.reports import (
     ONE_IN,
     REPORTS,
@@ -15,14 +20,16 @@ from hdl.fpga.reports import (
     describe,
     earlier_design,
     per_second,
+    published,
     routed_parameters,
 )
+from hdl.fpga.tools import YOSYS
 from hdl.presets import PRESETS
 from sim.benches.saturated_run import saturate
 
 from .registry import NotMeasured, Result, figure
 
-__all__ = ["clock", "rate", "routed_report"]
+__all__ = ["SCANS", "clock", "errors_of", "kept_cost", "rate", "routed_report"]
 
 #: Tuples per side of the window for the figure of tuples per second, and the rate of the paper's
 #: software, scaled to that window. On 28 cores of Xeon processors, the software joins 5,200 tuples
@@ -143,3 +150,103 @@ def index_routed_tuples_per_s(report):
 def index_routed_tuples_per_s_groups_of_one(report):
     """Tuples per second, as above, in strict outer order."""
     return rate("ecp5-index", "tuples", "single", report, window=PRESETS["ecp5-index"].capacity)
+
+
+# Scans that fill a device: pairs per second by digests and by whole keys, and the share of it that
+# a twin with 48-bit timestamps reaches.
+
+#: What is counted, with its goal and the preset that does it. Whole keys have another name than
+#: digests, because a comparator of digests compares some bits of two keys only.
+SCANS = {
+    "pairs_decided_per_s_equality": (">= 3e11", "ecp5-equality-wide"),
+    "pairs_decided_per_s_band": (">= 2e11", "ecp5-band-digest"),
+    "whole_key_per_s_equality": (">= 1e11", "ecp5-equality-whole"),
+    "whole_key_per_s_band": (">= 6.2e10", "ecp5-band"),
+}
+
+
+def scan_rate(preset, groups, report):
+    """Return the pairs per second that a routed preset decides, or compares by whole keys."""
+    return rate(preset, PRESETS[preset].engine.rate, groups, report)
+
+
+def timed_over_plain(preset, report):
+    """Return the rate of a preset's twin with timestamps over that of the preset."""
+    plain = scan_rate(preset, "full", report)
+    timed = scan_rate(f"{preset}-timed", "full", report)
+    return Result(
+        timed.value / plain.value,
+        notes=tuple(f"{name}: {note}" for name, result in
+                    (("plain", plain), ("timed", timed)) for note in result.notes),
+        details={"plain": plain.details, "timed": timed.details},
+    )  # fmt: skip
+
+
+for name, (goal, preset) in SCANS.items():
+    unit = "comparisons/s" if "whole_key" in name else "pairs/s"
+    row = f"scan.routed_{name}"
+    figure(row, unit=unit, goal=goal)(partial(scan_rate, preset, "full"))
+    figure(f"{row}_groups_of_one", unit=unit, goal=None)(partial(scan_rate, preset, "single"))
+    figure(f"scan.routed_timed_over_plain_{name}", unit="", goal=">= 0.9")(
+        partial(timed_over_plain, preset)
+    )
+
+
+# The cost that is told beside what is placed.
+
+#: Resources, as a routing report and as a cost names them.
+RESOURCES = {"lut4": "logic_cells", "registers": "registers", "block_rams": "block_rams"}
+#: Folder of the costs that were told before.
+KEPT = Path("build") / "cost-figures"
+
+
+def errors_of(routed, cost):
+    """Return by how much each resource of a cost differs from a routing report, as a share of it.
+
+    The shell is part of both.
+    """
+    used = {name: routed["utilization"][name]["used"] for name in RESOURCES}
+    told = {name: cost["total"][key] + cost["shell"][key] for name, key in RESOURCES.items()}
+    return {name: told[name] / used[name] - 1 for name in RESOURCES}
+
+
+def kept_cost(preset, device, design, *, folder=KEPT):
+    """Return the cost of a preset: as it was told before, if design and Yosys are the same."""
+    path, program = folder / f"{preset}-{device.name}.json", identify(YOSYS).to_dict()
+    if path.is_file():
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if (kept["design"], kept["synthesis"]) == (design, program):
+            return kept
+    cost = cost_report(PRESETS[preset], device, folder=folder / preset, preset=preset)
+    path.write_text(json.dumps(cost), encoding="utf-8")
+    return cost
+
+
+@figure("hdl.cost.worst_error", unit="", goal="<= 0.1")
+def worst_error(report):
+    """Largest error of ``python -m hdl cost`` in LUTs, registers or block RAMs of a routed preset.
+
+    A share of what nextpnr has placed. Only the routing reports of the current design count. A
+    preset takes a minute or two, but none if it was measured before.
+    """
+    worst, earlier, notes, details = 0.0, [], [], {}
+    for routed in published().values():
+        if routed.get("inputs", 1) > 1:  # an accelerator with its merge
+            continue
+        preset, device = routed["preset"], find_device(routed["device"])
+        if preset is None or routed_parameters(routed) != PRESETS.get(preset):
+            continue
+        design = design_hash(routed_verilog(PRESETS[preset], device))
+        if design != routed["design"]:
+            earlier.append(preset)
+            continue
+        report(f"cost of {preset}")
+        details[preset] = errors_of(routed, kept_cost(preset, device, design))
+        worst = max(worst, *map(abs, details[preset].values()))
+        told = ", ".join(f"{name} {error:+.1%}" for name, error in details[preset].items())
+        notes.append(f"{preset}: {told}")
+    if not details:
+        raise NotMeasured("No routing report is of the current design; route one: make route")
+    if earlier:
+        notes.append(f"reports of an earlier design do not count: {', '.join(earlier)}")
+    return Result(worst, notes=tuple(notes), details={"errors": details})

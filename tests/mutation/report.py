@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import json
 from pathlib import Path
 
-from bench.figures.code_digest import code_digest
+from bench.figures.verification import code_digest
 from tests.mutation.catalogue import TARGETS
 from tests.mutation.survey import ROOT, Mutant
 

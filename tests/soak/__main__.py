@@ -6,7 +6,7 @@ import datetime
 import secrets
 import sys
 
-from bench.figures.soak import Entry, record
+from bench.figures.verification import Entry, record
 from hdl.fpga.provenance import commit
 
 from .runs import Soak, soak

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bench.figures.aggregate import (
+from bench.figures.aggregates import (
     aggregate_run,
     check_totals,
     compared_cycles,
@@ -14,7 +14,7 @@ from bench.figures.aggregate import (
     forwarded_cycles,
     random_columns,
 )
-from bench.figures.aggregate_tables import TimedTable
+from bench.figures.speed import TimedTable
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS
 
 
@@ -33,13 +33,13 @@ def test_sums_of_windows_are_those_of_their_tuples():
     ],
 )
 def test_a_wrong_window_is_noticed(boundary, key, total, message):
-    codec = SimpleNamespace(manifest=SimpleNamespace(keys=2, cores=1, result_kinds={"VALUE": 0}))
-    found = SimpleNamespace(
-        kind=np.zeros(len(key), int), boundary=np.array(boundary), key=np.array(key),
-        window={"total": np.array(total)},
-    )  # fmt: skip
+    codec = SimpleNamespace(manifest=SimpleNamespace(keys=2, cores=1))
+    values = SimpleNamespace(
+        boundary=np.array(boundary), key=np.array(key), window={"total": np.array(total)}
+    )
+    run = SimpleNamespace(codec=codec, values=values)
     with pytest.raises(AssertionError, match=message):
-        check_totals(codec, found, np.array([[3, 4]]))
+        check_totals(run, np.array([[3, 4]]))
 
 
 @pytest.mark.long

@@ -9,12 +9,12 @@ from bench.figures import calibration
 from bench.figures.calibration import (
     REFERENCE,
     TRIES,
+    Instructions,
     calibrated,
     in_turn,
     kernel_speed,
     run_kernel,
 )
-from bench.figures.instructions import Instructions
 
 
 def speeds(*shares):

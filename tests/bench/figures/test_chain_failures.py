@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from bench.figures.chain_failures import received
+from bench.figures.circuits import received
 from bench.handshake import HANDSHAKE, LOW_LATENCY
 
 CHAINS = (HANDSHAKE, LOW_LATENCY)

@@ -3,9 +3,9 @@ import json
 
 import pytest
 
-from bench.figures import chip_cost
-from bench.figures.chip_cost import errors_of, kept_cost, worst_error
+from bench.figures import routed as figures
 from bench.figures.registry import NotMeasured
+from bench.figures.routed import errors_of, kept_cost, worst_error
 from hdl.fpga.devices import find_device
 from hdl.fpga.provenance import design_hash
 from hdl.presets import PRESETS
@@ -39,7 +39,7 @@ def cost(design="d", logic_cells=90, synthesis="y"):
 def design(monkeypatch):
     """Hash of what stands in for the current design."""
     verilog = "module routing_shell(); endmodule"
-    monkeypatch.setattr(chip_cost, "routed_verilog", lambda parameters, device: verilog)
+    monkeypatch.setattr(figures, "routed_verilog", lambda parameters, device: verilog)
     return design_hash(verilog)
 
 
@@ -60,8 +60,8 @@ def test_a_cost_is_told_again_only_for_another_design_or_another_yosys(tmp_path,
         def to_dict(self):
             return program
 
-    monkeypatch.setattr(chip_cost, "cost_report", tell)
-    monkeypatch.setattr(chip_cost, "identify", lambda name: Program())
+    monkeypatch.setattr(figures, "cost_report", tell)
+    monkeypatch.setattr(figures, "identify", lambda name: Program())
     program = "1.0"
     for expected in (1, 1):
         assert kept_cost("tiny", DEVICE, "d", folder=tmp_path)["design"] == "d"
@@ -75,8 +75,8 @@ def test_a_cost_is_told_again_only_for_another_design_or_another_yosys(tmp_path,
 
 def test_the_worst_of_the_current_reports_counts(monkeypatch, design):
     reports = {"a": routed(design, 125), "b": routed("0" * 64, 1000)}
-    monkeypatch.setattr(chip_cost, "published", lambda: reports)
-    monkeypatch.setattr(chip_cost, "kept_cost", lambda preset, device, design: cost())
+    monkeypatch.setattr(figures, "published", lambda: reports)
+    monkeypatch.setattr(figures, "kept_cost", lambda preset, device, design: cost())
     result = worst_error(print)
     assert result.value == pytest.approx(0.2)
     assert result.notes[0] == "tiny: lut4 -20.0%, registers +0.0%, block_rams +0.0%"
@@ -86,6 +86,6 @@ def test_the_worst_of_the_current_reports_counts(monkeypatch, design):
 
 @pytest.mark.usefixtures("design")
 def test_without_a_current_report_nothing_is_measured(monkeypatch):
-    monkeypatch.setattr(chip_cost, "published", lambda: {"b": routed("0" * 64, 1000)})
+    monkeypatch.setattr(figures, "published", lambda: {"b": routed("0" * 64, 1000)})
     with pytest.raises(NotMeasured, match="No routing report is of the current design"):
         worst_error(print)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from bench.figures.code_digest import code_digest
+from bench.figures.verification import code_digest
 
 CODE = '''"""A module."""
 

@@ -4,8 +4,7 @@
 from amaranth import Module, Signal
 import pytest
 
-from bench.figures.epoch_broadcast import Broadcast, EpochRun
-from bench.figures.epochs import STEPS
+from bench.figures.epochs import STEPS, Broadcast, EpochRun
 from hdl.ingress.storage_turns import ListWalk
 
 
@@ -66,7 +65,7 @@ def test_an_input_that_waits_is_noticed(monkeypatch):
                 ]
             return m
 
-    monkeypatch.setattr("bench.figures.epoch_broadcast.Broadcast", Pausing)
+    monkeypatch.setattr("bench.figures.epochs.Broadcast", Pausing)
     run = EpochRun(2, [(1, 2)])
     run.run()
     assert run.stalls > 0

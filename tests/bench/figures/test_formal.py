@@ -3,8 +3,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.figures import formal
-from bench.figures.formal import LEAST_MUTANTS, mutants_killed, properties
+from bench.figures import verification
+from bench.figures.verification import LEAST_MUTANTS, mutants_killed, properties
 
 
 def outcome(*, failures=(), killed=LEAST_MUTANTS, survivors=0):
@@ -17,7 +17,7 @@ def outcome(*, failures=(), killed=LEAST_MUTANTS, survivors=0):
 @pytest.fixture
 def prove(monkeypatch):
     def proves(*outcomes):
-        monkeypatch.setattr(formal, "proved", lambda report: outcomes)
+        monkeypatch.setattr(verification, "proved", lambda report: outcomes)
 
     return proves
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from bench.figures.gate_run import GateRun
+from bench.figures.circuits import GateRun
 from hdl.scalegate.gate import TimestampMerge
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from bench.figures import join_aggregate
-from bench.figures.join_aggregate import Workload, compare, left_rows
+from bench.figures import aggregates
+from bench.figures.aggregates import Matches, compare_matches, left_rows
 from hdl.manifest import describe
 from hdl.parameters import JoinParameters, KeyField
 from host.protocol.cost_model import Circuit, bottleneck, cycles_per_tuple
@@ -12,13 +12,13 @@ from host.protocol.manifest import JoinAggregateManifest
 SMALL = JoinParameters.of(
     cores=2, sub_window=64, keys=(KeyField(name="x", bits=32),), lanes=2, probes=4, value_bits=32
 )
-WORKLOAD = Workload(window=128, rows=200, matches=12)
+WORKLOAD = Matches(window=128, rows=200, matches=12)
 
 
 @pytest.mark.long
 def test_a_left_row_is_one_word_and_its_pairs_are_as_many_as_it_matches(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    values, pairs = compare(SMALL, WORKLOAD, report=print)
+    values, pairs = compare_matches(SMALL, WORKLOAD, report=print)
     assert values.results == 1
     assert values.words == 1 + 2 / 200  # the star and the mark of the end
     assert 9 < pairs.results < 15
@@ -32,7 +32,7 @@ def test_the_cost_model_tells_the_cycles_that_the_hardware_counts(tmp_path, monk
     circuit = Circuit.of(JoinAggregateManifest.from_dict(describe(SMALL, "", verilog_file="")))
     decides = {}
     for matches in (3, 12, 30, 60, 100):
-        workload = Workload(window=SMALL.capacity, rows=1000, matches=matches)
+        workload = Matches(window=SMALL.capacity, rows=1000, matches=matches)
         counted = left_rows(SMALL, workload, name="join-aggregate", report=print)
         load = Load(windows=(0, SMALL.capacity), period=0, matches=matches)
         assert 2 * cycles_per_tuple(circuit, load) == pytest.approx(counted.cycles, rel=0.03)
@@ -46,13 +46,13 @@ def test_the_cost_model_tells_the_cycles_that_the_hardware_counts(tmp_path, monk
 @pytest.mark.long
 def test_a_wrong_result_is_found_out(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    real = join_aggregate.exchanged
+    real = aggregates.exchanged
 
     def wrong(device, words, marks):
         results = real(device, words, marks)
         results[0, 0] ^= device.uri.startswith("sim:")
         return results
 
-    monkeypatch.setattr(join_aggregate, "exchanged", wrong)
+    monkeypatch.setattr(aggregates, "exchanged", wrong)
     with pytest.raises(AssertionError, match="of join-aggregate are not those of the reference"):
         left_rows(SMALL, WORKLOAD, name="join-aggregate", report=print)

@@ -3,10 +3,14 @@
 
 import pytest
 
-from bench.figures.ordered_index import SUB_WINDOW, WINDOW, YOUNG, ordered_cycles, runs_of
+from bench.figures.joins import ORDERED_WINDOW as WINDOW
+from bench.figures.joins import SUB_WINDOW, YOUNG, ordered_cycles, runs_of
 
 
-@pytest.mark.parametrize("end", [WINDOW, WINDOW + 1, 3 * WINDOW + 4_095, 2 * WINDOW + 1_000])
+@pytest.mark.parametrize(
+    "end",
+    [WINDOW, WINDOW + 1, 3 * WINDOW + 4_095, 2 * WINDOW + 1_000],
+)
 def test_runs_hold_each_tuple_of_the_window_once(end):
     runs, rest = runs_of(end - WINDOW, end)
     assert runs[0][0] <= end - WINDOW < runs[0][0] + SUB_WINDOW

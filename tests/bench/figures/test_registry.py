@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import MODULES
-from bench.figures import registry, routed, routed_scans
+from bench.figures import registry, routed
 from bench.figures.registry import FIGURES, Figure, NotMeasured, Result, figure, measure
 from bench.figures.routed import clock, rate
 from hdl.presets import PRESETS
@@ -146,7 +146,7 @@ def test_a_scan_with_timestamps_is_judged_by_its_share_of_the_rate_without(publi
     monkeypatch.setattr(routed, "saturate", lambda *_, **__: [counted, counted])
     routed.counts.cache_clear()
     name = "scan.routed_timed_over_plain_whole_key_per_s_band"
-    assert routed_scans.SCANS["whole_key_per_s_band"][1] == "ecp5-band"
+    assert routed.SCANS["whole_key_per_s_band"][1] == "ecp5-band"
     result, met = FIGURES[name].measured(print)
     routed.counts.cache_clear()
     assert (result.value, met) == (0.5, False)

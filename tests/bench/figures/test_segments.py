@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.figures import segments
-from bench.figures.segments import LOADS, ROTATED, Load, change_words, counted, cycles_more
+from bench.figures import epochs
+from bench.figures.epochs import LOADS, ROTATED, Load, change_words, counted, cycles_more
 from hdl.presets import PRESETS
 from host import Manifest
 from host.errors import DeviceError
@@ -20,7 +20,7 @@ KINDS = ("turns", "closing", "nothing")
 def few(monkeypatch, tmp_path):
     """A folder for bundles, and few changes."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(segments, "CHANGES", 3)
+    monkeypatch.setattr(epochs, "CHANGES", 3)
     counted.cache_clear()
     yield Load(PRESETS["tiny"], 1)
     counted.cache_clear()

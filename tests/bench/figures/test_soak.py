@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from bench.figures import soak as soak_figures
+from bench.figures import verification
 from bench.figures.registry import FIGURES, NotMeasured
-from bench.figures.soak import LEDGER, Entry, entries, record
+from bench.figures.verification import LEDGER, Entry, entries, record
 
 RUN = Entry("2026-11-23", "abc1234", 2_026, 3, 40, 99_999_000, 12, 3_456, 0)
 TABLE = "# Runs\n\n| day | commit |\n|---|---|\n"
@@ -15,7 +15,7 @@ TABLE = "# Runs\n\n| day | commit |\n|---|---|\n"
 def ledger(tmp_path, monkeypatch):
     path = tmp_path / "soak.md"
     path.write_text(TABLE)
-    monkeypatch.setattr(soak_figures, "LEDGER", path)
+    monkeypatch.setattr(verification, "LEDGER", path)
     return path
 
 

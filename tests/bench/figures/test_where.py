@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from bench.figures.where import compared_cycles
+from bench.figures.joins import compared_cycles
 
 
 @pytest.mark.long

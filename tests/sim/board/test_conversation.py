@@ -3,14 +3,14 @@
 
 import pytest
 
-from bench.figures import board as figures
-from bench.figures.board import run_board
+from bench.figures import links
+from bench.figures.links import run_board
 from sim.board.conversation import BoardConversation, Course, Undelivered
 
 
 @pytest.fixture
 def built(monkeypatch, found, bundle, library):
-    monkeypatch.setattr(figures, "built", lambda *_: (found, bundle, library))
+    monkeypatch.setattr(links, "board_built", lambda *_: (found, bundle, library))
 
 
 def test_a_clean_line_carries_words_both_ways(built):

@@ -5,8 +5,8 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from bench.figures import fast_link
-from bench.figures.fast_link import run_fast
+from bench.figures import links
+from bench.figures.links import run_fast
 from hdl.boards.table import find_board
 from hdl.bundle import write_bundle
 from hdl.presets import PRESETS
@@ -43,7 +43,7 @@ def built(board, tmp_path_factory):
 
 @pytest.fixture
 def small(monkeypatch, built):
-    monkeypatch.setattr(fast_link, "built", lambda board, preset, report: built)
+    monkeypatch.setattr(links, "board_built", lambda board, preset, report: built)
 
 
 def test_a_clean_network_carries_words_both_ways_without_repeating_any(small):

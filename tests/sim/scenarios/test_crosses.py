@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 
-from bench.figures.benches import CHAINS
+from bench.figures.verification import CHAINS
 from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest, load_join_manifest
 from sim.benches.shapes import SHAPES

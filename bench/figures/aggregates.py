@@ -1,31 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tuple of a windowed aggregate costs, with all work of its windows."""
+"""What a tuple of an aggregate costs: of windows, of operators of one's own, and of matches."""
 
-from contextlib import closing
-from pathlib import Path
-import time
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from bench.simulated import FOLDER, aggregated, built
 from hdl.aggregate.aggregate_parameters import AGGREGATE_PRESETS, AggregateParameters
-from hdl.bundle import write_bundle
+from hdl.parameters import JoinParameters, KeyField
 from hdl.windowed.description import OperatorDescription
-from host.devices import Stamps
-from host.devices.simulated import SimulatedAggregate
+from host.devices.simulated import SimulatedDevice
+from host.devices.software import SoftwareDevice
 from host.errors import DeviceError
 from host.operators.operate import OperatorQuery, operate_tables
 from host.operators.windowed import Field, Key, Output, Reduction, WindowedOperator
 from host.pipeline import Pipeline
-from host.protocol.codecs import AggregateCodec
+from host.protocol.codecs import codec_of
+from host.protocol.configuration import MARKS, configuration
+from host.query.ordering import Ordering
 from host.query.queries import AggregateQuery
-from sim.verilated.library import build_library
+from host.reference.arrivals import Side
+from host.reference.predicate import Bounds
+from host.reference.window import CountWindow
 
 from .registry import Result, figure
 
 __all__ = [
-    "PANE_TUPLES", "PRESET", "aggregate_bundle", "aggregate_run", "compared_cycles",
-    "expected_totals", "forwarded_cycles", "random_columns",
+    "PANE_TUPLES", "PRESET", "LeftRows", "Matches", "aggregate_run", "compare_matches",
+    "compared_cycles", "expected_totals", "forwarded_cycles", "left_rows", "random_columns",
 ]  # fmt: skip
 
 #: The accelerator, and tuples and number of panes of the run: each key has four tuples in a pane.
@@ -48,14 +51,6 @@ def expected_totals(times, keys, values, *, keys_count, panes):
     return running[np.minimum(ends, last + 1)] - running[np.maximum(ends - panes, 0)]
 
 
-def aggregate_bundle(parameters, report):
-    """Return the folder of a bundle with its simulator library, which is built if necessary."""
-    bundle = Path("build") / "figures" / "aggregate"
-    write_bundle(parameters, bundle)
-    build_library(bundle, report=report)
-    return bundle
-
-
 def random_columns(parameters, *, pane_tuples, panes):
     """Return random keys and values, as many in each pane, sorted by time."""
     generator = np.random.default_rng(25)
@@ -76,57 +71,37 @@ def aggregate_run(parameters, *, pane_tuples, panes, report):
         ``cycles_per_tuple`` from the first tuple of the second window's length on to the last
         tuple, ``tuples``, ``results``, and ``seconds`` of the simulation.
     """
-    bundle = aggregate_bundle(parameters, report)
+    bundle = built(parameters, "aggregate", report)
     count, window = pane_tuples * panes, parameters.operator.panes
     rows = random_columns(parameters, pane_tuples=pane_tuples, panes=panes)
     times, keys, values = rows["time"], rows["key"], rows["value"]
-    with closing(SimulatedAggregate(bundle)) as device:
-        codec = AggregateCodec(device.manifest)
-        words = np.concatenate(
-            [
-                codec.pack_tuples(times, {"key": keys, "value": values}),
-                codec.pack_control("WATERMARK", panes + window),
-                codec.pack_control("FLUSH"),
-            ]
-        )
-        room = (panes + window) * (parameters.keys + 1) + 1
-        results = np.zeros((room, device.manifest.result_word.columns), np.uint64)
-        stamps = Stamps.for_arrays(words, results)
-        started = time.monotonic()
-        done = device.exchange(words, results, cycles=MOST_CYCLES * count, stamps=stamps)
-        seconds = time.monotonic() - started
-    found = codec.unpack(results[: done.produced])
-    if done.accepted < len(words) or found.kind[-1] != device.manifest.result_kinds["MARK"]:
-        raise DeviceError(
-            f"The simulated aggregate took {done.accepted} of {len(words)} words in {done.cycles} "
-            f"cycles, and sent no mark"
-        )
-    codec.check(results[: done.produced])
-    check_totals(codec, found, expected_totals(
+    run = aggregated(
+        bundle, times, {"key": keys, "value": values}, end=panes + window,
+        room=(panes + window) * (parameters.keys + 1) + 1, most=MOST_CYCLES * count,
+    )  # fmt: skip
+    check_totals(run, expected_totals(
         times, keys, values, keys_count=parameters.keys, panes=window
     ))  # fmt: skip
-    accepted = stamps.accepted[:count].astype(np.int64)
     warm = window * pane_tuples  # from here on, a pane leaves for each one that comes
-    cycles = int(accepted[-1] - accepted[warm])
+    cycles = int(run.accepted[-1] - run.accepted[warm])
     return {
         "cycles_per_tuple": cycles / (count - 1 - warm),
         "tuples": count,
-        "results": int((found.kind == device.manifest.result_kinds["VALUE"]).sum()),
-        "seconds": seconds,
+        "results": len(run.values.key),
+        "seconds": run.seconds,
     }
 
 
-def check_totals(codec, found, totals):
+def check_totals(run, totals):
     """Raise :exc:`AssertionError` unless every window of every key has its sum, in order."""
-    is_value = found.kind == codec.manifest.result_kinds["VALUE"]
-    boundary, key = found.boundary[is_value], found.key[is_value]
-    cores, keys = codec.manifest.cores, codec.manifest.keys
+    boundary, key, found = run.values.boundary, run.values.key, run.values.window["total"]
+    cores, keys = run.codec.manifest.cores, run.codec.manifest.keys
     place = (boundary * cores + key % cores) * keys + key
     if not (np.diff(place) > 0).all():
         raise AssertionError("results are not sorted by boundary, core and key")
-    if not (found.window["total"][is_value] == totals[boundary - 1, key]).all():
+    if not (found == totals[boundary - 1, key]).all():
         raise AssertionError("a window has another sum than its tuples")
-    if found.window["total"][is_value].sum() != totals.sum():
+    if found.sum() != totals.sum():
         raise AssertionError("a window is missing")
 
 
@@ -191,8 +166,7 @@ def compared_cycles(rows, folder, report):
     circuit = OperatorDescription.from_dict(DESCRIBED.circuit())
     bundles = {"built-in": preset, "described": preset.with_(operator=circuit)}
     for name, parameters in bundles.items():
-        write_bundle(parameters, folder / name)
-        build_library(folder / name, report=report)
+        built(parameters, name, report, folder=folder)
     cycles = []
     operate_tables(
         [table], OperatorQuery(DESCRIBED), f"sim:{folder / 'described'}",
@@ -215,7 +189,7 @@ def described_cycles(report):
     ``tiny-aggregate``, and as an operator with a condition, outputs and ``having``, from Arrow to
     Arrow.
     """
-    own, beside = compared_cycles(1 << 16, Path("build") / "figures" / "described", report)
+    own, beside = compared_cycles(1 << 16, FOLDER / "described", report)
     return Result(own / beside, notes=(f"{own} and {beside} cycles of {1 << 16} tuples",))
 
 
@@ -241,10 +215,8 @@ def forwarded_cycles(cores, rows, folder, report):
         key_names=["core"], instances="single",
     )  # fmt: skip
     circuit = OperatorDescription.from_dict(operator.circuit())
-    bundle = folder / f"forward-{cores}"
     parameters = AggregateParameters(operator=circuit, cores=cores, timestamp_bits=24)
-    write_bundle(parameters, bundle)
-    build_library(bundle, report=report)
+    bundle = built(parameters, f"forward-{cores}", report, folder=folder)
     payloads = np.random.default_rng(5).integers(-99, 99, rows)
     times = np.arange(rows)
     tables = [
@@ -265,7 +237,161 @@ def forward_cycles(report):
     a pane of its own, with a result of each core, one of which leaves in a cycle. Tuples of two
     inputs in turns, from Arrow to Arrow; results are compared with those of the software engine.
     """
-    rows, folder = 1 << 13, Path("build") / "figures"
+    rows, folder = 1 << 13, FOLDER
     found = {cores: forwarded_cycles(cores, rows, folder, report) / rows for cores in FORWARDERS}
     notes = [f"{cores} cores: {cycles:.2f} cycles per tuple" for cores, cycles in found.items()]
     return Result(found[16] / found[1], notes=tuple(notes))
+
+
+# Aggregates of the matches of a left row, which leave as one word.
+
+#: The accelerator; without values, it is the same join that sends pairs.
+SHAPE = JoinParameters.of(
+    cores=4, sub_window=1024, keys=(KeyField(name="x", bits=32),), lanes=4, probes=8, value_bits=32
+)
+#: Most cycles of a run per input word, beyond which something hangs.
+MOST_WORD_CYCLES = 1024
+
+
+@dataclass(frozen=True)
+class Matches:
+    """A band join of left rows with a full window of right rows, one of either after the other.
+
+    Parameters
+    ----------
+    window : int
+        Right rows in the window.
+    rows : int
+        Left rows, and right rows that come meanwhile.
+    matches : int
+        Expected number of matches of a left row.
+    """
+
+    window: int
+    rows: int
+    matches: int
+
+    #: Values within a band of ``matches`` expected matches, for a uniform key.
+    WIDTH = 1001
+
+    def words(self, codec):
+        """Return the words that set the query and fill the window, and those of the run."""
+        generator = np.random.default_rng(46)
+        span = self.WIDTH * self.window // self.matches
+        bound = self.WIDTH // 2
+        setting = configuration(
+            codec.manifest,
+            {"x": Bounds(-bound, bound)},
+            CountWindow(self.window),
+            Ordering.none(),
+            newest_of=Side.S,  # left rows are not kept for right ones to find them
+        )
+        sides = np.concatenate(
+            [np.ones(self.window, np.uint8), np.tile(np.array([0, 1], np.uint8), self.rows)]
+        )
+        keys = {"x": generator.integers(0, span, len(sides))}
+        half = 1 << 31
+        values = generator.integers(-half, half, len(sides))
+        has_values = "value" in codec.manifest.input_word.fields
+        tuples = codec.pack_tuples(sides, keys, value=values if has_values else None)
+        flush = codec.pack_control("FLUSH")
+        first = np.concatenate([setting, tuples[: self.window], flush])
+        return first, np.concatenate([tuples[self.window :], flush])
+
+
+@dataclass(frozen=True)
+class LeftRows:
+    """Counts of a run, from the counters of the hardware.
+
+    Parameters
+    ----------
+    words, results, cycles : float
+        Result words, results beside stars and marks, and clock cycles, per left row.
+    """
+
+    words: float
+    results: float
+    cycles: float
+
+
+def left_rows(parameters, workload, *, name, report):
+    """Run a workload, check every result by the software device, and return counts per left row.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        A join aggregate, or a join that sends pairs.
+    workload : Matches
+    name : str
+        Name of the bundle's folder.
+    report : callable
+        Receives lines about the progress.
+    """
+    bundle = built(parameters, name, report)
+    with SimulatedDevice(bundle) as device, SoftwareDevice(bundle) as model:
+        first, run = workload.words(codec_of(device.manifest))
+        exchanged(device, first, MARKS + 1)
+        exchanged(model, first, MARKS + 1)
+        before = device.counters()
+        found = exchanged(device, run, 1)
+        after = device.counters()
+        wanted = exchanged(model, run, 1)
+    # Without stars, the order of pairs depends on when cores find them.
+    if not parameters.is_aggregated:
+        found, wanted = (words[np.lexsort(words.T)] for words in (found, wanted))
+    if not np.array_equal(found, wanted):
+        raise AssertionError(f"the results of {name} are not those of the reference join")
+    counted = {counter: after[counter] - before[counter] for counter in after}
+    rows = counted["tuples_r"]
+    return LeftRows(
+        counted["output_busy"] / rows, counted["results"] / rows, counted["cycles"] / rows
+    )
+
+
+def exchanged(device, words, marks):
+    """Send words; return the results up to the mark that answers the last of them."""
+    codec = codec_of(device.manifest)
+    room = np.zeros((1 << 16, device.manifest.result_word.columns), np.uint64)
+    arrived, left = [], MOST_WORD_CYCLES * len(words)
+    while marks:
+        done = device.exchange(words, room, cycles=1 << 20)
+        words, left = words[done.accepted :], left - done.cycles
+        arrived.append(room[: done.produced].copy())
+        marks -= int(codec.marks(arrived[-1]).sum())
+        if left < 0:
+            raise DeviceError(f"Device {device.uri!r} sent no mark; counters {device.counters()}")
+    return np.concatenate(arrived)
+
+
+def compare_matches(shape, workload, *, report):
+    """Return the counts of a join aggregate, and those of the same join that sends pairs."""
+    return (
+        left_rows(shape, workload, name="join-aggregate", report=report),
+        left_rows(shape.with_(value_bits=0), workload, name="join-of-pairs", report=report),
+    )
+
+
+@figure("join_aggregate.results_words", unit="words/left row", goal="<= 1.01")
+def results_words(report):
+    """Result words per left row of a join aggregate, with about 100 matches per row.
+
+    Four cores of 1,024 tuples, four lanes, eight probes; a band over a 32-bit key, a full window of
+    4,096 right rows, and a left and a right row by turns. No stars but that of the end, which
+    counts. Every word is checked by the reference join. The same join that sends pairs keeps one
+    left row, so that right rows find next to nothing.
+    """
+    workload = Matches(window=SHAPE.capacity, rows=4000, matches=100)
+    values, pairs = compare_matches(SHAPE, workload, report=report)
+    note = (
+        f"{values.cycles:.1f} cycles per left row; the same join that sends pairs takes "
+        f"{pairs.cycles:.1f}, with {pairs.results:.1f} pairs"
+    )
+    return Result(
+        values.words,
+        notes=(note,),
+        details={
+            "cycles_per_left_row": round(values.cycles, 3),
+            "pairs_cycles_per_left_row": round(pairs.cycles, 3),
+            "pairs_per_left_row": round(pairs.results, 3),
+        },
+    )
