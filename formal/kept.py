@@ -7,8 +7,8 @@ import inspect
 import json
 from pathlib import Path
 
-from . import changes, mutation, netlist, runner, solver, unrolling
-from .outcome import Outcome
+from . import mutation, runner, solver
+from .runner import Outcome
 
 __all__ = ["KEPT", "Kept"]
 
@@ -16,7 +16,7 @@ __all__ = ["KEPT", "Kept"]
 KEPT = Path("build") / "proofs"
 
 #: Modules that decide how an outcome is found. What was kept before they changed does not count.
-METHOD = (changes, mutation, netlist, runner, solver, unrolling)
+METHOD = (mutation, runner, solver)
 
 
 class Kept:

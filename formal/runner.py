@@ -2,6 +2,7 @@
 """Runner of proofs: checks the claims, the covers and the mutants."""
 
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 import os
 from pathlib import Path
 import re
@@ -12,13 +13,48 @@ from amaranth.hdl import UnusedElaboratable
 
 from hdl.fpga.tools import ToolError
 
-from .outcome import Outcome
 from .solver import bounded, inductive, load, reachable, translate
 
-__all__ = ["run_proof", "run_proofs"]
+__all__ = ["Outcome", "run_proof", "run_proofs"]
 
 #: Number of mutants that one run of Yosys translates.
 BATCH = 24
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Result of one proof.
+
+    Attributes
+    ----------
+    name : str
+    claims, covers : int
+        Number of claims and covers.
+    failures : list of str
+        Reasons why the proof fails: claims that do not hold, covers that are not reached.
+    killed : list of str
+        Mutants that break the proof.
+    survivors : list of str
+        Mutants that do not break the proof.
+    spared : int
+        Number of mutants that the proof need not detect.
+    seconds : float
+        Processor time, with that of Yosys.
+    """
+
+    name: str
+    claims: int
+    covers: int
+    failures: list
+    killed: list
+    survivors: list
+    spared: int
+    seconds: float
+
+    @property
+    def good(self):
+        """Return whether everything holds and no mutant survives."""
+        return not self.failures and not self.survivors
 
 
 def run_proofs(proofs, *, mutants, jobs, kept=None):

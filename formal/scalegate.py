@@ -1,20 +1,222 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about the merges of a ScaleGate: what leaves is sorted and complete, and in time."""
+"""Proofs about a ScaleGate, and the states that a two-way merge can be in."""
 
 from types import SimpleNamespace
 
 from amaranth import *
 
 from hdl.scalegate.gate import ScaleGate, TimestampMerge
-from hdl.scalegate.port import MergePort
+from hdl.scalegate.port import MergePort, is_late
 from hdl.scalegate.words import GateKind, gate_word
 
-from .leaving_states import leaving_states
-from .merge_states import merge_states
 from .proof import proof
-from .stream_rules import answers_within, keeps_order, offer, take
+from .stream_rules import answers_within, keeps_order, offer, register_words, take
 
-__all__ = []
+__all__ = ["leaving_states", "merge_states"]
+
+# States that a two-way merge can be in while both of its inputs stay, as invariants.
+
+
+def merge_states(bench, dut, sources, queues, leaves, last, identity):
+    """Claim the states of a merge, given what the bench knows of its inputs and its output.
+
+    Parameters
+    ----------
+    dut : TimestampMerge
+    sources : list of Progress
+        What each input has said.
+    queues : list of Watch
+        Tuples and barriers of each input inside.
+    leaves : namespace
+        What has left: ``reached`` is its latest time.
+    last : Value
+        Source and time of the latest tuple in this epoch.
+    identity : function
+        Returns what is watched of a word.
+    """
+    ports = bench.inside(dut, "ports")
+    second, same, quiet, silent = (
+        bench.inside(dut, name) for name in ("second", "same", "quiet", "silent")
+    )
+    bench.invariant(~quiet & ~silent)
+    places = [Value.cast(port.place) for port in ports]
+    bench.invariant(second == (places[1] < places[0]))
+    bench.invariant(same == (ports[0].place.time == ports[1].place.time))
+    news = []
+    for n, (port, source, queue) in enumerate(zip(ports, sources, queues, strict=True)):
+        contents = port_states(bench, port, n)
+        counts(bench, contents, source, queue, identity)
+        progress(bench, port, contents, source)
+        news.append(bench.inside(port, "news"))
+    told(bench, ports, news, second, same, leaves.reached)
+    bench.invariant(last[1:] <= leaves.reached)
+    bench.invariant(~last[0] | ports[0].place.ends | (ports[0].place.time > last[1:]))
+
+
+def port_states(bench, port, number):
+    """Claim the states of a port by itself; return what it holds: the head, then what is next."""
+    held, head, ends, gone, joined = (
+        bench.inside(port, name) for name in ("held", "head", "ends", "gone", "joined")
+    )
+    away = [bench.inside(port, name) for name in ("behind", "steady", "late", "settling")]
+    bench.invariant(joined & ~gone & ~Cat(away).any())
+    contents = [
+        SimpleNamespace(there=one.there, word=one.word, barrier=one.word.kind == GateKind.BARRIER)
+        for one in [
+            SimpleNamespace(there=port.filled, word=head),
+            *register_words(bench, held, head),
+        ]
+    ]
+    for one in contents:
+        bench.invariant(~one.there | one.barrier | (one.word.kind == GateKind.TUPLE))
+        bench.invariant(~one.there | (one.word.source == number))
+        bench.invariant(~one.there | ~one.barrier | (one.word.time == 0))
+    bench.invariant(ends == (port.filled & contents[0].barrier))
+    shows_mark = (head.kind == GateKind.WATERMARK) & ~head.late
+    bench.invariant(port.filled | ~port.offers | shows_mark)
+    return contents
+
+
+def counts(bench, contents, source, queue, identity):
+    """Claim that the bench has counted what is inside, and that the watched word is where it is."""
+    bench.invariant(queue.level == sum(one.there for one in contents))
+    barriers = [one.there & one.barrier for one in contents]
+    bench.invariant(source.ended == sum(barriers))
+    place, before = queue.before, C(0)
+    for n, (one, barrier) in enumerate(zip(contents, barriers, strict=True)):
+        rank = bench.wire(sum((other.there for other in contents[:n]), C(0)))
+        here = queue.watching & one.there & (place == rank)
+        bench.invariant(~here | (identity(one.word) == queue.watched))
+        bench.invariant(~here | (source.ahead == before))
+        before = bench.wire(before + barrier)
+
+
+def progress(bench, port, contents, source):
+    """Claim that times do not fall from the head to the latest word, and what is news of it."""
+    mark, fresh = bench.inside(port, "mark"), bench.inside(port, "fresh")
+    bench.invariant(mark == source.shown)
+    head, *rest = contents
+    bench.invariant(rest[0].there | (port.next_place.time == mark))
+    latest, ended = head.word.time, head.there & head.barrier
+    for one in rest:
+        bench.invariant(~one.there | one.barrier | ended | (one.word.time >= latest))
+        latest = bench.wire(Mux(one.there, one.word.time, latest))
+        ended = Mux(one.there, one.barrier, ended)
+    bench.invariant(Mux(fresh, mark > latest, mark == latest))
+
+
+def told(bench, ports, news, second, same, reached):
+    """Claim which watermarks the output knows, and that it has not passed a head."""
+    for n, port in enumerate(ports):
+        bench.invariant(port.place.ends | (port.place.time >= reached))
+        bench.invariant(~port.filled | port.offers)
+        bench.invariant(port.filled | ~news[n] | port.offers)
+        chosen = ~port.filled & (second == n)
+        bench.invariant(~chosen | (port.offers == (port.place.time > reached)))
+    bench.invariant(ports[0].filled | ~second | news[0])
+    known = ~ports[1].filled & ~second & ~news[1]
+    bench.invariant(~known | (same & ~ports[0].place.ends))
+    bench.invariant(~known | ~ports[1].offers | ports[0].offers)
+
+
+# States that a two-way merge can be in while its inputs come and go, as invariants.
+
+
+def leaving_states(bench, dut, sources, queues, leaves):
+    """Claim the states of a merge without barriers, given what the bench knows of it.
+
+    Parameters
+    ----------
+    dut : TimestampMerge
+    sources : list of namespace
+        Of each input: ``shown``, the latest time since it came; ``left``, its latest word is LEAVE.
+    queues : list of Watch
+        Bodies of the tuples of each input inside. A body begins with the tuple's own time.
+    leaves : namespace
+        What has left: ``reached`` is the latest time, ``silent`` that the latest word was LEAVE.
+    """
+    ports = bench.inside(dut, "ports")
+    names = ("second", "same", "quiet", "silent", "floor")
+    second, same, quiet, silent, floor = (bench.inside(dut, name) for name in names)
+    bench.invariant(silent == leaves.silent)
+    bench.invariant(floor == leaves.reached)
+    places = [Value.cast(port.place) for port in ports]
+    bench.invariant(second == (places[1] < places[0]))
+    bench.invariant(same == (ports[0].place.time == ports[1].place.time))
+    for n, (port, source, queue) in enumerate(zip(ports, sources, queues, strict=True)):
+        comes_back(bench, port, source, quiet, floor)
+        contents(bench, port, n, queue)
+        offered(bench, port, second == n, quiet, silent, floor)
+    joined, news = ([bench.inside(port, name) for port in ports] for name in ("joined", "news"))
+    marks = [
+        ~port.filled & ~port.place.gone & there for port, there in zip(ports, joined, strict=True)
+    ]
+    bench.invariant(~marks[0] | ~second | news[0])
+    known = marks[1] & ~second & ~news[1]
+    bench.invariant(~known | (same & ~ports[0].place.gone))
+    bench.invariant(~known | quiet | ~ports[1].offers | silent | ports[0].offers)
+
+
+def comes_back(bench, port, source, quiet, floor):
+    """Claim how an input that has left takes its steps back, and what its watermark is."""
+    names = ("joined", "settling", "behind", "steady", "checked", "late", "mark", "gone")
+    joined, settling, behind, steady, checked, late, mark, gone = (
+        bench.inside(port, name) for name in names
+    )
+    word, sampled = port.i.payload, bench.inside(port, "sampled")
+    bench.invariant(~settling | (quiet & gone))
+    bench.invariant(~gone | ~joined | (settling & (mark == floor)))
+    bench.invariant((joined & ~settling) | (~steady & ~checked & (~joined | ~late)))
+    bench.invariant(~joined | ~settling | behind)
+    bench.invariant(~joined | behind | (~steady & ~checked & ~late))
+    bench.invariant(~joined | Mux(behind, source.shown <= mark, source.shown == mark))
+    bench.invariant(~steady | (port.i.valid & (sampled.kind == word.kind)))
+    bench.invariant(~steady | (sampled.time == word.time))
+    bench.invariant(~checked | (steady & (late == is_late(bench.m, word, mark))))
+    bench.invariant(joined | (source.left & (source.shown == 0)))
+    bench.invariant(~source.left | ~(joined | settling) | port.i.valid)
+    bench.invariant(~source.left | ~joined | behind)
+
+
+def contents(bench, port, number, queue):
+    """Claim what a port holds: tuples whose times do not fall, up to its watermark."""
+    held, head, joined, gone, mark, fresh = (
+        bench.inside(port, name) for name in ("held", "head", "joined", "gone", "mark", "fresh")
+    )
+    words = [SimpleNamespace(there=port.filled, word=head), *register_words(bench, held, head)]
+    bench.invariant(queue.level == sum(one.there for one in words))
+    latest = head.time
+    for n, one in enumerate(words):
+        word, own = one.word, one.word.body[: len(head.time)]
+        bench.invariant(~one.there | ((word.kind == GateKind.TUPLE) & (word.source == number)))
+        bench.invariant(~one.there | Mux(word.late, own < word.time, own == word.time))
+        rank = sum((other.there for other in words[:n]), C(0))
+        here = queue.watching & one.there & (queue.before == rank)
+        bench.invariant(~here | (word.body == queue.watched))
+        bench.invariant(~one.there | (word.time >= latest))
+        latest = bench.wire(Mux(one.there, word.time, latest))
+    _, following, _ = words
+    bench.invariant(~gone | (~port.filled & ~following.there))
+    bench.invariant(following.there | (port.next_place.time == mark))
+    bench.invariant(~joined | gone | Mux(fresh, mark > latest, mark == latest))
+
+
+def offered(bench, port, chosen, quiet, silent, floor):
+    """Claim what a port offers: every tuple, a watermark that is news, and one LEAVE."""
+    head, gone, ends, news = (bench.inside(port, name) for name in ("head", "gone", "ends", "news"))
+    bench.invariant(~ends)
+    bench.invariant(gone | (head.time >= floor))
+    bench.invariant(~port.filled | port.offers)
+    mark = bench.wire(~port.filled & ~gone)
+    bench.invariant(~mark | ((head.kind == GateKind.WATERMARK) & ~head.late))
+    bench.invariant(~gone | ~port.offers | (head.kind == GateKind.LEAVE))
+    bench.invariant(~mark | ~news | port.offers)
+    current = chosen & ~quiet
+    bench.invariant(~current | ~mark | (port.offers == (silent | (head.time > floor))))
+    bench.invariant(~current | ~gone | (port.offers == ~silent))
+
+
+# Proofs about the merges of a ScaleGate: what leaves is sorted and complete, and in time.
 
 TIME_BITS, BODY_BITS = 2, 1
 #: Cycles within which a word that may leave does so: from the port to the output.

@@ -5,16 +5,9 @@ from bench.handshake import Handshake
 from hdl.parameters import JoinParameters, KeyField
 
 __all__ = [
-    "PAIRED",
-    "SMALL",
-    "chain_parameters",
-    "external_parameters",
-    "group_parameters",
-    "index_parameters",
-    "ingress_parameters",
-    "scan_parameters",
-    "window_parameters",
-]
+    "PAIRED", "SMALL", "chain_parameters", "external_parameters", "group_parameters",
+    "index_parameters", "ingress_parameters", "scan_parameters", "window_parameters",
+]  # fmt: skip
 
 
 #: The smallest parameters that have all features.

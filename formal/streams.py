@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs about stream registers, forks and queues."""
+"""Proofs about stream registers, forks, queues, steady pipelines and distribution trees."""
 
 from types import SimpleNamespace
 
@@ -7,13 +7,26 @@ from amaranth import *
 from amaranth.lib import data, stream
 
 from hdl.streams import queues, registers
+from hdl.streams import registers as delays
 from hdl.streams.queues import PointerQueue
-from hdl.streams.registers import StreamFork, StreamRegister
+from hdl.streams.registers import SteadyQueue, SteadyRegister, StreamFork, StreamRegister
+from hdl.trees.distribution import DistributionNode, DistributionTree
 
 from .proof import proof
-from .stream_rules import keeps_order, offer, take
+from .stream_rules import (
+    answers_within,
+    early_states,
+    entries_states,
+    held_in,
+    keeps_order,
+    offer,
+    register_states,
+    take,
+)
 
 __all__ = []
+
+# Proofs about stream registers, forks and queues.
 
 
 @proof(
@@ -29,13 +42,13 @@ def stream_register(bench):
     dut = bench.add(StreamRegister(3))
     put, got = offer(bench, dut.i), take(bench, dut.o, "output")
     queue = keeps_order(bench, "register", put, dut.i.payload, got, dut.o.payload, most=2)
-    register_states(bench, dut, queue)
+    queued_states(bench, dut, queue)
     bench.claim("register offers a payload whenever it holds any", dut.o.valid == (queue.level > 0))
     bench.claim("register takes a payload while it has room", dut.i.ready == (queue.level < 2))
     bench.cover("register is full", queue.level == 2)
 
 
-def register_states(bench, dut, queue):
+def queued_states(bench, dut, queue):
     """Claim the states of a stream register with the contents of ``queue``, as invariants."""
     payloads = bench.inside(dut, "payloads")
     write, read = (bench.inside(dut, name) for name in ("write", "read"))
@@ -63,7 +76,7 @@ def early_register(bench):
     put, got = offer(bench, dut.i), take(bench, dut.o, "output")
     bench.assume(dut.i.valid | ~dut.i.payload.flag)
     queue = keeps_order(bench, "register", put, dut.i.payload, got, dut.o.payload, most=2)
-    register_states(bench, dut, queue)
+    queued_states(bench, dut, queue)
     bench.invariant(dut.o.valid == (queue.level > 0))
     bench.invariant(dut.i.ready == (queue.level < 2))
     early, spare = (bench.inside(dut, name) for name in ("output", "spare"))
@@ -181,3 +194,189 @@ proof(
     mutate=(queues.next_tail,),
     given={"platform": SimpleNamespace(device="iCE40HX8K")},
 )(pointer_queue)
+
+
+# Proofs about pipelines without back-pressure, and about the credits in front of them.
+
+
+@proof(
+    "steady-register",
+    says="what comes in a cycle leaves in the next one",
+    component="SteadyRegister, 2 bits",
+    depth=6,
+    induction=2,
+    mutate=(SteadyRegister,),
+)
+def steady_register(bench):
+    """A payload that enters leaves in the next cycle."""
+    dut = bench.add(SteadyRegister(2))
+    valid, value = bench.any(1, "valid"), bench.any(2, "value")
+    bench.set(dut.i.valid, valid)
+    bench.set(dut.i.payload, value)
+    bench.claim("payload leaves a cycle later, and only then", dut.o.valid == bench.past(valid))
+    bench.claim("payload is as it was", ~dut.o.valid | (dut.o.payload == bench.past(value)))
+    bench.cover("payload leaves", dut.o.valid & (dut.o.payload == 3))
+
+
+#: Stages of the pipeline in front of the queue whose credits are proved.
+STAGES = 2
+
+
+@proof(
+    "steady-queue",
+    says="credits never exceed the room, and whoever enters by them loses nothing",
+    component=f"SteadyQueue behind {STAGES} SteadyRegisters",
+    depth=20,
+    induction=2,
+    mutate=(SteadyQueue, PointerQueue),
+)
+def steady_queue(bench):
+    """A pipeline of two stages that is entered while there is room, and the queue behind it."""
+    dut = bench.add(SteadyQueue(2, stages=STAGES))
+    wanted, value = bench.any(1, "wanted"), bench.any(2, "value")
+    enter = bench.wire(wanted & dut.room, "enter")
+    stages = [(enter, value)]
+    for n in range(STAGES):
+        stage = bench.add(SteadyRegister(2), f"stage_{n}")
+        bench.set(stage.i.valid, stages[-1][0])
+        bench.set(stage.i.payload, stages[-1][1])
+        stages.append((stage.o.valid, stage.o.payload))
+    bench.set(dut.i.valid, stages[-1][0])
+    bench.set(dut.i.payload, stages[-1][1])
+    got = take(bench, dut.o, "output")
+    most = dut.depth + STAGES
+    queue = keeps_order(bench, "pipeline", enter, value, got, dut.o.payload, most=most)
+    level = bench.inside(dut, "queue").level
+    under_way = sum(valid for valid, _ in stages[1:])
+    bench.claim("queue has room for all that is under way", level + under_way <= dut.depth)
+    bench.claim("queue offers a payload whenever it holds any", dut.o.valid == (level != 0))
+    bench.claim(
+        "room says whether one more than those under way would have fitted a cycle ago",
+        dut.room == (bench.past(level) < dut.depth - STAGES - 1),
+    )
+    pointers(bench, dut, queue, level, stages)
+    bench.cover("queue is so full that it stops the pipeline", ~dut.room)
+    bench.cover("pipeline goes on after a stop", enter & bench.past(~dut.room))
+
+
+def pointers(bench, dut, queue, level, stages):
+    """Claim the states of the queue and the pipeline, as invariants."""
+    inner = bench.inside(dut, "queue")
+    head, tail, second, reserved = (
+        bench.inside(inner, name) for name in ("head", "tail", "second", "reserved")
+    )
+    width = len(head)
+    under_way = sum(valid for valid, _ in stages[1:])
+    bench.invariant((head - tail)[:width] == level)
+    bench.invariant(second == (tail + 1)[:width])
+    bench.invariant(reserved == (head + dut.stages + 1)[:width])
+    bench.invariant(inner.filled == (level != 0))
+    bench.invariant(queue.level == level + under_way)
+    # While `room` is high, the pipeline holds at most what entered while `room` could be seen.
+    bench.invariant(~dut.room | (level + under_way + 1 <= dut.depth))
+    row = bench.row(bench.inside(inner, "rows"), (tail + queue.before)[: width - 1])
+    bench.invariant(~queue.watching | (queue.before >= level) | (row == queue.watched))
+    ahead = level
+    for valid, payload in reversed(stages[1:]):
+        here = queue.watching & valid & (queue.before == ahead)
+        bench.invariant(~here | (payload == queue.watched))
+        ahead = ahead + valid
+
+
+@proof(
+    "delayed",
+    says="what goes beside a memory is that of a cycle ago",
+    component="delayed, a flag and a value",
+    depth=5,
+    induction=2,
+    mutate=(delays.delayed,),
+)
+def delay(bench):
+    """Flags and values, delayed by one cycle."""
+    flag, value = bench.any(1, "flag"), bench.any(2, "value")
+    m = Module()
+    later = delays.delayed(m, {"flag": flag, "value": value}, "later", flags=("flag",))
+    bench.add(m)
+    bench.claim("flags are those of a cycle ago", later["flag"] == bench.past(flag))
+    bench.claim("values are those of a cycle ago", later["value"] == bench.past(value))
+    bench.cover("value arrives", later["flag"] & (later["value"] == 2))
+
+
+# Proofs about the distribution tree.
+
+WORD = data.StructLayout({"early": 1, "rest": 1})
+
+
+@proof(
+    "distribution-node",
+    says="every child gets every word once, in order, however slow the others are",
+    component="DistributionNode, 2 children",
+    depth=12,
+    induction=3,
+    mutate=(DistributionNode,),
+)
+def distribution_node(bench):
+    """A node with two children that are ready at any time."""
+    dut = bench.add(DistributionNode(WORD, fan_out=2, early=["early"]))
+    put = offer(bench, dut.i)
+    chains = [[child, bench.inside(dut, "arriving")] for child in bench.inside(dut, "registers")]
+    deliver(bench, dut, put, chains)
+
+
+@proof(
+    "distribution-tree",
+    says="every leaf gets every word once, in order",
+    component="DistributionTree, 3 leaves, arity 2",
+    depth=14,
+    induction=3,
+    mutate=(DistributionTree, DistributionNode),
+    spared={
+        "node.reset": "reset-distribution-tree",
+        "without words.ready": "no word leaves any more: distribution-node",
+    },
+)
+def distribution_tree(bench):
+    """A tree of two levels over three leaves."""
+    dut = bench.add(DistributionTree(WORD, leaves=3, fan_out=2, early=["early"]))
+    put = offer(bench, dut.i)
+    nodes = bench.inside(dut, "m").submodules
+    root = nodes["node_1_0"]
+    below = [(child, leaf // 2) for leaf, child in enumerate(children(bench, nodes, 3))]
+    chains = [
+        [
+            child,
+            bench.inside(nodes[f"node_0_{n}"], "arriving"),
+            bench.inside(root, "registers")[n],
+            bench.inside(root, "arriving"),
+        ]
+        for child, n in below
+    ]
+    deliver(bench, dut, put, chains)
+
+
+def children(bench, nodes, leaves):
+    """Return the registers in front of the leaves of a tree of arity two."""
+    return [bench.inside(nodes[f"node_0_{n // 2}"], "registers")[n % 2] for n in range(leaves)]
+
+
+def deliver(bench, dut, put, chains):
+    """Claim that every output gets every word once, in order, through a chain of registers."""
+    known = {}
+    for n, (o, chain) in enumerate(zip(dut.o, chains, strict=True)):
+        got = take(bench, o, f"child {n}")
+        queue = keeps_order(
+            bench, f"way to child {n}", put, dut.i.payload, got, o.payload, most=2 * len(chain)
+        )
+        for register in chain:
+            if id(register) not in known:
+                known[id(register)] = register_states(bench, register)
+        early_states(bench, chain[0])
+        held = [entry for register in chain for entry in held_in(bench, register)]
+        entries_states(bench, queue, held)
+        if len(chain) == 2:
+            all_take = Cat(own.ready for own in dut.o).all()
+            stuck = all_take & ~o.valid & (queue.level != 0)
+            answers_within(bench, f"child {n} gets what is on its way while all take", stuck, 2)
+        bench.cover(
+            f"child {n} is ahead of another one", got & put & ~Cat(o.ready for o in dut.o).all()
+        )

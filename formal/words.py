@@ -12,7 +12,7 @@ from .facts import legal_words
 from .proof import proof
 from .small import ingress_parameters
 from .stream_rules import answers_within, keeps_order, offer, take
-from .turns_model import Lists, TurnsWindow
+from .turns import Lists, TurnsWindow
 
 __all__ = []
 

