@@ -3,9 +3,10 @@
 
 from dataclasses import dataclass, field
 import json
+import operator
 import os
 
-__all__ = ["FIGURES", "Figure", "NotMeasured", "Result", "figure", "measure"]
+__all__ = ["FIGURES", "Figure", "NotMeasured", "Result", "figure", "measure", "reaches"]
 
 
 class NotMeasured(Exception):
@@ -37,6 +38,14 @@ class Result:
     details: dict = field(default_factory=dict)
 
 
+def reaches(goal: str | None, value: float) -> bool | None:
+    """Return whether a value reaches a goal such as ``">= 1.5e7"``; None without a goal."""
+    if not goal:
+        return None
+    sign, limit = goal.split()
+    return {">=": operator.ge, "<=": operator.le, "<": operator.lt}[sign](value, float(limit))
+
+
 @dataclass(frozen=True)
 class Figure:
     """A figure: how to measure it, and its goal.
@@ -57,14 +66,7 @@ class Figure:
 
     def met(self, value):
         """Return whether ``value`` reaches the goal; None without a goal."""
-        if self.goal is None:
-            return None
-        sign, limit = self.goal.split()
-        return {
-            ">=": value >= float(limit),
-            "<=": value <= float(limit),
-            "<": value < float(limit),
-        }[sign]
+        return reaches(self.goal, value)
 
     def measured(self, report):
         """Return the :class:`Result` of the function, and whether it reaches the goal."""

@@ -22,15 +22,16 @@ from bench.spark.race import (
     BenchRow,
     Cells,
     Times,
+    add_options,
     answer,
     grid_join,
     near,
     race,
     ratio,
+    require_positive,
     show,
     stored_frames,
 )
-from host import UsageError
 from host.installation import CommandParser
 from spark_offload.api import asof_join, overlap_join, stream_aggregate, stream_join
 from spark_offload.cluster.session import open_session
@@ -245,8 +246,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         "--cases", nargs="+", default=list(CASES), choices=list(CASES), help="default: all"
     )
     group.add_argument("--rows", type=int, default=2_000_000, metavar="N", help="of each input")
-    group.add_argument("--turns", type=int, default=3, metavar="N", help="default: %(default)s")
-    group.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
     group.add_argument(
         "--filtered",
         action="store_true",
@@ -260,9 +259,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
         help="kill one executor so long after the kit's query has begun, in its first turn; takes "
         "a --master such as local-cluster[2,1,1024], and no turn is run before",
     )
-    group.add_argument(
-        "--output", type=Path, default=OUTPUT, metavar="FILE", help="default: %(default)s"
-    )
+    add_options(group, output=OUTPUT, turns=3)
     parser.set_defaults(run=main)
 
 
@@ -283,9 +280,7 @@ def _lose_executor(spark: SparkSession) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Measure, print a row per figure, and write them to a file."""
-    for name in ("rows", "turns"):
-        if getattr(options, name) < 1:
-            raise UsageError(f"--{name} must be at least 1, not {getattr(options, name)}.")
+    require_positive(options, "rows", "turns")
     spark = open_session("splitjoin bench-cases", master=options.master)
     rows: list[BenchRow] = []
     seconds: dict[str, Times] = {}
@@ -312,9 +307,8 @@ def main(options: argparse.Namespace) -> int:
         for kind, spent in (("", clock), ("processor ", processor)):
             seconds |= {f"{name}: {kind}{way}": times for way, times in spent.items()}
             if EXPERT in spent:
-                ratios = [b / a for a, b in zip(spent[OURS], spent[EXPERT], strict=True)]
                 goal = "" if kind else f">= {case.goal:g}"
                 label = f"spark.{name}.{kind.strip() or 'speedup'}_vs_expert"
-                rows.append(ratio(label, ratios, case.goal, goal))
+                rows.append(ratio(label, spent[OURS], spent[EXPERT], goal))
     show(seconds, rows, options.output)
     return 0

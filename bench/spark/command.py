@@ -7,7 +7,6 @@ the first time takes longer than the second, Java spends on loading and compilin
 
 import argparse
 from pathlib import Path
-from statistics import median
 import subprocess
 import sys
 import tempfile
@@ -17,8 +16,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.spark.race import BenchRow, Times, processor_seconds, show
-from host import FailureError, UsageError
+from bench.spark.race import (
+    BenchRow,
+    Times,
+    add_options,
+    processor_seconds,
+    ratio,
+    require_positive,
+    show,
+)
+from host import FailureError
 from host.installation import CommandParser
 from spark_offload.__main__ import main as run_command
 from spark_offload.api import stream_join
@@ -55,22 +62,16 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     )
     group = parser.add_argument_group("measurement")
     group.add_argument("--rows", type=int, default=2_000_000, metavar="N", help="of each input")
-    group.add_argument("--turns", type=int, default=1, metavar="N", help="default: %(default)s")
     group.add_argument(
         "--orders", nargs="+", default=list(ORDERS), choices=ORDERS, help="default: both"
     )
-    group.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
-    group.add_argument(
-        "--output", type=Path, default=OUTPUT, metavar="FILE", help="default: %(default)s"
-    )
+    add_options(group, output=OUTPUT, turns=1)
     parser.set_defaults(run=main)
 
 
 def main(options: argparse.Namespace) -> int:
     """Measure, print a row per figure, and write them to a file."""
-    for name in ("rows", "turns"):
-        if getattr(options, name) < 1:
-            raise UsageError(f"--{name} must be at least 1, not {getattr(options, name)}.")
+    require_positive(options, "rows", "turns")
     seconds: dict[str, Times] = {}
     rows: list[BenchRow] = []
     options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -84,11 +85,8 @@ def main(options: argparse.Namespace) -> int:
             command = zip(spent["command"], spent["start"], strict=True)
             behind_start = [whole - start for whole, start in command]
             for write, goal in (("first", f"<= {MOST}"), ("second", "")):
-                ratios = [a / b for a, b in zip(behind_start, spent[f"{write} join"], strict=True)]
                 figure = f"spark.command.{order}.{kind.strip() or 'time'}_vs_{write}_join"
-                middle, spread = median(ratios), (min(ratios), max(ratios))
-                met = middle <= MOST if goal else None
-                rows.append(BenchRow(figure, middle, "times", goal, met, spread))
+                rows.append(ratio(figure, spent[f"{write} join"], behind_start, goal))
     show(seconds, rows, options.output)
     return 0
 

@@ -18,11 +18,13 @@ from bench.spark.race import (
     BenchRow,
     Cells,
     Times,
+    add_options,
     answer,
     grid_join,
     near,
     race,
     ratio,
+    require_positive,
     show,
     stored_frames,
 )
@@ -213,19 +215,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
     group.add_argument(
         "--pairs-device", metavar="URI", help="default: the simulated accelerator for the question"
     )
-    group.add_argument("--master", default="local[2]", metavar="URL", help="default: %(default)s")
-    group.add_argument("--turns", type=int, default=5, metavar="N", help="default: %(default)s")
-    group.add_argument(
-        "--output", type=Path, default=OUTPUT, metavar="FILE", help="default: %(default)s"
-    )
+    add_options(group, output=OUTPUT, turns=5)
     parser.set_defaults(run=main)
 
 
 def main(options: argparse.Namespace) -> int:
     """Measure, print a row per figure, and write them to a file."""
-    for name in ("rows", "window", "columns", "turns"):
-        if getattr(options, name) < 1:
-            raise UsageError(f"--{name} must be at least 1, not {getattr(options, name)}.")
+    require_positive(options, "rows", "window", "columns", "turns")
     if options.window % 2:
         raise UsageError(f"--window must be even, not {options.window}.")
     if not 0 < options.matches <= options.window:
@@ -269,11 +265,10 @@ def _ratios(kind: str, seconds: dict[str, Times]) -> list[BenchRow]:
     """Return the times of the other ways in parts of that of a device that reduces, by turns."""
     if REDUCED not in seconds:
         return []
-    rows = []
-    for name, other in (("pairs", PAIRS), ("spark", SPARK)):
-        ratios = [own / ours for ours, own in zip(seconds[REDUCED], seconds[other], strict=True)]
-        rows.append(ratio(f"spark.matches.{kind}_vs_{name}", ratios, 0, ""))
-    return rows
+    return [
+        ratio(f"spark.matches.{kind}_vs_{name}", seconds[REDUCED], seconds[other])
+        for name, other in (("pairs", PAIRS), ("spark", SPARK))
+    ]
 
 
 def _counts(counted: dict[str, JoinMetrics], benchmark: MatchesBenchmark) -> list[BenchRow]:
@@ -286,5 +281,5 @@ def _counts(counted: dict[str, JoinMetrics], benchmark: MatchesBenchmark) -> lis
             ("cycles", int(metrics.total("cycles"))),
         ):
             each = count / benchmark.rows
-            rows.append(BenchRow(f"spark.matches.{place}{unit}_per_left_row", each, unit, "", None))
+            rows.append(BenchRow(f"spark.matches.{place}{unit}_per_left_row", each, unit))
     return rows

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways to the same answer that take turns, among them the query of an expert of Spark."""
 
+import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 import json
@@ -18,7 +19,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from host import FailureError
+from bench.figures.registry import reaches
+from host import FailureError, UsageError
 from spark_offload.cli.demo import Benchmark, near, renamed
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Cells",
     "ClusteredBenchmark",
     "Times",
+    "add_options",
     "answer",
     "by_expert",
     "grid_join",
@@ -34,6 +37,7 @@ __all__ = [
     "processor_seconds",
     "race",
     "ratio",
+    "require_positive",
     "show",
     "stored_frames",
 ]
@@ -97,11 +101,9 @@ class BenchRow:
     Parameters
     ----------
     name, unit, goal : str
-        What it is, in what, and what it should be (``"> 1"``); no goal is empty.
+        What it is, in what, and what it should be (``">= 1"``); no goal is empty.
     value : float
         What it is.
-    met : bool or None
-        Whether the goal is reached; None without a goal.
     spread : (float, float) or None
         Least and greatest value, if it is the median of several.
     """
@@ -109,9 +111,18 @@ class BenchRow:
     name: str
     value: float
     unit: str
-    goal: str
-    met: bool | None
+    goal: str = ""
     spread: tuple[float, float] | None = None
+
+    @classmethod
+    def middle(cls, name: str, values: Times, unit: str, goal: str = "") -> "BenchRow":
+        """Return a figure that is the median of values turn by turn."""
+        return cls(name, median(values), unit, goal, (min(values), max(values)))
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is reached; None without a goal."""
+        return reaches(self.goal, self.value)
 
 
 def stored_frames(
@@ -178,11 +189,32 @@ def race(
     return seconds
 
 
-def ratio(name: str, ratios: Times, least: float, goal: str) -> BenchRow:
-    """Return a figure that is the median of ratios turn by turn."""
-    middle = median(ratios)
-    met = middle >= least if goal else None
-    return BenchRow(name, middle, "times", goal, met, (min(ratios), max(ratios)))
+def ratio(name: str, ours: Times, other: Times, goal: str = "") -> BenchRow:
+    """Return how many times as long another way takes as ours.
+
+    A machine changes its speed from minute to minute, so what ran in the same turn is compared.
+    """
+    ratios = [theirs / own for own, theirs in zip(ours, other, strict=True)]
+    return BenchRow.middle(name, ratios, "times", goal)
+
+
+def add_options(
+    group: argparse._ArgumentGroup, *, output: Path, master: str = "local[2]", turns: int
+) -> None:
+    """Add the options that all measurements have."""
+    group.add_argument("--master", default=master, metavar="URL", help="default: %(default)s")
+    group.add_argument("--turns", type=int, default=turns, metavar="N", help="default: %(default)s")
+    group.add_argument(
+        "--output", type=Path, default=output, metavar="FILE", help="default: %(default)s"
+    )
+
+
+def require_positive(options: argparse.Namespace, *names: str) -> None:
+    """Raise :exc:`UsageError` unless these options are at least 1, where they are given."""
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name} must be at least 1, not {value}.")
 
 
 def show(seconds: dict[str, Times], rows: list[BenchRow], path: Path) -> None:
@@ -197,7 +229,8 @@ def show(seconds: dict[str, Times], rows: list[BenchRow], path: Path) -> None:
         spread = "" if row.spread is None else f"{row.spread[0]:.4g} to {row.spread[1]:.4g}"
         line = f"{row.name:32} {row.value:12.4g}  {row.unit:8} {row.goal:8} {met:4} {spread}"
         print(line.rstrip())
-    path.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
+    told = [{**asdict(row), "met": row.met} for row in rows]
+    path.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
 # The query that an expert of Spark writes by hand.

@@ -19,6 +19,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle, StreamingQuery
 
+from bench.spark.race import require_positive
 from host import FailureError, UsageError
 from host.installation import CommandParser
 from spark_offload.api import stream_join
@@ -347,10 +348,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[CommandParser]") -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Run the benchmark; return the exit code."""
-    for name in ("rows", "batches", "keys", "window", "groups", "queries"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise UsageError(f"--{name} must be at least 1, not {value}.")
+    require_positive(options, "rows", "batches", "keys", "window", "groups", "queries")
     cases = _cases(options)
     skips = {
         name: case.warm_up if options.warm_up is None else options.warm_up
@@ -370,23 +368,18 @@ def main(options: argparse.Namespace) -> int:
         batches = case.run(spark, device=options.device, groups=groups, queries=options.queries)
         kept = _show(batches)
         rate = sustained_rate(batches, skip=skips[name])
-        figures.append(
-            {
-                "name": f"spark.stream.rows_per_s_{name}_state",
-                "value": rate,
-                "unit": "rows/s",
-                "micro_batch_rows": case.rows,
-                "state_rows": kept,
-            }
-        )
-        for what, floor in case.floors(spark, skip=skips[name]).items() if options.floors else ():
+        rates = {"state": (rate, kept)}
+        if options.floors:
+            floors = case.floors(spark, skip=skips[name])
+            rates |= {what: (floor, 0) for what, floor in floors.items()}
+        for what, (rows, held) in rates.items():
             figures.append(
                 {
                     "name": f"spark.stream.rows_per_s_{name}_{what}",
-                    "value": floor,
+                    "value": rows,
                     "unit": "rows/s",
                     "micro_batch_rows": case.rows,
-                    "state_rows": 0,
+                    "state_rows": held,
                 }
             )
         print(
