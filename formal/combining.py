@@ -8,7 +8,7 @@ from hdl.trees.combiner import Combiner, DualCombiner
 from hdl.trees.result_pairing import ResultPairing, SideExit, elaborate_side_result
 from hdl.words.results import ResultKind
 
-from .merging import turns_of
+from .merging import queued_turns, turns_of
 from .proof import proof
 from .small import PAIRED, SMALL
 from .stream_rules import answers_within, keeps_order, keeps_sequence, offer, take
@@ -161,7 +161,7 @@ def dual_combiner(bench):
     bench.assume(~dut.order.valid | (dut.order.payload[:2] != 0))
     put = offer(bench, dut.order)
     ends = [got & (one.kind == ResultKind.STAR), has_two & (two.kind == ResultKind.STAR)]
-    turn_order(bench, put, turns_of(dut.order.payload), ends, (one, two))
+    turn_order(bench, put, dut.order.payload, ends, (one, two))
     bench.cover("a word has the stars of both sides", Cat(ends).all() & (one.side != two.side))
     bench.cover(
         "a word has two pairs of a side",
@@ -195,34 +195,10 @@ def pairs(bench, words, put, value, results):
     return level
 
 
-def turn_order(bench, put, turns, ends, words):
+def turn_order(bench, put, entry, ends, words):
     """Claim that stars come in the order of turns, and results between them are of that turn."""
-    places = [bench.register(2, f"turn_{n}") for n in range(8)]
-    count = bench.register(4, "turns")
     gone = bench.wire(ends[0] + ends[1])
-    left = bench.wire((count - gone)[:4])
-    lead = Mux(turns[0], 1, 2)
-    both = bench.wire(turns[1] & (turns[0] | turns[2]))
-    follow = Mux(turns[0], 2, 1)
-    shifted = [
-        Mux(gone == 2, two, Mux(gone == 1, one, now))
-        for now, one, two in zip(
-            places, [*places[1:], C(0, 2)], [*places[2:], C(0, 2), C(0, 2)], strict=True
-        )
-    ]
-    bench.next(
-        count.eq(left + Mux(put, 1 + both, 0)),
-        *(
-            place.eq(
-                Mux(
-                    put & (left == n),
-                    lead,
-                    Mux(put & both & (left + 1 == n), follow, Mux(left > n, was, 0)),
-                )
-            )
-            for n, (place, was) in enumerate(zip(places, shifted, strict=True))
-        ),
-    )
+    places, count = queued_turns(bench, put, entry, (gone != 0, gone == 2), most=8)
     one, two = words
     bench.claim("no more turns end than the order has", gone <= count)
     served = [Mux(one.side, 2, 1), Mux(two.side, 2, 1)]

@@ -21,7 +21,7 @@ from .stream_rules import (
     take,
 )
 
-__all__ = ["turns_of"]
+__all__ = ["queued_turns", "turns_of"]
 
 # Proofs about the result gathering tree.
 
@@ -312,6 +312,34 @@ def turns_bench(bench):
     )
 
 
+def queued_turns(bench, put, entry, ended, *, most):
+    """Model turns that wait, as a plain list; return the sides in its places, and how many wait.
+
+    Parameters
+    ----------
+    put, entry : Value
+        An entry enters, whose turns these are (:func:`turns_of`).
+    ended : sequence of two Values
+        The first turn ends; the one after it does too.
+    most : int
+        Places of the list, of which the last ones stay empty. A place is 1 for R, 2 for S, or 0.
+    """
+    turns = turns_of(entry)
+    leader = bench.wire(Mux(turns[0], 1, 2))
+    both = bench.wire(turns[1] & (turns[0] | turns[2]))
+    follower = bench.wire(Mux(both, Mux(turns[0], 2, 1), 0))
+    places = [bench.register(2, f"place_{n}") for n in range(most)]
+    count = bench.register(range(most + 1), "count")
+    left = bench.wire((count - ended[0] - ended[1])[: len(count)])
+    following = [*places, C(0, 2), C(0, 2)]
+    for n, place in enumerate(places):
+        was = Mux(ended[1], following[n + 2], Mux(ended[0], following[n + 1], place))
+        held = Mux(put & (left + 1 == n), follower, Mux(left > n, was, 0))
+        bench.next(place.eq(Mux(put & (left == n), leader, held)))
+    bench.next(count.eq(left + Mux(put, 1 + both, 0)))
+    return places, count
+
+
 @proof(
     "turn-queue",
     says="turns are shown two at a time, in order, however many end",
@@ -329,33 +357,8 @@ def turn_queue_bench(bench):
     bench.set(dut.ended, ended)
     bench.assume(~ended[0] | (dut.first != 0))
     bench.assume(~ended[1] | (ended[0] & (dut.second != 0)))
-    turns = turns_of(dut.i.payload)
-    leader = bench.wire(Mux(turns[0], 1, 2))
     both = bench.wire(dut.i.payload[:2].all())
-    follower = bench.wire(Mux(both, Mux(turns[0], 2, 1), 0))
-    # Model of the contents, as a plain list.
-    places = [bench.register(2, f"place_{n}") for n in range(7)]
-    count = bench.register(3, "count")
-    left = bench.wire(count - ended[0] - ended[1])[:3]
-    shifted = [
-        Mux(ended[1], two, Mux(ended[0], one, now))
-        for now, one, two in zip(
-            places, [*places[1:], C(0, 2)], [*places[2:], C(0, 2), C(0, 2)], strict=True
-        )
-    ]
-    bench.next(
-        count.eq(left + Mux(put, 1 + both, 0)),
-        *(
-            place.eq(
-                Mux(
-                    put & (left == n),
-                    leader,
-                    Mux(put & (left + 1 == n), follower, Mux(left > n, was, 0)),
-                )
-            )
-            for n, (place, was) in enumerate(zip(places, shifted, strict=True))
-        ),
-    )
+    places, count = queued_turns(bench, put, dut.i.payload, ended, most=7)
     bench.claim("the first turn is shown", dut.first == places[0])
     bench.claim("the second turn is shown", dut.second == places[1])
     bench.claim("an entry is taken while there is room for two turns", dut.i.ready == (count <= 3))
