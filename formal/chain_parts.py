@@ -10,17 +10,11 @@ from bench.handshake.exits import FreeMerger, Outlet
 from bench.handshake.windows import FlowWindow
 from hdl.memory.columns import KeyColumn
 
+from .merging import ports_keep_order
 from .proof import proof
 from .small import chain_parameters
 from .stream_rules import (
     answers_within,
-    early_states,
-    entries_states,
-    held_in,
-    keeps_order,
-    offer,
-    register_states,
-    take,
 )
 
 __all__ = []
@@ -40,36 +34,12 @@ def free_merger(bench):
     """Two ports: pairs of a port stay in order, and none passes a mark that came before it."""
     parameters = chain_parameters("handshake")
     dut = bench.add(FreeMerger(parameters, ports=2))
-    got = take(bench, dut.o, "output")
-    output = bench.inside(dut, "output")
-    register_states(bench, output)
-    early_states(bench, output)
-    ports = [bench.inside(dut, "m").submodules[f"port_{n}"] for n in range(2)]
     # The side stands for the port that a pair comes from.
-    sides = [i.payload.side for i in dut.i]
-    for n, (i, port) in enumerate(zip(dut.i, ports, strict=True)):
-        put = offer(bench, i)
-        bench.assume(sides[n] == n)
-        of_port = bench.wire(dut.o.payload.mark | (dut.o.payload.side == n))
-        queue = keeps_order(
-            bench, f"port {n}", put, said(i.payload),
-            bench.wire(got & of_port), said(dut.o.payload), most=4,
-        )  # fmt: skip
-        register_states(bench, port)
-        early_states(bench, port, flags=flags_of)
-        for held, payload in held_in(bench, port):
-            bench.invariant(~held | (payload.word.side == n))
-        leaving = [
-            (held & (word.mark | (word.side == n)), said(word))
-            for held, word in held_in(bench, output)
-        ]
-        entries_states(bench, queue, [
-            *leaving, *((held, said(payload.word)) for held, payload in held_in(bench, port)),
-        ])  # fmt: skip
-    offered = Cat(i.valid for i in dut.i).all()
-    answers_within(
-        bench, "a word leaves while every port offers one", dut.o.ready & offered & ~got, 3
-    )
+    got = ports_keep_order(
+        bench, dut, legal=lambda word, n: word.side == n, came=said,
+        left=lambda word, n: said(word), is_of=lambda word, n: word.mark | (word.side == n),
+        flags=lambda word: Cat(~word.mark, word.mark),
+    )  # fmt: skip
     marks = Cat(i.valid & i.payload.mark for i in dut.i)
     bench.cover("a pair of the second port passes a mark of the first one",
                 marks[0] & got & ~dut.o.payload.mark & dut.o.payload.side)  # fmt: skip
@@ -78,11 +48,6 @@ def free_merger(bench):
 def said(word):
     """Return what counts of a word: a mark has no pair."""
     return Cat(word.mark, Mux(word.mark, 0, Cat(word.pair.r, word.pair.s)))
-
-
-def flags_of(payload):
-    """Return the flags that belong to a payload of a merger's port."""
-    return Cat(~payload.word.mark, payload.word.mark)
 
 
 @proof(

@@ -21,7 +21,7 @@ from .stream_rules import (
     take,
 )
 
-__all__ = ["queued_turns", "turns_of"]
+__all__ = ["ports_keep_order", "queued_turns", "turns_of"]
 
 # Proofs about the result gathering tree.
 
@@ -46,6 +46,49 @@ def entering(word):
     return Cat(stops, Mux(stops, 0, Cat(pair.probe, pair.lane, pair.row, pair.core)))
 
 
+def ports_keep_order(bench, dut, *, legal, came, left, is_of, flags):
+    """Claim that the words of each of two ports leave as they entered; return the transfer.
+
+    Parameters
+    ----------
+    bench : Bench
+    dut : Component
+        A merger with registers ``port_0`` and ``port_1`` at its inputs and ``output`` behind.
+    legal : function
+        Whether a word can be offered at a port of this number.
+    came, left : function
+        The value by which a word is followed: at a port, and at the output as one of a port.
+    is_of : function
+        Whether a word at the output comes from a port.
+    flags : function
+        Early flags of a word in the register at a port.
+    """
+    got = take(bench, dut.o, "output")
+    output = bench.inside(dut, "output")
+    register_states(bench, output)
+    early_states(bench, output)
+    ports = [bench.inside(dut, "m").submodules[f"port_{n}"] for n in range(2)]
+    for n, (i, port) in enumerate(zip(dut.i, ports, strict=True)):
+        put = offer(bench, i)
+        bench.assume(legal(i.payload, n))
+        mine = bench.wire(got & is_of(dut.o.payload, n))
+        queue = keeps_order(
+            bench, f"port {n}", put, came(i.payload), mine, left(dut.o.payload, n), most=4
+        )
+        register_states(bench, port)
+        early_states(bench, port, flags=lambda payload: flags(payload.word))
+        for held, payload in held_in(bench, port):
+            bench.invariant(~held | legal(payload.word, n))
+        leaving = [(held & is_of(word, n), left(word, n)) for held, word in held_in(bench, output)]
+        waiting = [(held, came(payload.word)) for held, payload in held_in(bench, port)]
+        entries_states(bench, queue, leaving + waiting)
+    offered = Cat(i.valid for i in dut.i).all()
+    answers_within(
+        bench, "a word leaves while every port offers one", dut.o.ready & offered & ~got, 3
+    )
+    return got
+
+
 @proof(
     "merger-order",
     says="the words of a port leave in order up to the one stop of each round, ports in turn",
@@ -66,33 +109,11 @@ def merger_order(bench):
     """Two ports: the words of each port leave as they entered, up to the stop of every round."""
     dut = Merger(SMALL, level=1, ports=2)
     bench.add(dut)
-    got = take(bench, dut.o, "output")
-    output = bench.inside(dut, "output")
-    register_states(bench, output)
-    early_states(bench, output)
-    ports = [bench.inside(dut, "m").submodules[f"port_{n}"] for n in range(2)]
-    for n, (i, port) in enumerate(zip(dut.i, ports, strict=True)):
-        put = offer(bench, i)
-        bench.assume(i.payload.kind.as_value() != ResultKind.NONE.value)
-        mine = bench.wire(got & is_of(dut, dut.o.payload, n))
-        queue = keeps_order(
-            bench, f"port {n}", put, entering(i.payload),
-            mine, pair_of(bench, dut, dut.o.payload, n), most=4,
-        )  # fmt: skip
-        register_states(bench, port)
-        early_states(bench, port, flags=lambda payload: flags_of(payload.word))
-        for held, payload in held_in(bench, port):
-            bench.invariant(~held | (payload.word.kind.as_value() != ResultKind.NONE.value))
-        leaving = [
-            (held & is_of(dut, word, n), pair_of(bench, dut, word, n))
-            for held, word in held_in(bench, output)
-        ]
-        waiting = [(held, entering(payload.word)) for held, payload in held_in(bench, port)]
-        entries_states(bench, queue, leaving + waiting)
-    offered = Cat(i.valid for i in dut.i).all()
-    answers_within(
-        bench, "a word leaves while every port offers one", dut.o.ready & offered & ~got, 3
-    )
+    got = ports_keep_order(
+        bench, dut, legal=lambda word, n: word.kind.as_value() != ResultKind.NONE.value,
+        came=entering, left=lambda word, n: pair_of(bench, dut, word, n),
+        is_of=lambda word, n: is_of(dut, word, n), flags=flags_of,
+    )  # fmt: skip
     ranks(bench, dut, got)
 
 
