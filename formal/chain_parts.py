@@ -5,7 +5,7 @@ from itertools import combinations
 
 from amaranth import *
 
-from bench.handshake.entries import InFlight
+from bench.handshake.chain import InFlight
 from bench.handshake.exits import FreeMerger, Outlet
 from bench.handshake.windows import FlowWindow
 from hdl.memory.columns import KeyColumn

@@ -4,15 +4,14 @@
 from itertools import pairwise
 
 from amaranth import *
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.local_reset import reset_nearby
 from hdl.streams.registers import delayed
 from hdl.verilog.conversion import literal
-from hdl.words.prepared import activity_layout
+from hdl.words.prepared import activity_layout, stored_layout
 
-from .entries import InFlight
 from .exits import Outlet
 from .layouts import (
     LaneKind,
@@ -24,11 +23,124 @@ from .layouts import (
     lane_word,
     ring_room,
 )
-from .passes import PassPreparation
-from .segment import Segment
+from .segment import PassPreparation, Segment
 from .windows import FlowWindow, HomeWindow
 
-__all__ = ["Chain", "ExpeditedCore", "HandshakeCore"]
+__all__ = ["Chain", "ExpeditedCore", "HandshakeCore", "InFlight"]
+
+
+class InFlight(wiring.Component):
+    """Remember tuples of S until they are acknowledged, so that tuples of R meet them.
+
+    A tuple of R that comes from the neighbour has passed it before the neighbour took the tuples of
+    S that are here: acknowledgements and tuples of R share a lane. So these are those that it
+    crosses on the way between the two cores, and it crosses each tuple of S in one place. The last
+    core has no neighbour, and nothing in flight.
+
+    Latency: 1 cycle. Throughput: 1 tuple per cycle.
+
+    Parameters
+    ----------
+    parameters : JoinParameters
+        Of the accelerator.
+
+    Members
+    -------
+    last : In(1)
+        This is the last core.
+    restart : In(1)
+        There is nothing, and numbers begin at zero.
+    add : In(1)
+        A tuple of S with the number ``arrived`` is sent on.
+    arrived : In
+    key, homeless, oldest : In
+        Its key, whether its core is still to come, and how many tuples of R had expired before it.
+    acknowledged, expires : In(1)
+        The neighbour has taken the oldest one; the oldest tuple of S leaves its window.
+    tail : Out
+        Number of the first one that a tuple of R may have to meet.
+    met : Out(BITS)
+        How many that are.
+    kept : In
+        Number of the first one that is still to be compared.
+    room : Out(1)
+        From a register; once it falls, two more may come.
+    place : In(BITS)
+        Lowest bits of a number.
+    met_key, met_homeless, met_oldest : Out
+        Of the tuple with this number, in the same cycle.
+    """
+
+    BITS = 5
+    #: Tuples that may still come without room, or before what was compared with is known.
+    RESERVE = 8
+
+    def __init__(self, parameters):
+        self.parameters = parameters
+        self.latency = 1
+        tag, key = unsigned(parameters.arrangement.ordinal_bits), stored_layout(parameters)
+        super().__init__(
+            {
+                "last": In(1),
+                "restart": In(1),
+                "add": In(1),
+                "arrived": In(tag),
+                "key": In(key),
+                "homeless": In(1),
+                "oldest": In(tag),
+                "acknowledged": In(1),
+                "expires": In(1),
+                "tail": Out(tag),
+                "met": Out(self.BITS),
+                "kept": In(tag),
+                "room": Out(1),
+                "place": In(self.BITS),
+                "met_key": Out(key),
+                "met_homeless": Out(1),
+                "met_oldest": Out(tag),
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        self.elaborate_memory(m)
+        tag = len(self.arrived)
+        ahead = (self.arrived - self.tail)[:tag]
+        used = (self.arrived - self.kept)[:tag]
+        most = (1 << self.BITS) - self.RESERVE
+        m.d.comb += self.met.eq(Mux(self.last | ahead[-1], 0, ahead))
+        m.d.sync += self.room.eq(self.last | (used < most) | used[-1])
+        # What has expired minus what was acknowledged: the tail is the greater of the two.
+        lead = Signal(signed(tag))
+        m.d.sync += lead.eq(lead + self.expires - self.acknowledged)
+        with m.If((self.expires & (lead >= 0)) | (self.acknowledged & (lead <= 0))):
+            m.d.sync += self.tail.eq(self.tail + 1)
+        with m.If(self.restart):
+            m.d.sync += [self.tail.eq(0), lead.eq(0)]
+        return m
+
+    def elaborate_memory(self, m):
+        """Write what is sent on a cycle later; read what is asked for."""
+        shape = data.StructLayout(
+            {"key": self.key.shape(), "homeless": 1, "oldest": len(self.oldest)}
+        )
+        m.submodules.memory = rows = memory.Memory(shape=shape, depth=1 << self.BITS, init=[])
+        write, read = rows.write_port(), rows.read_port(domain="comb")
+        sent = {"add": self.add, "place": self.arrived[: self.BITS]}
+        sent |= {name: getattr(self, name) for name in ("homeless", "oldest")}
+        sent["key"] = Value.cast(self.key)
+        near = delayed(m, sent, "near", flags=("add",))
+        m.d.comb += [
+            write.en.eq(near["add"]),
+            write.addr.eq(near["place"]),
+            Value.cast(write.data.key).eq(near["key"]),
+            write.data.homeless.eq(near["homeless"]),
+            write.data.oldest.eq(near["oldest"]),
+            read.addr.eq(self.place),
+            self.met_key.eq(read.data.key),
+            self.met_homeless.eq(read.data.homeless),
+            self.met_oldest.eq(read.data.oldest),
+        ]
 
 
 class HandshakeCore(wiring.Component):

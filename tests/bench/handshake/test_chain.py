@@ -7,8 +7,7 @@ from amaranth.hdl import Cat, Value
 import pytest
 
 from bench.handshake import HANDSHAKE, LOW_LATENCY
-from bench.handshake.chain import Chain
-from bench.handshake.entries import InFlight
+from bench.handshake.chain import Chain, InFlight
 from bench.handshake.layouts import LaneKind, chain_result, lane_word
 from hdl.parameters import JoinParameters, KeyField
 from tests.halves import half

@@ -4,7 +4,7 @@ import random
 import pytest
 
 from bench.handshake import LOW_LATENCY
-from bench.handshake.entries import InFlight
+from bench.handshake.chain import InFlight
 from hdl.parameters import JoinParameters, KeyField
 from tests.hdl.cycles import each_cycle
 

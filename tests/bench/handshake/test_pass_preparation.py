@@ -7,7 +7,7 @@ from amaranth.hdl import ResetInserter, Signal
 import pytest
 
 from bench.handshake import HANDSHAKE
-from bench.handshake.passes import PassPreparation
+from bench.handshake.segment import PassPreparation
 from hdl.parameters import JoinParameters, KeyField
 from tests.halves import half
 from tests.hdl.cycles import each_cycle

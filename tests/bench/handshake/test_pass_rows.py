@@ -8,7 +8,7 @@ import pytest
 
 from bench.handshake import HANDSHAKE, LOW_LATENCY
 from bench.handshake.layouts import place_shape
-from bench.handshake.passes import PassRows
+from bench.handshake.segment import PassRows
 from hdl.parameters import JoinParameters
 from tests.halves import half
 from tests.hdl.cycles import each_cycle
