@@ -227,7 +227,7 @@ class TimedTable:
             result, seconds, stream = self.aggregated(self.device)
         if result != expected:
             raise AssertionError("the accelerator and the host give different tables")
-        self.results, self.cycles = result.num_rows, stream.cycles
+        self.results, self.cycles = result.num_rows, stream.work.device_work.cycles
         return self.tuples, seconds, executed.count
 
 
