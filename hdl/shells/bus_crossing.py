@@ -8,8 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.crossings import Crossing
 from hdl.external.reads import read_queue_depth
+from hdl.families.choice import family_of
 from hdl.local_reset import LEAST_CYCLES
-from hdl.memory.axi4 import memory_members, memory_port, shared_port
+from hdl.memory.axi4 import memory_port, shared_port
 from hdl.registers.bus import ADDRESS_BITS, DATA_BITS, RegisterBus
 from hdl.streams.registers import StreamRegister
 
@@ -310,12 +311,12 @@ def refuse_external_windows(parameters, shell):
 
     Parameters
     ----------
-    parameters : JoinParameters
+    parameters : JoinParameters or AggregateParameters
         Parameters of the accelerator.
     shell : str
         What the message calls the shell.
     """
-    if memory_members(parameters):
+    if family_of(parameters).memory_ports:
         raise ValueError(
             f"{shell} has no ports for the external memory of store 'external'; set store='chip',"
             " or connect the ports 'm_axi_*' of the accelerator itself"

@@ -181,3 +181,8 @@ def test_a_uri_without_xrt_says_what_is_missing(kernel):
 def test_what_no_kernel_can_have_is_refused(parameters, reason):
     with pytest.raises(ValueError, match=reason):
         VitisKernel(parameters, digest="0" * 64)
+
+
+def test_an_aggregate_has_a_kernel_too(tmp_path):
+    assert main(["kernel", "--preset", "tiny-aggregate", "--output", str(tmp_path)]) == 0
+    assert not lint(tmp_path / "splitjoin_kernel.v", top="splitjoin_kernel")
