@@ -7,7 +7,8 @@ whole object.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 import re
 
@@ -16,7 +17,16 @@ from amaranth.utils import ceil_log2
 from .arrangement import SPLITJOIN, arrangement_named
 from .external.engine import ExternalScan
 from .index.engine import Index
-from .parts import AtLeast, Part, option, options_of, require, require_known, words_of
+from .parts import (
+    AtLeast,
+    Part,
+    option,
+    options_of,
+    require,
+    require_known,
+    require_mapping,
+    words_of,
+)
 from .reducing import ReducingScan
 from .scan.digests import DigestScan
 from .scan.engine import Scan
@@ -25,7 +35,7 @@ __all__ = ["SHAPE", "JoinParameters", "KeyField", "Parameters", "Window"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyField:
+class KeyField(Part):
     """One compared field of a tuple.
 
     Parameters
@@ -44,12 +54,16 @@ class KeyField:
 
     def __post_init__(self):
         require(
-            re.fullmatch(r"[a-z][a-z0-9_]*", self.name),
+            isinstance(self.name, str) and re.fullmatch(r"[a-z][a-z0-9_]*", self.name),
             f"Key field name must be a lower-case identifier, not {self.name!r}",
         )
         require(
-            1 <= self.bits <= 64,
-            f"Key field {self.name!r} must have 1 to 64 bits, not {self.bits}",
+            type(self.bits) is int and 1 <= self.bits <= 64,
+            f"Key field {self.name!r} must have 1 to 64 bits, not {self.bits!r}",
+        )
+        require(
+            type(self.signed) is bool,
+            f"Key field {self.name!r} must be signed or not, True or False, not {self.signed!r}",
         )
 
 
@@ -214,16 +228,18 @@ class JoinParameters(Part, Parameters):
 
     def words(self):
         """Return the words that :meth:`of` takes, as JSON-compatible values."""
-        return {**super().words(), "keys": [asdict(key) for key in self.keys]}
+        return {**super().words(), "keys": [key.to_dict() for key in self.keys]}
 
     def to_dict(self):
         """Return the tree as JSON-compatible values."""
-        return {**super().to_dict(), "keys": [asdict(key) for key in self.keys]}
+        return {**super().to_dict(), "keys": [key.to_dict() for key in self.keys]}
 
     @classmethod
     def from_dict(cls, values):
         """Return the tree that ``to_dict`` has converted."""
-        return super().from_dict({**values, "keys": key_fields(values["keys"])})
+        require_mapping(values, cls.__name__)
+        keys = {"keys": key_fields(values["keys"])} if "keys" in values else {}
+        return super().from_dict({**values, **keys})
 
     @property
     def cores(self):
@@ -358,7 +374,9 @@ class JoinParameters(Part, Parameters):
 
 def key_fields(keys):
     """Return key fields, of which some may be JSON-compatible values, as a tuple."""
-    return tuple(key if isinstance(key, KeyField) else KeyField(**key) for key in keys)
+    wrong = f"Parameter 'keys' must be a list of key fields, not {keys!r}"
+    require(isinstance(keys, Sequence) and not isinstance(keys, str), wrong)
+    return tuple(key if isinstance(key, KeyField) else KeyField.from_dict(key) for key in keys)
 
 
 def check_keys(keys):

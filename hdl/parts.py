@@ -24,6 +24,7 @@ __all__ = [
     "options_of",
     "require",
     "require_known",
+    "require_mapping",
     "words_of",
 ]
 
@@ -41,6 +42,16 @@ def require_known(names, known):
     """Raise :exc:`ValueError` unless all ``names`` of parameters are ``known``."""
     unknown = sorted(set(names) - set(known))
     require(not unknown, f"This version of the kit has no parameters {unknown!r}")
+
+
+#: What to do about parameters that are not of this version of the kit.
+ANEW = "write the manifest anew with `hdl generate`"
+
+
+def require_mapping(values, what):
+    """Raise :exc:`ValueError` unless ``values`` are named, as those of a part are."""
+    wrong = f"Parameters of part {what} must be values by their names, not {values!r}"
+    require(isinstance(values, Mapping), f"{wrong}; {ANEW}")
 
 
 @dataclass(frozen=True)
@@ -250,16 +261,23 @@ class Part:
         Raises
         ------
         ValueError
-            If the kit has no such part.
+            If the kit has no such part, or if the values are not all of one.
         """
         hints, found = hints_of(cls), {}
-        require_known(values, {"kind", *hints})
-        for name in hints.keys() & values.keys():
+        own = {"kind", *hints} if cls.kind else hints.keys()
+        require_mapping(values, cls.__name__)
+        require_known(values, own)
+        lacks = sorted(own - values.keys())
+        require(not lacks, f"Part {cls.__name__} lacks parameters {lacks!r}; {ANEW}")
+        for name, hint in hints.items():
             found[name] = value = values[name]
-            if value is not None and (kinds := kinds_of(hints[name])):
+            if value is not None and (kinds := kinds_of(hint)):
+                require_mapping(value, f"{name} of {cls.__name__}")
                 named = (kind for kind in kinds if kind.kind == value.get("kind", ""))
                 kind = next(named, None)
-                require(kind, f"This version of the kit has no {name} {value.get('kind')!r}")
+                require(
+                    kind, f"This version of the kit has no {name} {value.get('kind')!r}; {ANEW}"
+                )
                 found[name] = kind.from_dict(value)
         return cls(**found)
 

@@ -293,6 +293,9 @@ class Own(Rule):
 
     def __post_init__(self):
         super().__post_init__()
+        for name, text in (("predicate", self.predicate), ("where", self.where)):
+            wrong = f"Parameter {name!r} of comparator 'custom' must be a text, not {text!r}"
+            require(text is None or isinstance(text, str), wrong)
         require(
             self.predicate or self.where,
             "Comparator 'custom' needs parameter 'predicate' or 'where'",

@@ -222,7 +222,7 @@ class AnyScan(Search):
 
     fixed = {"engine": "scan", "store": "chip"}
     reasons = Search.reasons | {
-        "tuples_per_word": "its passes take longer; engine 'index' takes two side by side"
+        "tuples_per_word": "its passes take longer; with engine 'index', it may be 1 or 2"
     }
 
     predicate: Band | Equality | Own

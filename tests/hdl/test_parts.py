@@ -2,7 +2,9 @@
 """Random trees of parts: nearly all that can be written are legal."""
 
 from dataclasses import fields
+import json
 from random import Random
+import re
 from types import NoneType, UnionType
 from typing import Annotated, get_args, get_origin, get_type_hints
 
@@ -103,6 +105,56 @@ def test_of_random_trees_nine_of_ten_are_legal_and_others_refused_with_the_reaso
     assert all(" must be " in reason or "; " in reason for reason in refused), refused
     assert len(refused) <= 0.1 * count, "\n".join(refused)
     assert seen == set(get_args(get_type_hints(JoinParameters)["engine"]))
+
+
+def mutated(values, random):
+    """Return a copy of JSON-compatible values with one entry dropped, added or of another type."""
+    copy = json.loads(json.dumps(values))
+    places = [[]]
+    for place in places:  # which grows, with every place below one of its own
+        found = at(copy, place)
+        inner = found.keys() if isinstance(found, dict) else range(len(found))
+        places += [[*place, key] for key in inner if isinstance(found[key], dict | list)]
+    found = at(copy, random.choice(places))
+    change = random.choice(["drop", "add", "retype"])
+    if isinstance(found, list):
+        found[random.randrange(len(found))] = random.choice([0, None, "x", [], {}])
+    elif change == "add":
+        found["another"] = 1
+    elif change == "drop":
+        del found[random.choice(list(found))]
+    else:  # but not None, which asks for what follows from other parts
+        name = random.choice(list(found))
+        found[name] = random.choice([True, 0, -1, 2.5, "x", "", [], [7], {}, {"kind": "x"}])
+    return copy
+
+
+def at(values, place):
+    """Return what is in a place of nested values."""
+    for key in place:
+        values = values[key]
+    return values
+
+
+@pytest.mark.parametrize("count", [150, pytest.param(1_000, marks=pytest.mark.long)])
+def test_a_malformed_tree_is_refused_with_a_reason_or_is_a_tree(count):
+    """What was dropped is not made up: a tree that is read says what it was read from."""
+    refused = []
+    for seed in range(count):
+        tree, _ = legal(seed)
+        if tree is None:
+            continue
+        for number in range(4):
+            values = mutated(tree.to_dict(), Random(4 * seed + number))
+            try:
+                read = JoinParameters.from_dict(values)
+            except ValueError as error:
+                refused.append(str(error))
+            else:
+                assert json.loads(json.dumps(read.to_dict())) == values
+    silent = [one for one in refused if not re.search(r" must |; | has no parameters|needs", one)]
+    assert not silent
+    assert len(refused) > count
 
 
 @pytest.mark.parametrize(
