@@ -9,14 +9,18 @@ process.
 
 from hdl.verilog.conversion import without_collector
 
-from .fields import cut_fields, cut_inputs
-from .flattening import flatten
-from .logic import logic_of
-from .masks import shift_masks
-from .netlist import UnknownNetlist
+from .netlist import UnknownNetlist, read_netlist
+from .passes import (
+    cut_fields,
+    cut_inputs,
+    drop_inputs,
+    drop_unread,
+    drop_unread_inputs,
+    find_clock,
+    flatten,
+    shift_masks,
+)
 from .process import ModuleText
-from .reader import read_netlist
-from .unread import drop_inputs, drop_unread, drop_unread_inputs
 
 __all__ = ["UnknownNetlist", "one_process_each"]
 
@@ -67,10 +71,10 @@ def rewritten(modules, name, kept, cut, unread):
     module = flatten(modules, name, kept)
     cut_inputs(module, cut)
     drop_inputs(module, unread)
-    logic = logic_of(module)
-    shift_masks(logic)
-    cut[name] = cut_fields(logic, inputs=name in kept)
-    drop_unread(logic)
+    find_clock(module)
+    shift_masks(module)
+    cut[name] = cut_fields(module, inputs=name in kept)
+    drop_unread(module)
     if name in kept:
-        unread[name] = drop_unread_inputs(logic)
-    return ModuleText(module, logic).text()
+        unread[name] = drop_unread_inputs(module)
+    return ModuleText(module).text()

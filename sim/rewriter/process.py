@@ -1,15 +1,352 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print a module with one process as Verilog."""
+"""Order the statements of a module in one process, and print it as Verilog."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import groupby
 
 from hdl.verilog.conversion import zeros
 
-from .bits import Bits
-from .groups import Group
-from .netlist import Signal, unused
-from .schedule import Copy, Schedule, reach
-from .text import Printer, size
+from .netlist import ALWAYS, OPERATORS, Bits, Signal, unused
 
-__all__ = ["ModuleText"]
+__all__ = ["Copy", "Group", "ModuleText", "Printer", "Schedule"]
+
+
+# Print bits, expressions and conditions as Verilog.
+
+
+def size(width):
+    """Return the bit range for the declaration of a signal; empty if it has a single bit."""
+    return f"[{width - 1}:0] " if width > 1 else ""
+
+
+class Printer:
+    """Printer of bits, expressions and conditions of one module.
+
+    Parameters
+    ----------
+    signals : dict of str to Signal
+    """
+
+    def __init__(self, signals):
+        self.signals = signals
+
+    def run(self, run):
+        """Return the text of a run of bits."""
+        if run.name is None:
+            return f"{run.width}'h{run.low:x}"
+        if run.width == self.signals[run.name].width:
+            return run.name
+        if run.width == 1:
+            return f"{run.name}[{run.low}]"
+        return f"{run.name}[{run.low + run.width - 1}:{run.low}]"
+
+    def bits(self, bits):
+        """Return the text of bits: a run, or a concatenation with a count for repeated runs."""
+        if len(bits.runs) == 1:
+            return self.run(bits.runs[0])
+        parts = []
+        for run, same in groupby(reversed(bits.runs)):
+            count = len(list(same))
+            parts.append(f"{{{count}{{{self.run(run)}}}}}" if count > 1 else self.run(run))
+        return f"{{ {', '.join(parts)} }}"
+
+    def condition(self, condition):
+        """Return the text of a condition."""
+        tests = [f"{'' if high else '!'}{self.bits(bits)}" for bits, high in condition.tests]
+        return " && ".join(tests) or "1'h1"
+
+    def expression(self, value):
+        """Return the text of an expression for the right side of an assignment.
+
+        Verilog takes the width of the computation from the signal on the left side. Yosys takes it
+        from the output of the cell, which is the same signal.
+        """
+        operands = [self.bits(bits) for bits in value.operands]
+        if value.kind == "bits":
+            return operands[0]
+        if value.kind == "row":
+            return f"{value.memory}[{operands[0]}]"
+        if value.kind == "choice":
+            text, *pairs = operands
+            for bit, chosen in zip(pairs[::2], pairs[1::2], strict=True):
+                text = f"({bit} ? {chosen} : {text})"
+            return text
+        if value.signed:
+            shift = "<<" in OPERATORS[value.kind] or ">>" in OPERATORS[value.kind]
+            operands[:1] = [f"$signed({operands[0]})"]
+            operands[1:] = [text if shift else f"$signed({text})" for text in operands[1:]]
+        operator = OPERATORS[value.kind]
+        return f"{operator} {operands[0]}" if len(operands) == 1 else f" {operator} ".join(operands)
+
+    def target(self, target):
+        """Return the text of a target for the left side of an assignment."""
+        if not target.width:
+            return target.name
+        row = f"{target.name}[{self.bits(target.address)}]"
+        if target.width == self.signals[target.name].width:
+            return row
+        return f"{row}[{target.low + target.width - 1}:{target.low}]"
+
+
+# Group the registers of a process by the conditions under which they change.
+
+
+#: Number of registers that a condition must set to constants to count as a reset.
+RESETS = 4
+
+
+@dataclass
+class Group:
+    """Registers that are assigned under the same conditions."""
+
+    conditions: tuple
+    clauses: list  # for each condition, the clauses of the registers
+    inner: list  # for each condition, the variables that are computed only under it
+    reads: set = field(default_factory=set)
+    writes: set = field(default_factory=set)
+    shown: set = field(default_factory=set)  # registers that other modules read
+    old: set = field(default_factory=set)  # registers whose value the group must read from a copy
+
+
+def find_resets(registers):
+    """Return the reset clauses by condition, and the other clauses of each register."""
+
+    def constant(clause):
+        return clause.condition.tests and clause.value.kind == "bits" and not clause.read
+
+    first = [register.clauses[0] for register in registers if len(register.clauses) > 1]
+    count = Counter(clause.condition for clause in first if constant(clause))
+    resets, updates = {}, []
+    for register in registers:
+        clause = register.clauses[0]
+        if constant(clause) and count[clause.condition] >= RESETS:
+            resets.setdefault(clause.condition, []).append(clause)
+            if register.clauses[1:]:
+                updates.append(register.clauses[1:])
+        else:
+            updates.append(register.clauses)
+    return resets, updates
+
+
+def make_groups(updates):
+    """Group registers that have the same conditions; memories form groups of their own."""
+    groups = {}
+    for clauses in updates:
+        conditions = tuple(clause.condition for clause in clauses)
+        target = clauses[0].target
+        key = target if conditions == (ALWAYS,) else (conditions, bool(target.width))
+        if key not in groups:
+            groups[key] = Group(conditions, [[] for _ in clauses], [[] for _ in clauses])
+        for found, clause in zip(groups[key].clauses, clauses, strict=True):
+            found.append(clause)
+    return list(groups.values())
+
+
+# Order the computations and register assignments of one process.
+
+
+#: Cost of copying a memory, which is impossible.
+NEVER = 1000
+#: Cost of copying a register, relative to computing a variable earlier than necessary.
+COPYING = 3
+
+
+def reach(names, variables):
+    """Return the variables that the given signals depend on, each after its own dependencies."""
+    found, done = set(), []
+
+    def visit(names):
+        for name in sorted(names):
+            if name in variables and name not in found:
+                found.add(name)
+                visit(variables[name].names)
+                done.append(name)
+
+    for some in names:
+        visit(some)
+    return done
+
+
+@dataclass
+class Copy:
+    """A register whose old value is still needed after the register was assigned."""
+
+    name: str
+    register: str
+
+
+class Schedule:
+    """The steps of a process, in order.
+
+    Registers that other modules see are assigned with ``<=``. Verilator changes them after the
+    process; it needs a second variable for that unless all readers come before the assignment. All
+    other registers change at once. Therefore each reader of such a register comes before its
+    assignment, or reads a copy of the old value. A variable is computed where it is first needed,
+    or inside the only condition under which it is needed.
+
+    Parameters
+    ----------
+    module : Module
+        The flat module. The signals of copies are added to it.
+    visible : set of str
+        Ports, and signals that other modules see. Memories that a group reads after they are
+        written are added, because a memory cannot be copied.
+
+    Attributes
+    ----------
+    resets : dict of Condition to list of Clause
+        Assignments of the resets.
+    steps : list of Group, Copy or str
+        Steps in order. A string is the name of a variable to compute.
+    copies : dict of str to str
+        Name of the copy of each copied register.
+    """
+
+    def __init__(self, module, visible):
+        self.module, self.visible = module, visible
+        self.variables = module.variables
+        self.resets, updates = find_resets(module.registers)
+        self.steps, self.copies = [], {}
+        groups = make_groups(updates)
+        self._place(groups)
+        self._order(groups)
+
+    def _place(self, groups):
+        """Find the variables that are needed under a single condition only."""
+        users = {}  # per variable: (group, number of the condition); None for other users
+        read = []
+
+        def use(names, place):
+            read.append(names)
+            for name in names:
+                users.setdefault(name, set()).add(place)
+
+        for condition in [
+            *self.resets,
+            *(c for group in groups for c in group.conditions),
+        ]:
+            use(condition.names, None)
+        for group in groups:
+            for number, clauses in enumerate(group.clauses):
+                place = (id(group), number) if group.conditions != (ALWAYS,) else None
+                for clause in clauses:
+                    use(clause.read, place)
+        inner = {(id(group), n): names for group in groups for n, names in enumerate(group.inner)}
+        always = []
+        for name in reversed(reach(read, self.variables)):
+            found = users[name]
+            place = next(iter(found)) if len(found) == 1 else None
+            (always if place is None else inner[place]).append(name)
+            for source in self.variables[name].names:
+                users.setdefault(source, set()).add(place)
+        for names in [always, *inner.values()]:
+            names.reverse()
+        self._late = dict.fromkeys(always)  # variables that are not computed yet
+        self._readers = {}
+        for name in always:
+            for register in self.variables[name].names:
+                self._readers.setdefault(register, set()).add(name)
+        for group in groups:
+            self._note(group)
+
+    def _note(self, group):
+        """Record the signals that a group reads and writes."""
+        for condition in group.conditions:
+            group.reads |= condition.names
+        for clauses, names in zip(group.clauses, group.inner, strict=True):
+            for clause in clauses:
+                group.writes.add(clause.target.name)
+                group.reads |= clause.read
+            for name in names:
+                group.reads |= self.variables[name].names
+        signals = self.module.signals
+        group.shown = {name for name in group.writes & self.visible if not signals[name].rows}
+        group.writes -= self.visible
+
+    def _order(self, groups):
+        """Order the groups so that few of them need copies of registers.
+
+        The group with the lowest cost goes next. Costs only fall while groups are placed. As there
+        are thousands of groups, the cost of a group is computed again only after a step that it
+        depends on.
+        """
+        needs = [set(reach([group.reads], self.variables)) for group in groups]
+        concerned = self._concerned(groups, needs)
+        readers = Counter(name for group in groups for name in group.reads)
+
+        # Among groups of equal cost, the one that needs the fewest new variables goes first. A
+        # group that uses variables already computed ends their lifetimes early, so that more
+        # variables stay in the processor's registers.
+        def rate(number):
+            lacks = needs[number] & self._late.keys()
+            return self._cost(groups[number], readers), len(lacks), number
+
+        queue = [rate(number) for number in range(len(groups))]
+        heapify(queue)
+        waiting = dict(enumerate(groups))
+        while queue:
+            number = heappop(queue)[-1]
+            if number not in waiting:
+                continue
+            best, start = waiting.pop(number), len(self.steps)
+            readers.subtract(best.reads - best.old)
+            for name in sorted(best.reads):
+                self._compute(name)
+            for name in sorted(best.writes | best.shown):
+                for variable in sorted(self._readers.get(name, ())):
+                    self._compute(variable)
+                if name in best.writes and readers[name]:
+                    self._keep(name, waiting.values(), readers)
+            done = best.reads.union(step for step in self.steps[start:] if isinstance(step, str))
+            self.steps.append(best)
+            for number in waiting.keys() & set().union(*(concerned.get(name, ()) for name in done)):
+                heappush(queue, rate(number))
+
+    def _concerned(self, groups, needs):
+        """Return, for each variable and register, the groups whose cost depends on it."""
+        concerned = {}
+        for number, group in enumerate(groups):
+            written = group.writes | group.shown
+            early = (self._readers.get(name, ()) for name in written)
+            for name in needs[number].union(written, *early):
+                concerned.setdefault(name, set()).add(number)
+        return concerned
+
+    def _cost(self, group, readers):
+        """Return the cost of placing a group next."""
+        names = group.writes | group.shown
+        late = [name for name in names if readers[name] > (name in group.reads - group.old)]
+        early = sum(len(self._readers.get(name, set()) & self._late.keys()) for name in names)
+        return early + sum(NEVER if self.module.signals[name].rows else COPYING for name in late)
+
+    def _compute(self, name):
+        """Compute a variable now, unless it was computed before."""
+        if name in self._late:
+            del self._late[name]
+            for source in sorted(self.variables[name].names):
+                self._compute(source)
+            self.steps.append(name)
+
+    def _keep(self, name, groups, readers):
+        """Let ``groups`` read a copy of a register; assign a memory after the process instead."""
+        signals = self.module.signals
+        if signals[name].rows:
+            self.visible.add(name)
+            return
+        if name not in self.copies:
+            self.copies[name] = unused(f"{name}_old", signals)
+            signals[self.copies[name]] = Signal(signals[name].width)
+            self.steps.append(Copy(self.copies[name], name))
+        for group in groups:
+            if name in group.reads - group.old:
+                group.old.add(name)
+                readers[name] -= 1
+
+
+# Print a module with one process as Verilog.
+
 
 #: Size in bits from which a memory is taken not to fit in the processor's nearest caches.
 LARGE = 1 << 18
@@ -24,29 +361,27 @@ class ModuleText:
     Parameters
     ----------
     module : Module
-        The flat module.
-    logic : Logic
-        Logic of the module.
+        The flat module, whose clock is known.
     """
 
-    def __init__(self, module, logic):
-        self.module, self.logic = module, logic
-        self.signals, self.variables = logic.signals, logic.variables
+    def __init__(self, module):
+        self.module = module
+        self.signals, self.variables = module.signals, module.variables
         self.print = Printer(self.signals)
-        seen = [bits.names for bits in [*logic.outputs.values(), *logic.inputs.values()]]
+        seen = [bits.names for bits in module.shows()]
         self.cone = reach(seen, self.variables)
-        self.visible = set(logic.ports).union(
+        self.visible = set(module.ports).union(
             *seen, *(self.variables[name].names for name in self.cone)
         )
-        self.states = {register.name for register in logic.registers}
-        self.schedule = Schedule(logic, self.visible)
+        self.states = {register.name for register in module.registers}
+        self.schedule = Schedule(module, self.visible)
 
     def text(self):
         """Return the Verilog text of the module."""
         process = self.process()  # must come first: it declares copies
         lines = [f"module {self.module.name}({', '.join(self.module.ports)});"]
         lines += [*self.declarations(), *self.outside()]
-        lines += [f"  always @(posedge {self.logic.clock}) begin"]
+        lines += [f"  always @(posedge {self.module.clock}) begin"]
         lines += [f"    {line}" for line in process]
         return "\n".join([*lines, "  end", "endmodule", ""])
 
@@ -67,14 +402,14 @@ class ModuleText:
     def declarations(self):
         """Return the declarations of all signals."""
         lines = []
-        for name, direction in self.logic.ports.items():
-            shown = self.logic.outputs.get(name)
+        for name, direction in self.module.ports.items():
+            shown = self.module.outputs.get(name)
             width = self.signals[name].width if shown is None else shown.width
             kind = "reg" if name in self.states else "wire"
             lines.append(f"  {direction} {kind} {size(width)}{name}{self.initial(name)};")
         wires = {name for instance in self.module.instances for name in instance.outputs.values()}
         for name, signal in self.signals.items():
-            if name in self.logic.ports:
+            if name in self.module.ports:
                 continue
             kind = "wire" if name in wires else "reg"
             if signal.rows is not None:
@@ -101,12 +436,11 @@ class ModuleText:
             value = self.print.expression(self.variables[name].substitute(names))
             lines.append(f"  wire {size(self.signals[name].width)}{wire};")
             lines.append(f"  assign {wire} = {value};")
-        for name, bits in self.logic.outputs.items():
+        for name, bits in self.module.outputs.items():
             lines.append(f"  assign {name} = {self.print.bits(bits.substitute(names))};")
         for instance in self.module.instances:
             ports = dict(instance.outputs)
-            for port in instance.inputs:
-                bits = self.logic.inputs[instance.place, port]
+            for port, bits in instance.inputs.items():
                 ports[port] = self.print.bits(bits.substitute(names))
             connections = ", ".join(f".{port}({value})" for port, value in ports.items())
             lines.append(f"  {instance.kind} {instance.place} ({connections});")
@@ -199,7 +533,7 @@ class ModuleText:
         address in memory. Such memories are not prefetched.
         """
         lines = []
-        for register in self.logic.registers:
+        for register in self.module.registers:
             for clause in register.clauses:
                 row = clause.value
                 if row.kind != "row" or not row.names - {row.memory} <= self.states:

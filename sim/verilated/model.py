@@ -36,7 +36,7 @@ SOURCES = [
 
 #: Verilator inlines every module except the regions; see :func:`sharing_rules`. Without `-fno-dfg`,
 #: it also optimizes across their borders, and every region gets a body of its own again.
-#: :mod:`sim.rewriter.schedule` has already ordered the statements: without `-fno-reorder`,
+#: :mod:`sim.rewriter.process` has already ordered the statements: without `-fno-reorder`,
 #: Verilator would spend nine tenths of its time on finding another order (with 64 cores).
 VERILATOR_FLAGS = [
     "-O3", "--inline-mult", "0", "-fno-dfg", "-fno-reorder", "--x-assign", "fast", "--no-assert",

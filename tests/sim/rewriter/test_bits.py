@@ -4,7 +4,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.rewriter.bits import Bits, Run
+from sim.rewriter.netlist import Bits, Run
 
 RUNS = st.lists(
     st.one_of(

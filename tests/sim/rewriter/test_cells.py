@@ -2,10 +2,8 @@
 import pytest
 
 from sim.rewriter import UnknownNetlist
-from sim.rewriter.bits import Bits, Run
-from sim.rewriter.cells import expression, register
-from sim.rewriter.netlist import Signal
-from sim.rewriter.text import Printer
+from sim.rewriter.netlist import Bits, Run, Signal, expression, register
+from sim.rewriter.process import Printer
 
 A, B = Bits.whole("a", 4), Bits.whole("b", 4)
 PRINTER = Printer({"a": Signal(4), "b": Signal(4), "s": Signal(2), "d": Signal(8)})

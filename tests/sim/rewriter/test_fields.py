@@ -4,20 +4,20 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.rewriter.bits import Bits, Run
-from sim.rewriter.fields import cut_fields, cut_inputs
-from sim.rewriter.logic import Logic
 from sim.rewriter.netlist import (
     ALWAYS,
+    Bits,
     Clause,
     Condition,
     Expression,
     Instance,
     Module,
     Register,
+    Run,
     Signal,
     Target,
 )
+from sim.rewriter.passes import cut_fields, cut_inputs
 
 ENABLE = Condition(((Bits.whole("en", 1), True),))
 
@@ -43,7 +43,7 @@ def logic(variables, registers, *, outputs=(), initial=None, **widths):
     signals = {name: Signal(width, (initial or {}).get(name)) for name, width in widths.items()}
     shown = {f"o{n}": found for n, found in enumerate(outputs)}
     ports = dict.fromkeys(shown, "output")
-    return Logic(signals, ports, variables, registers, shown, {}, "clk")
+    return Module("m", ports, signals, variables, registers, shown, clock="clk")
 
 
 def clauses(found):

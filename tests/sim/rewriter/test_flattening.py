@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-from sim.rewriter.bits import Bits, Run
-from sim.rewriter.flattening import flatten
 from sim.rewriter.netlist import (
     ALWAYS,
+    Bits,
     Clause,
     Expression,
     Instance,
     Module,
     Register,
+    Run,
     Signal,
     Target,
 )
+from sim.rewriter.passes import flatten
 
 CLOCK = Bits.whole("clk", 1)
 

@@ -7,10 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
 
-from sim.rewriter.bits import Bits, Run
-from sim.rewriter.logic import Logic
-from sim.rewriter.masks import shift_masks
-from sim.rewriter.netlist import ALWAYS, Clause, Expression, Register, Signal, Target
+from sim.rewriter.netlist import (
+    ALWAYS,
+    Bits,
+    Clause,
+    Expression,
+    Module,
+    Register,
+    Run,
+    Signal,
+    Target,
+)
+from sim.rewriter.passes import shift_masks
 
 WIDTH_BITS, BITS = 4, 12
 
@@ -28,7 +36,7 @@ def logic(variables, bits):
     signals = {name: Signal(widths.get(name, 1)) for name in [*variables, "v", "w", "a", "q"]}
     clause = Clause(ALWAYS, Target("q"), Expression("bits", (bits,)))
     register = Register(Bits.whole("clk", 1), [clause])
-    return Logic(signals, {}, variables, [register], {}, {}, "clk")
+    return Module("m", {}, signals, variables, [register], clock="clk")
 
 
 def masks(kind="$lt", count=BITS, signed=False):

@@ -6,15 +6,15 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.rewriter.bits import Bits, Run
-from sim.rewriter.logic import Logic
 from sim.rewriter.netlist import (
     ALWAYS,
+    Bits,
     Clause,
     Condition,
     Expression,
     Module,
     Register,
+    Run,
     Signal,
     Target,
 )
@@ -78,7 +78,7 @@ def logics(draw):
     shown = draw(st.lists(st.sampled_from(everything), max_size=3, unique=True))
     ports |= {f"{name}_shown": "output" for name in shown}
     outputs = {f"{name}_shown": one(name) for name in shown}
-    return Logic(signals, ports, variables, registers, outputs, {}, "clk")
+    return Module("m", ports, signals, variables, registers, outputs, clock="clk")
 
 
 def value_of(expression, state):
@@ -166,5 +166,5 @@ def one_by_one(lines, state):
 def test_the_order_of_a_process_changes_nothing(logic, values):
     before = dict(zip(STATES, values, strict=True)) | {"m": [value * 7 % 16 for value in range(16)]}
     expected = at_once(logic, before)
-    lines = ModuleText(Module("m", logic.ports), logic).process()
+    lines = ModuleText(logic).process()
     assert one_by_one(lines, before) == expected, "\n".join(lines)

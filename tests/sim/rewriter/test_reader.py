@@ -8,9 +8,18 @@ import pytest
 
 from hdl.verilog.conversion import to_netlist
 from sim.rewriter import UnknownNetlist
-from sim.rewriter.bits import Bits, Run
-from sim.rewriter.netlist import ALWAYS, Clause, Condition, Expression, Register, Signal, Target
-from sim.rewriter.reader import read_netlist
+from sim.rewriter.netlist import (
+    ALWAYS,
+    Bits,
+    Clause,
+    Condition,
+    Expression,
+    Register,
+    Run,
+    Signal,
+    Target,
+    read_netlist,
+)
 
 
 class Inner(wiring.Component):

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-from sim.rewriter.bits import Bits
-from sim.rewriter.groups import Group
-from sim.rewriter.logic import Logic
-from sim.rewriter.netlist import ALWAYS, Clause, Condition, Expression, Register, Signal, Target
-from sim.rewriter.schedule import Copy, Schedule
+from sim.rewriter.netlist import (
+    ALWAYS,
+    Bits,
+    Clause,
+    Condition,
+    Expression,
+    Module,
+    Register,
+    Signal,
+    Target,
+)
+from sim.rewriter.process import Copy, Group, Schedule
 
 
 def one(name):
@@ -31,7 +38,8 @@ def schedule(variables, updates, *, visible=(), rows=()):
     registers = [Register(one("clk"), clauses) for clauses in updates]
     names = {*variables, *(register.name for register in registers)}
     signals = {name: Signal(4, rows=8 if name in rows else None) for name in names}
-    return Schedule(Logic(signals, {}, variables, registers, {}, {}, "clk"), set(visible))
+    module = Module("m", {}, signals, variables, registers, clock="clk")
+    return Schedule(module, set(visible))
 
 
 def assigned(found):

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-from sim.rewriter.bits import Bits
-from sim.rewriter.logic import Logic
 from sim.rewriter.netlist import (
     ALWAYS,
+    Bits,
     Clause,
     Condition,
     Expression,
@@ -12,7 +11,7 @@ from sim.rewriter.netlist import (
     Signal,
     Target,
 )
-from sim.rewriter.unread import drop_inputs, drop_unread, drop_unread_inputs
+from sim.rewriter.passes import drop_inputs, drop_unread, drop_unread_inputs
 
 
 def one(name):
@@ -34,7 +33,10 @@ def register(name, value, *, enable=None, address=None):
 
 def logic(variables, registers, *, outputs=None, inputs=None):
     """Logic with an output ``o``."""
-    return Logic({}, {"o": "output"}, variables, registers, outputs or {}, inputs or {}, "clk")
+    instances = [Instance("region", "i", inputs, {})] if inputs else []
+    return Module(
+        "m", {"o": "output"}, {}, variables, registers, outputs or {}, instances, clock="clk"
+    )
 
 
 def test_a_register_that_only_counts_for_itself_goes_with_what_it_needs():
@@ -55,9 +57,7 @@ def test_whatever_an_output_or_an_instance_depends_on_stays():
     ]
     variables = {"enable": computed("q", "e"), "x": computed("a"), "y": computed("a", "e"),
                  "row": row}  # fmt: skip
-    found = logic(
-        {**variables, "unused": computed("q")}, registers, inputs={("i", "p"): one("row")}
-    )
+    found = logic({**variables, "unused": computed("q")}, registers, inputs={"p": one("row")})
     drop_unread(found)
     assert found.variables == variables
     assert found.registers == registers
@@ -66,7 +66,7 @@ def test_whatever_an_output_or_an_instance_depends_on_stays():
 def test_inputs_that_nothing_reads_go_but_never_the_clock():
     signals = {name: Signal(1) for name in ("clk", "rst", "a", "o")}
     ports = {"clk": "input", "rst": "input", "a": "input", "o": "output"}
-    found = Logic(signals, ports, {}, [], {"o": one("a")}, {}, "clk")
+    found = Module("m", ports, signals, outputs={"o": one("a")}, clock="clk")
     assert drop_unread_inputs(found) == {"rst"}
     assert list(found.ports) == ["clk", "a", "o"]
     assert "rst" not in found.signals

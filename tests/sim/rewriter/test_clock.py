@@ -2,9 +2,8 @@
 import pytest
 
 from sim.rewriter import UnknownNetlist
-from sim.rewriter.bits import Bits
-from sim.rewriter.logic import logic_of
-from sim.rewriter.netlist import ALWAYS, Clause, Expression, Module, Register, Signal, Target
+from sim.rewriter.netlist import ALWAYS, Bits, Clause, Expression, Module, Register, Signal, Target
+from sim.rewriter.passes import find_clock
 
 
 def module(*clocks):
@@ -21,12 +20,13 @@ def module(*clocks):
 
 
 def test_an_output_that_is_a_register_is_no_other_bits():
-    logic = logic_of(module("clk"))
-    assert logic.clock == "clk"
-    assert logic.outputs == {"o": Bits.whole("i", 4)}
+    found = module("clk")
+    find_clock(found)
+    assert found.clock == "clk"
+    assert found.outputs == {"o": Bits.whole("i", 4)}
 
 
 @pytest.mark.parametrize("clocks", [("clk", "other"), ("computed",), ()])
 def test_a_second_clock_is_refused(clocks):
     with pytest.raises(UnknownNetlist, match="clocks"):
-        logic_of(module(*clocks))
+        find_clock(module(*clocks))
