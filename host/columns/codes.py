@@ -45,7 +45,7 @@ class FieldValues:
         self, values: Array, factor: int = 1, minus: int = 0, divisor: int = 1, place: int = 0
     ) -> None:
         self.values = values
-        self._factor, self._divisor = factor, divisor
+        self._factor, self._divisor = factor & _MASK, divisor
         if divisor == 1:
             minus, place = minus + place, 0
         self._minus, self._place = np.uint64(minus & _MASK), np.uint64(place & _MASK)

@@ -375,7 +375,7 @@ class _Typing:
 def _column(side: int, kind: ColumnType) -> Part:
     """Return a column of the left or of the right rows."""
     if kind.kind is Kind.DECIMAL:
-        unit = Fraction(1, 10**kind.dtype.scale)
+        unit = Fraction(10) ** -kind.dtype.scale
         most = 10**kind.dtype.precision - 1
         bounds = Interval(-most, most)
     elif kind.kind in (Kind.FLOAT, *_IN_ARROW):
@@ -657,7 +657,7 @@ def _read(array: pa.Array, kind: ColumnType) -> _Values:
         return _Values(doubles(array), validity(array))
     if kind.is_wide:
         # More digits than 64 bits hold.
-        ten = 10**kind.dtype.scale
+        ten = Fraction(10) ** kind.dtype.scale
         sizes = [0 if one is None else int(Fraction(one) * ten) for one in array.to_pylist()]
         values = np.array(sizes, object)
         return _Values(values, validity(array), min(sizes, default=0), max(sizes, default=0))

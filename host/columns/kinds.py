@@ -54,8 +54,9 @@ __all__ = [
 # Convert arrays whose values are not compared bit by bit into a form that is.
 
 
-#: Decimals are measured in units of ten to the power of minus this number.
-DECIMAL_DIGITS = 38
+#: Decimals are measured in units of ten to the power of minus this number, and have no more digits
+#: behind the point.
+DECIMAL_DIGITS = 76
 
 
 def canonical_binary(array: pa.Array) -> pa.Array:
@@ -96,26 +97,27 @@ def unscaled(array: pa.Array, name: str) -> pa.Array:
     AcceleratorLimitError
         If a decimal in these units does not fit in 64 bits.
     """
-    kind = array.type
-    wide = array.cast(pa.decimal128(DECIMAL_DIGITS, kind.scale))
-    valid = wide.is_valid().to_numpy(zero_copy_only=False)
-    data = wide.buffers()[1]
-    if data is None or not len(wide):
-        return pa.array(np.zeros(len(array), np.int64), mask=None if valid.all() else ~valid)
-    words = np.frombuffer(data, np.int64, 2 * (len(wide) + wide.offset))[2 * wide.offset :]
-    low, high = words[0::2], words[1::2]
-    beyond = valid & (high != low >> np.int64(63))
+    kind, data = array.type, array.buffers()[1]
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    mask = None if valid.all() else ~valid
+    if data is None or not len(array):
+        return pa.array(np.zeros(len(array), np.int64), mask=mask)
+    size = kind.byte_width
+    wide, count = (np.int32, 1) if size == 4 else (np.int64, size // 8)
+    words = np.frombuffer(data, wide, len(array) * count, array.offset * size).reshape(-1, count)
+    low = words[:, 0].astype(np.int64)
+    beyond = valid & (low >> np.int64(63) != words[:, 1:].T).any(axis=0)
     if beyond.any():
         value = array[int(np.argmax(beyond))].as_py()
         limit = (1 << 63) - 1
         raise AcceleratorLimitError.out_of_range(
             name,
-            f"{value} (in units of 1e-{kind.scale}, of which 64 bits must hold the number)",
+            f"{value} (in units of 1e{-kind.scale}, of which 64 bits must hold the number)",
             -limit,
             limit,
             remedy="cast the column to fewer digits",
         )
-    return pa.array(low, mask=None if valid.all() else ~valid)
+    return pa.array(low, mask=mask)
 
 
 # Turn a table's column into one array.
@@ -127,6 +129,8 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         return column
     if column.num_chunks == 1:
         return column.chunk(0)
+    if not column.num_chunks:
+        return pa.nulls(0, column.type)  # combining makes no array of all types
     # Large columns may stay chunked even after combining, because of the width of their offsets.
     array = column.combine_chunks()
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
@@ -212,7 +216,7 @@ class ColumnType:
     kind : Kind
         What the values measure.
     tick : int
-        Size of the column's unit: in nanoseconds for a temporal kind, in ``10 ** -38`` for a
+        Size of the column's unit: in nanoseconds for a temporal kind, in ``10 ** -76`` for a
         decimal, else one.
     """
 
@@ -380,7 +384,7 @@ def _kind(dtype: pa.DataType, label: str) -> tuple[Kind, int]:
         return Kind.TIME, NANOSECONDS[dtype.unit]
     if types.is_duration(dtype):
         return Kind.DURATION, NANOSECONDS[dtype.unit]
-    if types.is_decimal(dtype):
+    if types.is_decimal(dtype) and dtype.scale <= DECIMAL_DIGITS:
         return Kind.DECIMAL, 10 ** (DECIMAL_DIGITS - dtype.scale)
     if types.is_floating(dtype):
         return Kind.FLOAT, 1
@@ -535,7 +539,7 @@ def _ticks(value: Any, column: ColumnType) -> int:
     if isinstance(value, (int, np.integer)):
         return int(value)
     if isinstance(value, Decimal):
-        return int(Fraction(value) * 10**column.dtype.scale)
+        return int(Fraction(value) * Fraction(10) ** column.dtype.scale)
     return int(pa.scalar(value, column.dtype).value)
 
 

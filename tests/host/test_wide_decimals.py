@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal decimals of more digits than 64 bits hold: a plain loop's answer."""
+"""Decimals of any size and scale, compared as a plain loop compares them."""
 
 from collections import Counter
 from decimal import Decimal
+from fractions import Fraction
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -126,6 +127,71 @@ def test_asof_joins_and_keys_of_aggregates(sides):
     assert dict(zip(counted["p"].to_pylist(), counted["n"].to_pylist(), strict=True)) == Counter(
         left["p"].to_pylist()
     )
+
+
+#: Types of every width, and scales on both sides of zero.
+SCALED = [
+    pa.decimal32(5, 2), pa.decimal64(18, 18), pa.decimal128(18, -3), pa.decimal128(38, 38),
+    pa.decimal128(38, -5), pa.decimal256(76, 60), pa.decimal256(40, 76), pa.decimal128(20, 4),
+]  # fmt: skip
+
+
+def of_units(kind, numbers):
+    """A column of decimals with these numbers of its units."""
+    size = kind.byte_width
+    data = b"".join((number or 0).to_bytes(size, "little", signed=True) for number in numbers)
+    valid = pa.array([number is not None for number in numbers], pa.bool_()).buffers()[1]
+    return pa.Array.from_buffers(kind, len(numbers), [valid, pa.py_buffer(data)])
+
+
+@st.composite
+def scaled(draw):
+    """Two columns of decimals, after rows that are cut off, and their values."""
+    found = []
+    for _ in range(2):
+        kind = draw(st.sampled_from(SCALED))
+        most = min(10**kind.precision - 1, (1 << 63) - 1)
+        number = st.none() | st.integers(-9, 9) | st.sampled_from([-most, 1 - most, most])
+        numbers = draw(st.lists(number, min_size=1, max_size=8))
+        cut = draw(st.integers(0, len(numbers) - 1))
+        unit = Fraction(10) ** -kind.scale
+        values = [None if number is None else number * unit for number in numbers]
+        found.append((of_units(kind, numbers).slice(cut), values[cut:]))
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    scaled(),
+    st.sampled_from([(0, None), (-1, 1), (None, Decimal("-0.001")), (Decimal("1e-70"), 10**40)]),
+)
+def test_differences_of_decimals_of_any_scale(devices, columns, bounds):
+    (left, ours), (right, theirs) = columns
+    low, high = (None if bound is None else Fraction(bound) for bound in bounds)
+    expected = {
+        (row, other)
+        for row, one in enumerate(ours)
+        for other, two in enumerate(theirs)
+        if one is not None and two is not None
+        and (low is None or one - two >= low) and (high is None or one - two <= high)
+    }  # fmt: skip
+    tables = (
+        pa.table({"t": pa.array([0] * len(one)), "p": one, "row": pa.array(range(len(one)))})
+        for one in (left, right)
+    )
+    query = Query(band={"p": bounds}, time="t", within=0)
+    found = join_tables(*tables, query, devices[0]).table
+    rows = zip(found["row"].to_pylist(), found["row_right"].to_pylist(), strict=True)
+    assert sorted(rows) == sorted(expected)
+
+
+def test_scales_beyond_all_digits_are_refused_by_name():
+    table = pa.table({"t": [1], "p": of_units(pa.decimal256(5, 300), [1])})
+    with (
+        open_device("software:") as device,
+        pytest.raises(UsageError, match=r"left.p.*256\(5, 300"),
+    ):
+        join_tables(table, table, Query(on="p", time="t", within=4), device)
 
 
 def test_types_without_a_common_one_are_refused_by_name():
