@@ -30,7 +30,7 @@ from host.files.text import (
     inferred,
     reading_file,
 )
-from host.query.tables import plain_type
+from host.query.tables import plain_column, plain_type
 
 __all__ = [
     "BATCH_ROWS",
@@ -193,7 +193,7 @@ def partition_of(path: str | Path, file: Path) -> dict[str, str | None]:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Return a schema without metadata, and without the views that Arrow does not sort or take."""
+    """Return a schema without metadata, and of types whose rows Arrow sorts and takes."""
     return pa.schema([pa.field(f.name, plain_type(f.type), f.nullable) for f in schema])
 
 
@@ -280,7 +280,7 @@ def conformed(rows: Any, schema: pa.Schema, name: str) -> Any:
             continue
         column = rows.column(at)
         try:
-            columns.append(column if column.type == field.type else column.cast(field.type))
+            columns.append(plain_column(column, field.type))
         except pa.ArrowException as error:
             raise UsageError(
                 f"Column {field.name!r} of {name} is {rows.schema.field(at).type}, and cannot be "

@@ -25,7 +25,7 @@ from host.files.reading import (
 )
 from host.pipeline.flags import Flag, Traits
 from host.pipeline.sorting import falls
-from host.query.tables import without_views
+from host.query.tables import schema_without_views, without_views
 
 __all__ = [
     "BatchSource",
@@ -350,8 +350,7 @@ class BatchSource(Source):
         self.traits = _declared(Flag.ORDERED, sorted_by, distinct_by)
 
     def bind(self) -> Bound:
-        schema = without_views(self._schema.empty_table()).schema
-        return Bound(schema, self.traits, [self._of_one_schema])
+        return Bound(schema_without_views(self._schema), self.traits, [self._of_one_schema])
 
     def _of_one_schema(self) -> Iterator[pa.RecordBatch]:
         for number, batch in enumerate(self._supply()):

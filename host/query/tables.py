@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from host.arrays import Int64s
 from host.errors import UsageError, unknown_column
@@ -20,9 +21,11 @@ __all__ = [
     "is_stream",
     "output_names",
     "output_schema",
+    "plain_column",
     "plain_type",
     "require_column",
     "require_distinct",
+    "schema_without_views",
     "without_views",
 ]
 
@@ -116,6 +119,7 @@ def output_names(
 Input: TypeAlias = pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]
 
 Rows = TypeVar("Rows", pa.Table, pa.RecordBatch)
+Column = TypeVar("Column", pa.Array, pa.ChunkedArray)
 
 #: Rows in each batch that is gathered from a table whose rows are not in order.
 GATHERED = 1 << 15
@@ -136,22 +140,64 @@ def as_table(rows: Input) -> pa.Table:
 
 
 def plain_type(dtype: pa.DataType) -> pa.DataType:
-    """Return the type of a column, but for a view that of the same values without it."""
-    if pa.types.is_string_view(dtype):
+    """Return the type of the same values without views of texts and without runs, also inside."""
+    types = pa.types
+    if types.is_string_view(dtype):
         return pa.large_string()
-    return pa.large_binary() if pa.types.is_binary_view(dtype) else dtype
+    if types.is_binary_view(dtype):
+        return pa.large_binary()
+    if types.is_run_end_encoded(dtype):
+        return plain_type(dtype.value_type)
+    if types.is_dictionary(dtype):
+        return pa.dictionary(dtype.index_type, plain_type(dtype.value_type), dtype.ordered)
+    if types.is_struct(dtype):
+        return pa.struct(list(map(_plain, dtype.fields)))
+    if types.is_map(dtype):
+        return pa.map_(_plain(dtype.key_field), _plain(dtype.item_field), dtype.keys_sorted)
+    if types.is_fixed_size_list(dtype):
+        return pa.list_(_plain(dtype.value_field), dtype.list_size)
+    if types.is_list(dtype):
+        return pa.list_(_plain(dtype.value_field))
+    return pa.large_list(_plain(dtype.value_field)) if types.is_large_list(dtype) else dtype
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    return field.with_type(plain_type(field.type))
+
+
+def schema_without_views(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with plain types in place of others."""
+    return pa.schema(map(_plain, schema), schema.metadata)
+
+
+def plain_column(column: Column, dtype: pa.DataType) -> Column:
+    """Return a column as one of a plain type."""
+    if pa.types.is_run_end_encoded(column.type):
+        column = pc.run_end_decode(column)
+    return column if column.type == dtype else column.cast(dtype)
 
 
 def without_views(rows: Rows) -> Rows:
-    """Return a table or a batch whose texts are no views: Arrow does not take rows of these."""
-    schema = rows.schema
-    if schema.types == [plain_type(dtype) for dtype in schema.types]:
+    """Return a table or a batch with plain types: Arrow does not take rows of others.
+
+    Raises
+    ------
+    UsageError
+        If Arrow does not make a column one of a plain type.
+    """
+    schema = schema_without_views(rows.schema)
+    if schema.types == rows.schema.types:
         return rows
-    return rows.cast(_plain_schema(schema))
-
-
-def _plain_schema(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([f.with_type(plain_type(f.type)) for f in schema], schema.metadata)
+    columns = []
+    for field, column in zip(schema, rows.columns, strict=True):
+        try:
+            columns.append(plain_column(column, field.type))
+        except pa.ArrowNotImplementedError as error:
+            raise UsageError(
+                f"Column {field.name!r} is {column.type}, of which Arrow takes no rows; cast it to "
+                f"{field.type}."
+            ) from error
+    return type(rows).from_arrays(columns, schema=schema)
 
 
 class Supply:
@@ -185,7 +231,7 @@ class Supply:
         if isinstance(self._rows, pa.Table):
             self.schema = self._rows.schema
         elif isinstance(self._rows, pa.RecordBatchReader):
-            self.schema, self._once = _plain_schema(self._rows.schema), True
+            self.schema, self._once = schema_without_views(self._rows.schema), True
         else:
             batches = iter(self._rows)
             first = next(batches, None)
@@ -194,7 +240,7 @@ class Supply:
                     "An input without any batch has no schema; give a pyarrow.RecordBatchReader "
                     "or a table instead."
                 )
-            self.schema = _plain_schema(first.schema)
+            self.schema = schema_without_views(first.schema)
             if batches is self._rows:
                 self._rows, self._once = chain([first], batches), True
 
