@@ -34,6 +34,9 @@ __all__ = [
 
 # A column of time: its values, its windows and their boundaries.
 
+#: Types that windows can be over, for messages.
+_WINDOWED = ORDERED.replace(" bool,", "").replace(" time,", "")
+
 
 class Windows:
     """Windows ``[n * advance, n * advance + window)`` over a time, and the panes they consist of.
@@ -90,10 +93,17 @@ class TimeColumn(Windows):
     def __init__(self, schema: pa.Schema, name: str, window: Span, advance: Span) -> None:
         found = column_type(schema, name, "input")
         if not found.kind.is_order or found.kind in (Kind.BOOLEAN, Kind.TIME):
-            raise UnsupportedTypeError(found.column, found.dtype, ORDERED)
+            raise UnsupportedTypeError(found.column, found.dtype, _WINDOWED)
         self.name, self.column = name, replace(found, name=name)
         self.type = pa.int64() if found.kind is Kind.INTEGER else found.dtype
         super().__init__(name, self._units("window", window), self._units("advance", advance))
+        edge = 1 << (self.type.bit_width - 1)
+        self._least, self._most = self.window - edge + 1, edge - 2 - self.window
+        if self._least > self._most:
+            raise UsageError(
+                f"A window of {window} is longer than type {self.type} of column {name!r} can say; "
+                f"choose a shorter one, or a coarser unit of time."
+            )
 
     def read(self, batch: pa.RecordBatch, first_row: int) -> Int64s:
         """Return the times of a batch, whose first row has this number in the whole input.
@@ -110,12 +120,10 @@ class TimeColumn(Windows):
             raise OrderError.null(self.name, first_row + at, row_at(batch, at))
         times = integer_view(column)
         low, high = (int(times.min()), int(times.max())) if len(times) else (0, 0)
-        reach = max(self.window, self.advance)
-        edge = 1 << (self.type.bit_width - 1)
-        least, most = reach - edge, edge - 1 - reach
-        if not least < low <= high < most:
+        least, most = self._least, self._most
+        if not least <= low <= high <= most:
             raise AcceleratorLimitError.out_of_range(
-                self.name, low if low <= least else high, least + 1, most - 1,
+                self.name, low if low < least else high, least, most,
                 remedy="use shorter windows or a coarser unit of time",
                 of=f"times whose windows begin and end within type {self.type}",
             )  # fmt: skip

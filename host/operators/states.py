@@ -116,16 +116,8 @@ class KeyNumbers:
         return self._ranks
 
     def _sorted_places(self) -> Int64s:
-        columns = [
-            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-            for column in self.rows(np.arange(len(self), dtype=np.int64))
-        ]
-        columns = [getattr(column, "storage", column) for column in columns]
+        columns = list(map(_sortable, self.rows(np.arange(len(self), dtype=np.int64))))
         names = [str(at) for at in range(len(columns))]
-        columns = [
-            column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
-            for column in columns  # Arrow does not sort 16 bits
-        ]
         if len(columns) == 1 and _is_int64(columns[0]):
             order = order_by(columns[0].to_numpy().astype(np.int64))
         else:
@@ -153,6 +145,19 @@ class KeyNumbers:
         self._rows.append(pa.RecordBatch.from_arrays(columns, schema=self.schema))
         self._count += len(rows)
         self._ranks = None
+
+
+def _sortable(column: pa.Array) -> pa.Array:
+    """Return the same values in a type that Arrow sorts."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    column = getattr(column, "storage", column)
+    kind = column.type
+    if pa.types.is_float16(kind):
+        return column.cast(pa.float32())
+    if pa.types.is_decimal(kind) and kind.bit_width < 128:
+        return column.cast(pa.decimal128(kind.precision, kind.scale))
+    return column
 
 
 def _is_int64(column: pa.Array) -> bool:
