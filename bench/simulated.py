@@ -14,7 +14,7 @@ from host.devices import Stamps
 from host.devices.simulated import SimulatedAggregate, SimulatedDevice
 from host.errors import DeviceError, DeviceTimeoutError
 from host.protocol.bit_fields import unpack_field
-from host.protocol.codecs import AggregateCodec, WindowResults, WordCodec
+from host.protocol.codecs import AggregateCodec, WordCodec
 from sim.verilated.library import build_library
 
 __all__ = ["Aggregated", "StampedRun", "Traffic", "aggregated", "built"]
@@ -171,8 +171,8 @@ class Aggregated(NamedTuple):
     ----------
     codec : AggregateCodec
         Codec of its words.
-    values : WindowResults
-        The values of all windows.
+    values : dict of str to array
+        Fields of the values of all windows, as the manifest names them.
     accepted : array of int64
         Cycle in which each tuple was accepted.
     seconds : float
@@ -180,7 +180,7 @@ class Aggregated(NamedTuple):
     """
 
     codec: AggregateCodec
-    values: WindowResults
+    values: dict[str, np.ndarray]
     accepted: np.ndarray
     seconds: float
 
@@ -211,7 +211,7 @@ def aggregated(bundle, times, columns, *, end, room, most):
         words = np.concatenate(
             [
                 codec.pack_tuples(times, columns),
-                codec.pack_control("WATERMARK", end),
+                codec.pack_control("WATERMARK", value=end),
                 codec.pack_control("FLUSH"),
             ]
         )
@@ -227,6 +227,6 @@ def aggregated(bundle, times, columns, *, end, room, most):
             f"cycles, and sent no mark"
         )
     codec.check(results)
-    is_value = codec.unpack(results).kind == codec.manifest.result_kinds["VALUE"]
+    is_value = codec.fields(results)["kind"] == codec.manifest.result_kinds["VALUE"]
     accepted = stamps.accepted[: len(times)].astype(np.int64)
-    return Aggregated(codec, codec.unpack(results[is_value]), accepted, seconds)
+    return Aggregated(codec, codec.fields(results[is_value]), accepted, seconds)

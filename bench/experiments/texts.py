@@ -256,11 +256,8 @@ class TextPoint:
             manifest.path, times, columns, end=end, room=room,
             most=MOST_CYCLES * (keys + len(times) + room),
         )  # fmt: skip
-        values = run.values
-        check_values(
-            operator, expected, values.boundary, values.key,
-            values.window[operator.reductions[0].name],
-        )  # fmt: skip
+        names = ("boundary", "key", f"window.{operator.reductions[0].name}")
+        check_values(operator, expected, *(run.values[name] for name in names))
         # The accelerator begins with a scan of all rows, for which the first tuples wait.
         accepted = run.accepted[self.pane_texts :]
         return {

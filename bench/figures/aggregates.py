@@ -16,7 +16,7 @@ from host.errors import DeviceError
 from host.operators.operate import OperatorQuery, operate_tables
 from host.operators.windowed import Field, Key, Output, Reduction, WindowedOperator
 from host.pipeline import Pipeline
-from host.protocol.codecs import codec_of
+from host.protocol.codecs import WordCodec
 from host.protocol.configuration import MARKS, configuration
 from host.query.ordering import Ordering
 from host.query.queries import AggregateQuery
@@ -87,14 +87,14 @@ def aggregate_run(parameters, *, pane_tuples, panes, report):
     return {
         "cycles_per_tuple": cycles / (count - 1 - warm),
         "tuples": count,
-        "results": len(run.values.key),
+        "results": len(run.values["key"]),
         "seconds": run.seconds,
     }
 
 
 def check_totals(run, totals):
     """Raise :exc:`AssertionError` unless every window of every key has its sum, in order."""
-    boundary, key, found = run.values.boundary, run.values.key, run.values.window["total"]
+    boundary, key, found = (run.values[name] for name in ("boundary", "key", "window.total"))
     cores, keys = run.codec.manifest.cores, run.codec.manifest.keys
     place = (boundary * cores + key % cores) * keys + key
     if not (np.diff(place) > 0).all():
@@ -329,7 +329,7 @@ def left_rows(parameters, workload, *, name, report):
     """
     bundle = built(parameters, name, report)
     with SimulatedDevice(bundle) as device, SoftwareDevice(bundle) as model:
-        first, run = workload.words(codec_of(device.manifest))
+        first, run = workload.words(WordCodec(device.manifest))
         exchanged(device, first, MARKS + 1)
         exchanged(model, first, MARKS + 1)
         before = device.counters()
@@ -350,7 +350,7 @@ def left_rows(parameters, workload, *, name, report):
 
 def exchanged(device, words, marks):
     """Send words; return the results up to the mark that answers the last of them."""
-    codec = codec_of(device.manifest)
+    codec = WordCodec(device.manifest)
     room = np.zeros((1 << 16, device.manifest.result_word.columns), np.uint64)
     arrived, left = [], MOST_WORD_CYCLES * len(words)
     while marks:

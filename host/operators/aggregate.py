@@ -616,7 +616,8 @@ class DeviceWindows(OpenWindows):
 
     def _send(self, control: Mapping[str, int]) -> None:
         """Send what is staged and control words, of which the last is answered by the only mark."""
-        words = [*self._staged, *(self._codec.pack_control(*word) for word in control.items())]
+        words = [*self._staged]
+        words += [self._codec.pack_control(op, value=value) for op, value in control.items()]
         self._staged = []
         check = self._codec.check if self._cleared else None
         self._arrived.append(self._talk.send(np.concatenate(words), check=check))
@@ -624,15 +625,19 @@ class DeviceWindows(OpenWindows):
     def _found(self, ranks: Int64s, first: int | None) -> WindowStates:
         """Return the windows that have arrived, sorted."""
         none = np.zeros((0, self._room.shape[1]), np.uint64)
-        results = self._codec.unpack(np.concatenate([none, *self._arrived]))
+        results = self._codec.fields(np.concatenate([none, *self._arrived]))
         self._arrived = []
-        begin = results.boundary // self._scale + (self._origin or 0) - self.length
-        chosen = results.kind == self._codec.manifest.result_kinds["VALUE"]
+        begin = results["boundary"] // self._scale + (self._origin or 0) - self.length
+        chosen = results["kind"] == self._codec.manifest.result_kinds["VALUE"]
         if first is not None:
             chosen &= begin >= first * self.advance
-        window, key = begin[chosen] // self.advance, results.key[chosen]
+        window, key = begin[chosen] // self.advance, results["key"][chosen]
         order = np.lexsort((ranks[key], window))
-        values = {name: column[chosen][order] for name, column in results.window.items()}
+        values = {
+            name.removeprefix("window."): column[chosen][order]
+            for name, column in results.items()
+            if name.startswith("window.")
+        }
         return WindowStates(window[order], key[order], self._lanes.states(values, len(order)))
 
 

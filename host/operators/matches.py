@@ -24,7 +24,7 @@ from host.errors import AcceleratorLimitError, DeviceError, UsageError
 from host.operators.panes import COMBINES, Cells, cells_of, reduce_ranges
 from host.operators.states import ROWS, AggregateStates, State
 from host.operators.windowed import unused
-from host.protocol.codecs import MatchCodec
+from host.protocol.codecs import WordCodec
 from host.protocol.configuration import MARKS, configuration, require_abilities
 from host.protocol.manifest import JoinAggregateManifest
 from host.protocol.segments import largest_window, outgrown, side_label
@@ -197,7 +197,7 @@ class DeviceMatches:
         manifest = device.manifest
         assert isinstance(manifest, JoinAggregateManifest)
         self._manifest = manifest
-        self._codec = MatchCodec(manifest)
+        self._codec = WordCodec(manifest)
         self._device = device
         self._deadline = Deadline() if deadline is None else deadline
         self._rows = left.num_rows
@@ -279,7 +279,7 @@ class DeviceMatches:
                 f"Device {self._device.uri!r} reports a fault of a pass that was checked before "
                 f"it was sent; its bundle is not what its manifest says, generate it again."
             )
-        is_value = results.kind == self._codec.value
+        is_value = results.kind == self._codec.pair
         if int(is_value.sum()) != len(chosen.now):
             raise DeviceError(
                 f"Device {self._device.uri!r} has sent {int(is_value.sum())} values for "

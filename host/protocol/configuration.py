@@ -10,7 +10,7 @@ from host.errors import AcceleratorLimitError, UsageError
 from host.installation import command
 from host.protocol.buckets import Coordinate, bucket_plan
 from host.protocol.cells import cell_plan
-from host.protocol.codecs import WordCodec, codec_of
+from host.protocol.codecs import WordCodec
 from host.protocol.manifest import Manifest
 from host.protocol.segments import require_live, round_size
 from host.protocol.spread import Spread, tightened
@@ -76,7 +76,7 @@ def configuration(
         its search at the first match, which is the newest one of a core. The other side's window
         holds one tuple, the least that it can.
     """
-    codec = codec_of(manifest)
+    codec = WordCodec(manifest)
     spreads = spreads or {}
     words = []
     for index, key in enumerate(manifest.keys):

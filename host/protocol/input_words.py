@@ -7,14 +7,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from host.arrays import Array, Int64s, UInt64s
+from host.arrays import Array, Bools, Int64s, UInt64s
 from host.protocol.bit_fields import mask, require_fits, unpack_field
-from host.protocol.manifest import Manifest, Word
+from host.protocol.manifest import BundleManifest, Manifest, Word
 from host.protocol.pairing import SidePlaces, WordPlaces, joined, one_each
 from host.reference.arrivals import Side
 
 __all__ = [
     "Blocks",
+    "BundleCodec",
     "InputCodec",
     "SHARED",
 ]
@@ -44,23 +45,71 @@ class _Array:
         return self._values[rows].astype(np.uint64)
 
 
-class InputCodec:
+class BundleCodec:
+    """Packs control words, and reads the fields of results, of any accelerator.
+
+    Parameters
+    ----------
+    manifest : BundleManifest
+        Manifest with the layout of the words.
+
+    Attributes
+    ----------
+    input, result : Word
+        Layouts of an input word and of a result.
+    """
+
+    def __init__(self, manifest: BundleManifest) -> None:
+        self.manifest = manifest
+        self.input: Word = manifest.input_word
+        self.result: Word = manifest.result_word
+
+    def pack_control(self, operation: str, index: int = 0, value: int = 0) -> UInt64s:
+        """Return the control word of an operation in the manifest, as one row.
+
+        Raises
+        ------
+        UsageError
+            If an operand has more bits than the word has for it.
+        """
+        operands = {
+            "kind": self.manifest.input_kinds["CONTROL"],
+            "control.op": self.manifest.operations[operation],
+            "control.index": index,
+            "control.value": value,
+        }
+        fields = {
+            name: require_fits(self.input[name], int(operand), f"{operation}: {name}")
+            for name, operand in operands.items()
+            if name in self.input.fields  # an aggregate has no indices
+        }
+        row = self.input.number(fields).to_bytes(8 * self.input.columns, "little")
+        return np.frombuffer(row, "<u8").reshape(1, -1).copy()
+
+    def marks(self, results: UInt64s) -> Bools:
+        """Return which words, or results, are marks; a mark is alone in its word."""
+        kinds = unpack_field(results, self.result["kind"])
+        marks: Bools = kinds == self.manifest.result_kinds["MARK"]
+        return marks
+
+    def fields(self, results: UInt64s) -> dict[str, Array]:
+        """Return the fields of results, by their names in the layout."""
+        return {name: unpack_field(results, place) for name, place in self.result.fields.items()}
+
+
+class InputCodec(BundleCodec):
     """Packs and unpacks the input words of one accelerator.
 
     Parameters
     ----------
     manifest : Manifest
         Manifest with the layout of the words.
-
-    Attributes
-    ----------
-    input : Word
-        Layout of an input word.
     """
 
+    manifest: Manifest
+
     def __init__(self, manifest: Manifest) -> None:
-        self.manifest = manifest
-        self.input: Word = manifest.input_word
+        super().__init__(manifest)
         self._kinds = manifest.input_kinds
         self._two = manifest.tuples_per_word == 2
         self._headers = {side: self._first_columns(side) for side in Side}
@@ -240,9 +289,13 @@ class InputCodec:
     def unpack_tuples(
         self, words: UInt64s
     ) -> tuple[npt.NDArray[np.uint8], dict[str, Array], Array]:
-        """Return sides, keys and timestamps of the tuples in words that hold only tuples."""
+        """Return sides, keys and timestamps of the tuples in words that hold only tuples.
+
+        The ``value`` of a join aggregate is among the keys.
+        """
         kinds = unpack_field(words, self.input["kind"])
         names = [f"key.{key.name}" for key in self.manifest.keys]
+        names += {"value"} & self.input.fields.keys()
         columns = {name: unpack_field(words, self.input[name]) for name in [*names, "timestamp"]}
         sides = (kinds == self._kinds["S"]).astype(np.uint8)
         if self._two:
@@ -258,25 +311,6 @@ class InputCodec:
                 column[of_s] = unpack_field(words, self.input[SHARED + name])[word[of_s]]
         keys = {name.removeprefix("key."): columns[name] for name in names}
         return sides, keys, columns["timestamp"]
-
-    def pack_control(self, operation: str, index: int = 0, value: int = 0) -> UInt64s:
-        """Return the control word of an operation in the manifest, as one row.
-
-        Raises
-        ------
-        UsageError
-            If an operand has more bits than the word has for it.
-        """
-        operands = {
-            "kind": self.manifest.input_kinds["CONTROL"],
-            "control.op": self.manifest.operations[operation],
-            "control.index": index,
-            "control.value": value,
-        }
-        for name, operand in operands.items():
-            require_fits(self.input[name], int(operand), f"{operation}: {name}")
-        number = self.input.number({name: int(operand) for name, operand in operands.items()})
-        return _row(number, self.input.columns)
 
 
 def _add_header(columns: dict[int, UInt64s], header: UInt64s) -> None:
@@ -306,7 +340,3 @@ def _target(at: Int64s) -> Int64s | slice:
     """Return an index for ascending places: a slice, which is faster, if they are adjacent."""
     begin, end = int(at[0]), int(at[-1]) + 1
     return slice(begin, end) if end - begin == len(at) else at
-
-
-def _row(number: int, columns: int) -> UInt64s:
-    return np.frombuffer(number.to_bytes(8 * columns, "little"), dtype="<u8").reshape(1, -1).copy()

@@ -2,7 +2,7 @@
 """The manifest: everything that host code knows about one generated accelerator."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 import hashlib
 import json
@@ -120,21 +120,6 @@ class Storage:
     gather_digit_bits: int
     gather_levels: int
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Storage":
-        """Read this part from its JSON document."""
-        gather = values["gather"]
-        return cls(
-            cores=values["cores"],
-            sub_window=values["sub_window"],
-            lanes=values["lanes"],
-            ring_rows=values["ring_rows"],
-            slack=values["slack"],
-            gather_arity=gather["arity"],
-            gather_digit_bits=gather["digit_bits"],
-            gather_levels=gather["levels"],
-        )
-
     @property
     def capacity(self) -> int:
         """Number of tuples of one side that all cores together hold."""
@@ -147,11 +132,6 @@ class Index:
 
     bucket_bits: int
     coordinate: Word
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Index":
-        """Read this part from its JSON document."""
-        return cls(values["bucket_bits"], Word.from_dict(values["coordinate"]))
 
     @property
     def has_grid(self) -> bool:
@@ -174,11 +154,6 @@ class ExternalMemory:
     burst_beats: int
     latency: int
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "ExternalMemory":
-        """Read this part from its JSON document."""
-        return cls(**{**values, "ports": tuple(values["ports"])})
-
 
 @dataclass(frozen=True)
 class Digests:
@@ -186,11 +161,6 @@ class Digests:
 
     parts: tuple[int, ...]
     cell: Word
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Digests":
-        """Read this part from its JSON document."""
-        return cls(tuple(values["parts"]), Word.from_dict(values["cell"]))
 
 
 @dataclass(frozen=True)
@@ -213,11 +183,6 @@ class Chain:
     ordinal_bits: int
     order: str
     emptied_by: tuple[str, ...]
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Chain":
-        """Read this part from its JSON document."""
-        return cls(**{**values, "emptied_by": tuple(values["emptied_by"])})
 
 
 @dataclass(frozen=True)
@@ -435,6 +400,12 @@ def shared_parts(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _values(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a part: an object in it is the layout of a word, a list a tuple."""
+    kinds: Mapping[type, Callable[[Any], Any]] = {dict: Word.from_dict, list: tuple}
+    return {name: kinds.get(type(value), lambda one: one)(value) for name, value in part.items()}
+
+
 def read_document(path: str | Path) -> tuple[Any, Path]:
     """Return the JSON document of a bundle's manifest, and the bundle's folder.
 
@@ -505,12 +476,16 @@ class Manifest(BundleManifest):
         }
         # What every query asks of the tree is there, or the manifest is incomplete.
         _ = values["parameters"]["engine"]["predicate"]["kind"], values["parameters"]["keys"]
+        storage = dict(values["storage"])
+        gather = storage.pop("gather")
         return {
             "indices": values["indices"],
-            "storage": Storage.from_dict(values["storage"]),
+            "storage": Storage(**storage, **{f"gather_{name}": n for name, n in gather.items()}),
             "result_ports": tuple(values["result_ports"]),
             **{
-                name: kind.from_dict(values[name]) for name, kind in kinds.items() if name in values
+                name: kind(**_values(values[name]))
+                for name, kind in kinds.items()
+                if name in values
             },
         }
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from host.arrays import Bools, Int64s, UInt64s
+from host.arrays import Array, Bools, Int64s, UInt64s
 from host.protocol.bit_fields import shifted_rows, unpack_field
-from host.protocol.manifest import SECOND, Manifest, Word
+from host.protocol.input_words import BundleCodec
+from host.protocol.manifest import SECOND, Manifest
 
 __all__ = [
     "ResultCodec",
@@ -21,6 +22,8 @@ PLACE = ("probe", "lane", "row", "core")
 FAILURE = ("failed", "failed_core")
 #: Field of these that only an accelerator has whose memories have parity.
 PARITY = "failed_parity"
+#: Prefix of the fields of a value, which a join aggregate has in place of a pair.
+VALUE = "value."
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class ResultWords:
     side : array of int64
         Side of the probe; zero for a mark.
     probe, lane, row, core : array of int64
-        Place of the match; meaningful for pairs only. ``core`` is the core's number.
+        Place of the match; meaningful for pairs only. ``core`` is the core's number. Of a value,
+        ``probe`` is the number of the tuple of R since the last star.
     overflow : array of int64
         Bit 0 for R's window, bit 1 for S's window; zero for pairs.
     disorder : array of bool
@@ -50,6 +54,9 @@ class ResultWords:
     failed_parity : array of int64
         Why that core has failed: bit 0 for a flipped bit in its tuples of R, bit 1 for one in its
         tuples of S; zero if it stopped, or where ``failed`` is not set.
+    values : dict of str to array
+        What the matches of a tuple of R are reduced to, by the names in the manifest; meaningful
+        for values only, and ``least`` and ``most`` not where ``count`` is zero. Empty of pairs.
     """
 
     kind: Int64s
@@ -65,12 +72,13 @@ class ResultWords:
     failed: Bools
     failed_core: Int64s
     failed_parity: Int64s
+    values: dict[str, Array]
 
     def __len__(self) -> int:
         return len(self.kind)
 
 
-class ResultCodec:
+class ResultCodec(BundleCodec):
     """Packs and unpacks the result words of one accelerator.
 
     A *result* is a row that holds one result. If a word holds only one result, the result is the
@@ -83,23 +91,28 @@ class ResultCodec:
 
     Attributes
     ----------
-    result : Word
-        Layout of a result.
+    pair, star, mark : int
+        Kinds of results; that of a value, if the accelerator aggregates matches, is ``pair``.
     """
 
+    manifest: Manifest
+
     def __init__(self, manifest: Manifest) -> None:
-        self.result: Word = manifest.result
+        super().__init__(manifest)
+        self.result = manifest.result
         self._word = manifest.result_word
         self._two = manifest.tuples_per_word == 2
-        self._none = manifest.result_kinds.get("NONE", 0)
+        kinds = manifest.result_kinds
+        self._none = kinds.get("NONE", 0)
+        datum = "PAIR" if "PAIR" in kinds else "VALUE"
+        self.pair, self.star, self.mark = (kinds[name] for name in (datum, "STAR", "MARK"))
+        values = (name for name in self.result.fields if name.startswith(VALUE))
+        self._values = [name.removeprefix(VALUE) for name in values]
         storage = manifest.storage
         self._digits = (
             storage.gather_arity,
             storage.gather_digit_bits,
             storage.gather_levels,
-        )
-        self.pair, self.star, self.mark = (
-            manifest.result_kinds[name] for name in ("PAIR", "STAR", "MARK")
         )
 
     def split_words(
@@ -129,33 +142,27 @@ class ResultCodec:
             stamps = np.repeat(stamps, 1 + is_shared)
         return results, stamps
 
-    def marks(self, words: UInt64s) -> Bools:
-        """Return which words, or results, are marks; a mark is alone in its word."""
-        kinds = unpack_field(words, self.result["kind"])
-        marks: Bools = kinds == self.mark
-        return marks
-
     def unpack_results(self, results: UInt64s) -> ResultWords:
         """Return the fields of results."""
         # A chain has no places, few accelerators have rounds, and fewer tell of failures.
         absent = np.zeros(len(results), np.int64)
-        fields = dict.fromkeys((*PLACE, *FAILURE, PARITY, "inner"), absent)
-        fields |= {name: unpack_field(results, place) for name, place in self.result.fields.items()}
-        punctuation = fields["kind"] != self.pair
+        fields: dict[str, Array] = dict.fromkeys(
+            ("side", *PLACE, *FAILURE, PARITY, "inner"), absent
+        )
+        fields |= self.fields(results)
+        values = {name: fields[VALUE + name] for name in self._values}
+        stops = fields["kind"] != self.pair
+        flags = {name: (fields[name] != 0) & stops for name in ("disorder", "illegal", "failed")}
         return ResultWords(
-            kind=fields["kind"],
-            side=fields["side"],
-            probe=fields["probe"],
-            lane=fields["lane"],
-            row=fields["row"],
+            **{name: fields[name] for name in ("kind", "side", "lane", "row")},
+            **flags,
+            probe=values.pop("probe", fields["probe"]),
             core=self.core_number(fields["core"]),
-            overflow=fields["overflow"] * punctuation,
-            disorder=(fields["disorder"] != 0) & punctuation,
-            illegal=(fields["illegal"] != 0) & punctuation,
+            overflow=fields["overflow"] * stops,
             inner=(fields["inner"] != 0) & (fields["kind"] == self.star),
-            failed=(fields["failed"] != 0) & punctuation,
             failed_core=self.core_number(fields["failed_core"]),
-            failed_parity=fields[PARITY] * punctuation * (fields["failed"] != 0),
+            failed_parity=fields[PARITY] * flags["failed"],
+            values=values,
         )
 
     def core_number(self, digits: Int64s) -> Int64s:

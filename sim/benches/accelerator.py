@@ -9,7 +9,7 @@ from pathlib import Path
 import cocotb
 from cocotb.clock import Clock
 
-from host.protocol.codecs import codec_of
+from host.protocol.codecs import WordCodec
 from host.protocol.manifest import load_join_manifest
 from sim.benches.settings import SETTINGS
 from sim.benches.streams import STALLS, StreamSink, StreamSource, integers, reset, rows
@@ -58,7 +58,7 @@ def last_of(marks):
 
 def joined(ports):
     """Return the results of all ports, one per row; ``ports`` are the words of each."""
-    codec = codec_of(MANIFEST)
+    codec = WordCodec(MANIFEST)
     results = [codec.split_words(rows(words, MANIFEST.result_word.columns))[0] for words in ports]
     return results[0] if len(results) == 1 else merge_ports(codec, *results)
 

@@ -44,7 +44,7 @@ def packed(codec, arrivals, end):
     return np.concatenate(
         [
             codec.pack_tuples(np.array([one.timestamp for one in arrivals]), columns),
-            codec.pack_control("WATERMARK", end),
+            codec.pack_control("WATERMARK", value=end),
             codec.pack_control("FLUSH"),
         ]
     )
@@ -69,13 +69,12 @@ def expected(operator, arrivals):
 
 def decoded(codec, operator, words):
     """Return result words in the same form, without the mark at their end."""
-    results = codec.unpack(words)
-    assert results.kind[-1] == MANIFEST.result_kinds["MARK"]
+    results = codec.fields(words)
+    assert results["kind"][-1] == MANIFEST.result_kinds["MARK"]
     names = [rule.name for rule in operator.reductions]
-    values = zip(*(results.window[name].tolist() for name in names), strict=True)
-    columns = zip(
-        results.kind.tolist(), results.boundary.tolist(), results.key.tolist(), values, strict=True
-    )
+    values = zip(*(results[f"window.{name}"].tolist() for name in names), strict=True)
+    shared = (results[name].tolist() for name in ("kind", "boundary", "key"))
+    columns = zip(*shared, values, strict=True)
     stars = MANIFEST.result_kinds["STAR"]
     return [(at,) if kind == stars else (at, key, row) for kind, at, key, row in columns][:-1]
 

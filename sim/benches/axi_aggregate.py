@@ -77,7 +77,7 @@ async def shell_takes_a_tuple_per_cycle(dut):
     count = MEASURED * len(SLAVES)
 
     def control(name, value=0):
-        return integers(codec.pack_control(name, value))
+        return integers(codec.pack_control(name, value=value))
 
     begin = control("PANE", 2 * count) + control("CLEAR")
     await Combine(*bench.sending(bench.all_inputs(begin)))

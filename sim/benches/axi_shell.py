@@ -8,7 +8,7 @@ import cocotb
 from cocotb.triggers import Combine, FallingEdge, ReadOnly
 import numpy as np
 
-from host.protocol.codecs import codec_of
+from host.protocol.codecs import WordCodec
 from sim.benches.accelerator import MANIFEST, SCENARIOS, deadline, joined
 from sim.benches.axi_bench import PAUSES, SIDES, SLAVES, Bench
 from sim.benches.axi_register_reader import RegisterReader
@@ -61,7 +61,7 @@ async def shell_joins(dut, scenario, pauses):
     assert 0 < counted["CYCLES"] < bench.clock.cycle
     assert await bench.read("STATUS") == 0
     assert await bench.read("INTERRUPT_STATUS") & 1
-    told = codec_of(MANIFEST).unpack_results(results)
+    told = WordCodec(MANIFEST).unpack_results(results)
     assert (await bench.read("ERRORS") != 0) >= any_fault(told)
 
 
@@ -72,7 +72,7 @@ def any_fault(results):
 
 def control(name, index=0, value=0):
     """Return a control word as an integer."""
-    return integers(codec_of(MANIFEST).pack_control(name, index, value))[0]
+    return integers(WordCodec(MANIFEST).pack_control(name, index, value))[0]
 
 
 @cocotb.test(skip=bool(SETTINGS and SETTINGS["drivers"]))
@@ -124,7 +124,7 @@ def alternating(bench, times):
     inputs = np.arange(len(times)) % max(2, len(SLAVES))
     sides = np.array(SIDES)[inputs] if len(SLAVES) > 1 else inputs
     fields = {key.name: np.zeros(len(times), np.int64) for key in MANIFEST.keys}
-    words = codec_of(MANIFEST).pack_tuples(sides, fields, times.astype(np.uint64))
+    words = WordCodec(MANIFEST).pack_tuples(sides, fields, times.astype(np.uint64))
     if len(bench.sources) == 1:
         return [integers(words)]
     return [integers(words[inputs == number]) for number in range(len(SLAVES))]

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from host.expressions import Expression, evaluate
 from host.protocol.bit_fields import unpack_field
-from host.protocol.codecs import REDUCTIONS
 from host.protocol.manifest import JoinAggregateManifest, Manifest
 from host.protocol.punctuation import Closings
 from host.query.conditions import Condition
@@ -23,7 +22,7 @@ from sim.model.accelerator import (
     Told,
     with_stars,
 )
-from sim.model.words import MatchWords, words_of
+from sim.model.words import REDUCTIONS, MatchWords, words_of
 
 __all__ = [
     "DeviceModel",

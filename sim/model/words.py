@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from host.protocol.bit_fields import pack_field, shifted_rows, unpack_field
-from host.protocol.codecs import REDUCTIONS, MatchCodec, WordCodec
+from host.protocol.codecs import WordCodec
 from host.protocol.input_words import InputCodec
 from host.protocol.manifest import SECOND, JoinAggregateManifest, Manifest, WordField
 from host.protocol.pairing import seconds
@@ -21,12 +21,16 @@ from host.reference.arrivals import UInt64s
 __all__ = [
     "JoinWords",
     "MatchWords",
+    "REDUCTIONS",
     "ReceivedWords",
     "field_hash",
     "words_of",
 ]
 
 Int64s = npt.NDArray[np.int64]
+
+#: What the matches of a tuple of R are reduced to, by the names in the manifest.
+REDUCTIONS = ("count", "total", "least", "most")
 
 
 class ReceivedWords(InputCodec):
@@ -143,7 +147,7 @@ class JoinWords(ReceivedWords, WordCodec):
         return digits
 
 
-class MatchWords(ReceivedWords, MatchCodec):
+class MatchWords(ReceivedWords, WordCodec):
     """Words of a join aggregate as a device reads and writes them."""
 
     def join_results(self, results: UInt64s) -> UInt64s:
@@ -153,11 +157,11 @@ class MatchWords(ReceivedWords, MatchCodec):
     def pack_values(self, probe: npt.ArrayLike, values: Mapping[str, npt.ArrayLike]) -> UInt64s:
         """Return values as result words, one per row."""
         probe = np.asarray(probe)
-        words = np.zeros((len(probe), self._result.columns), np.uint64)
-        pack_field(words, self._result["kind"], np.full(len(probe), self.value))
-        pack_field(words, self._result["value.probe"], probe)
+        words = np.zeros((len(probe), self.result.columns), np.uint64)
+        pack_field(words, self.result["kind"], np.full(len(probe), self.pair))
+        pack_field(words, self.result["value.probe"], probe)
         for name in REDUCTIONS:
-            pack_field(words, self._result[f"value.{name}"], values[name])
+            pack_field(words, self.result[f"value.{name}"], values[name])
         return words
 
     def pack_punctuation(
@@ -165,10 +169,10 @@ class MatchWords(ReceivedWords, MatchCodec):
     ) -> UInt64s:
         """Return stars or marks (``kind`` is ``star`` or ``mark``) as result words."""
         overflow = np.atleast_1d(np.asarray(overflow))
-        words = np.zeros((len(overflow), self._result.columns), np.uint64)
-        pack_field(words, self._result["overflow"], overflow)
+        words = np.zeros((len(overflow), self.result.columns), np.uint64)
+        pack_field(words, self.result["overflow"], overflow)
         for name, value in {"kind": kind, "disorder": disorder, "illegal": illegal}.items():
-            pack_field(words, self._result[name], np.full(len(words), value))
+            pack_field(words, self.result[name], np.full(len(words), value))
         return words
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from host.devices.simulated import SimulatedDevice
 from host.devices.software import SoftwareDevice
 from host.protocol.bit_fields import unpack_field
-from host.protocol.codecs import WordCodec, codec_of
+from host.protocol.codecs import WordCodec
 from host.protocol.manifest import JoinAggregateManifest, load_join_manifest
 from sim.scenarios.ports import by_side
 
@@ -20,7 +20,7 @@ __all__ = ["answer", "assert_right", "canonical", "expected_results", "without_p
 def expected_results(bundle, scenario):
     """Return the software device's results for a scenario, one per row."""
     with SoftwareDevice(bundle) as device:
-        codec = codec_of(device.manifest)
+        codec = WordCodec(device.manifest)
         chunks = []
         sent = 0
         results = np.zeros((4096, device.manifest.result_word.columns), np.uint64)
@@ -50,7 +50,7 @@ def answer(bundle, scenario, *, seed=0, stall_in=0, stall_out=0, chunk=500, cycl
     """
     received, sent, marks = [], 0, 0
     with SimulatedDevice(bundle, seed=seed, stall_in=stall_in, stall_out=stall_out) as device:
-        codec = codec_of(device.manifest)
+        codec = WordCodec(device.manifest)
         results = np.zeros((chunk, device.manifest.result_word.columns), np.uint64)
         budget = 4_000_000
         while marks < scenario.marks:

@@ -8,7 +8,7 @@ it is refused for a while, also where its own answer is short. The crosses of
 
 import numpy as np
 
-from host.protocol.codecs import codec_of
+from host.protocol.codecs import WordCodec
 from host.protocol.configuration import MARKS, configuration
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
@@ -51,7 +51,7 @@ class _Writer:
 
     def __init__(self, manifest, generator):
         self.manifest, self.generator = manifest, generator
-        self.codec = codec_of(manifest)
+        self.codec = WordCodec(manifest)
         most = HELD * manifest.tuples_per_word
         self.held = max(4, min(most, manifest.capacity // 2))
         self.pairs = ((R,), (S,), *(((R, S),) if manifest.tuples_per_word == 2 else ()))

@@ -8,7 +8,7 @@ that no longer meets the case it was written for.
 from dataclasses import dataclass
 
 from host.protocol.bit_fields import unpack_field
-from host.protocol.codecs import codec_of
+from host.protocol.codecs import WordCodec
 from host.protocol.manifest import JoinAggregateManifest
 
 from .stretches import taken_apart
@@ -129,7 +129,7 @@ class Cases:
         """
         manifest = self.manifest
         seen = taken_apart(manifest, scenario.words)
-        fields = codec_of(manifest).unpack_results(results)
+        fields = WordCodec(manifest).unpack_results(results)
         kinds = [
             (OF_TUPLES, [some for some in seen.stretches if len(some.sides) >= TUPLES]),
             (OF_WORDS, seen.words),

@@ -6,7 +6,7 @@ from itertools import cycle
 import numpy as np
 
 from host.protocol.bit_fields import unpack_field
-from host.protocol.codecs import codec_of
+from host.protocol.codecs import WordCodec
 
 from .illegal import illegal_word
 from .random_words import MARKED, random_scenario
@@ -39,7 +39,7 @@ class Intruders:
         self.generator = generator
         self.overflow = overflow
         self.windows = windows
-        self.codec = codec_of(manifest)
+        self.codec = WordCodec(manifest)
         # With fewer cores, a window of any size may overflow, and after an overflow rounds mean
         # nothing.
         left_out = ("INNER",) if overflow else ("CORE", "SEGMENT")

@@ -7,7 +7,7 @@ import numpy as np
 
 from host.protocol.buckets import Coordinate
 from host.protocol.cells import Cell
-from host.protocol.codecs import codec_of
+from host.protocol.codecs import WordCodec
 from host.protocol.manifest import JoinAggregateManifest
 from host.protocol.spread import SEED_BITS
 
@@ -88,7 +88,7 @@ class Writer:
         self.overflow = overflow
         self.every_core = every_core
         self.generator = np.random.default_rng(seed)
-        self.codec = codec_of(manifest)
+        self.codec = WordCodec(manifest)
         self.parts = []
         self.marks = 0
         self.fewest = 1  # fewest cores that take turns

@@ -7,7 +7,7 @@ import numpy as np
 
 from host.protocol.buckets import bucket_plan
 from host.protocol.cells import cell_plan
-from host.protocol.codecs import codec_of
+from host.protocol.codecs import WordCodec
 from host.protocol.configuration import MARKS, configuration
 from host.query.ordering import Ordering
 from host.reference.predicate import Bounds
@@ -152,7 +152,7 @@ def workload(manifest, load, count, generator):
     """Return the scenario of a workload with ``count`` tuples."""
     if load.sides == "bursts":
         count *= 2
-    codec = codec_of(manifest)
+    codec = WordCodec(manifest)
     width = load.width if manifest.bounded else 0
     bounds = {key.name: Bounds(-width, width) for key in manifest.keys}
     window = window_of(manifest, load)

@@ -34,9 +34,9 @@ def test_sums_of_windows_are_those_of_their_tuples():
 )
 def test_a_wrong_window_is_noticed(boundary, key, total, message):
     codec = SimpleNamespace(manifest=SimpleNamespace(keys=2, cores=1))
-    values = SimpleNamespace(
-        boundary=np.array(boundary), key=np.array(key), window={"total": np.array(total)}
-    )
+    values = {
+        "boundary": np.array(boundary), "key": np.array(key), "window.total": np.array(total)
+    }  # fmt: skip
     run = SimpleNamespace(codec=codec, values=values)
     with pytest.raises(AssertionError, match=message):
         check_totals(run, np.array([[3, 4]]))

@@ -106,7 +106,7 @@ def test_the_host_packs_words_and_unpacks_results_as_the_circuit_has_them():
     program.add(300, item=15, v=127)
     program.reach(70_000)  # beyond all timestamps
     words = codec.pack_tuples([7, 300], {"item": [3, 15], "v": [-5, 127]}).tolist()
-    words += codec.pack_control("WATERMARK", 70_000).tolist()
+    words += codec.pack_control("WATERMARK", value=70_000).tolist()
     assert manifest.input_word.bits == aggregate_word(parameters).size
     assert [sum(part << 64 * n for n, part in enumerate(row)) for row in words] == [
         word.as_value().value for word in program.words
@@ -120,9 +120,9 @@ def test_the_host_packs_words_and_unpacks_results_as_the_circuit_has_them():
     bits = [layout.const(constant).as_value().value for constant in constants]
     assert decoded(parameters, bits)[0] == (70_000, 14, (-700, -128))
     rows = results_array(manifest, bits)
-    found = codec.unpack(rows)
-    assert (found.boundary[0], found.key[0]) == (70_000, 14)
-    assert {name: column[0] for name, column in found.window.items()} == value["window"]
+    found = codec.fields(rows)
+    assert (found["boundary"][0], found["key"][0]) == (70_000, 14)
+    assert {name: found[f"window.{name}"][0] for name in value["window"]} == value["window"]
     codec.check(rows[:1])
     with pytest.raises(
         DeviceError, match=r"fault \(range\) by boundary 70000: a reduction of key 9"

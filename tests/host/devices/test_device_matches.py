@@ -15,7 +15,7 @@ from hdl.verilog.lint import lint
 from host import open_device
 from host.devices.software import SoftwareDevice
 from host.errors import ManifestError
-from host.protocol.codecs import MatchCodec
+from host.protocol.codecs import WordCodec
 from host.protocol.manifest import (
     JoinAggregateManifest,
     Manifest,
@@ -34,7 +34,7 @@ def manifest_of(parameters):
 
 def answers(device, words, marks):
     """All results of a device for some words, which it answers with so many marks."""
-    codec = MatchCodec(device.manifest)
+    codec = WordCodec(device.manifest)
     results = np.zeros((64, device.manifest.result_word.columns), np.uint64)
     received, sent = [], 0
     while marks:
@@ -57,7 +57,7 @@ TUPLES = st.lists(
 @given(tuples=TUPLES, period=st.integers(0, 2), width=st.integers(0, 9))
 def test_the_model_answers_by_definition(timed, tuples, period, width):
     device = SoftwareDevice(manifest_of(TINY.with_(sub_window=40)))
-    codec = MatchCodec(device.manifest)
+    codec = WordCodec(device.manifest)
     size = 1 + 2 * width
     naive = NaiveMatches((-width, 2), **{"lifespan" if timed else "size": size})
     words = [
@@ -102,7 +102,7 @@ def test_a_bundle_of_it_is_read_as_what_it_is_and_its_verilog_is_clean(tmp_path)
     with pytest.raises(ManifestError, match="of format 9, this kit reads 8 here"):
         Manifest.load(place)
     with open_device(f"software:{place}") as device:
-        codec = MatchCodec(device.manifest)
+        codec = WordCodec(device.manifest)
         words = codec.pack_tuples(np.array([1, 0], np.uint8), {"x": [3, 3]}, value=[-7, 0])
         found = answers(device, np.concatenate([words, codec.pack_control("FLUSH")]), 1)
         assert found.values["total"][0] == -7
@@ -111,7 +111,7 @@ def test_a_bundle_of_it_is_read_as_what_it_is_and_its_verilog_is_clean(tmp_path)
 
 def test_faults_are_told():
     device = SoftwareDevice(manifest_of(TINY))
-    codec = MatchCodec(device.manifest)
+    codec = WordCodec(device.manifest)
     words = [
         codec.pack_control("LIFESPAN", 1, 99),
         codec.pack_tuples(np.ones(17, np.uint8), {"x": np.zeros(17, np.int64)}, np.arange(17)),

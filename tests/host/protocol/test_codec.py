@@ -14,15 +14,15 @@ from host import Manifest, UsageError
 from host.protocol import input_words
 from host.protocol.bit_fields import pack_field, unpack_field
 from host.protocol.codecs import AggregateCodec
-from host.protocol.manifest import AggregateManifest, WordField
+from host.protocol.manifest import AggregateManifest, JoinAggregateManifest, WordField
 from host.protocol.result_words import PLACE
-from sim.model.words import JoinWords
+from sim.model.words import JoinWords, MatchWords
 from tests.host.small_bundles import BUNDLES
 
 ALL = {
     name: parameters.lane
     for name, parameters in {**PRESETS, **BUNDLES}.items()
-    if not parameters.is_aggregated  # whose words are those of the match codec
+    if not parameters.is_aggregated  # whose results are no pairs
 }
 TWO = {
     name: parameters.with_(tuples_per_word=2)
@@ -335,6 +335,21 @@ def test_an_operand_of_a_control_word_is_whole_or_refused(name):
                 codec.pack_control(operation, index)
 
 
+def test_results_of_a_join_aggregate_have_values_in_place_of_pairs():
+    described = describe(PRESETS["tiny-join-aggregate"], "", verilog_file="")
+    codec = MatchWords(JoinAggregateManifest.from_dict(described))
+    values = {"count": [2, 0], "total": [-7, 0], "least": [-9, 0], "most": [2, 0]}
+    words = [codec.pack_values([0, 1], values), codec.pack_punctuation(codec.star, 2, True, False)]
+    found = codec.unpack_results(np.concatenate(words))
+    assert found.kind.tolist() == [codec.pair, codec.pair, codec.star]
+    assert found.probe[:2].tolist() == [0, 1]
+    assert {name: column[:2].tolist() for name, column in found.values.items()} == values
+    assert found.overflow.tolist() == [0, 0, 2]
+    assert found.disorder.tolist() == [False, False, True]
+    assert not np.concatenate([found.illegal, found.side, found.core]).any()
+    assert codec.marks(codec.pack_punctuation(codec.mark, 0, False, False)).all()
+
+
 @pytest.mark.parametrize("name", list(AGGREGATE_PRESETS))
 def test_an_operand_of_an_aggregate_is_whole_or_refused(name):
     described = describe_aggregate(AGGREGATE_PRESETS[name], "", verilog_file="")
@@ -343,7 +358,8 @@ def test_an_operand_of_an_aggregate_is_whole_or_refused(name):
     most = (1 << place.bits) - 1
     for operation in codec.manifest.operations:
         for value in (0, 1, most - 1, most):
-            assert unpack_field(codec.pack_control(operation, value), place).tolist() == [value]
+            word = codec.pack_control(operation, value=value)
+            assert unpack_field(word, place).tolist() == [value]
         for value in (-1, most + 1, 1 << 70):
             with pytest.raises(UsageError, match=f"{operation}: control.value .* {most}, not "):
-                codec.pack_control(operation, value)
+                codec.pack_control(operation, value=value)

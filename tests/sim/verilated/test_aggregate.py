@@ -101,7 +101,7 @@ def test_a_fault_behind_the_last_star_is_told_by_the_mark_of_clear(bundle):
         fields = {name: [0] for name in ("v", "low", "high", "known")}
         results = np.zeros((4, device.manifest.result_word.columns), np.uint64)
         late = [
-            codec.pack_control("WATERMARK", 9), codec.pack_control("FLUSH"),
+            codec.pack_control("WATERMARK", value=9), codec.pack_control("FLUSH"),
             codec.pack_tuples([2], {"item": [1], **fields}),
         ]  # fmt: skip
         words = np.concatenate([*late, codec.pack_control("CLEAR")])
