@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 import importlib.util
 from pathlib import Path
 import sys
@@ -43,6 +42,7 @@ from host.operators.vectorized import (
     entries,
     fields_of,
     forwarded,
+    forwarded_fields,
     joined,
     state_results,
     windows_of,
@@ -486,7 +486,7 @@ class OperatorColumns:
         ]
         found = engine.entries(inputs)
         if operator.kind == "forward":
-            return [self._table(forwarded(operator, inputs, found), inputs)]
+            return [self._table(forwarded(operator, inputs, found))]
         return [
             self._entry_table(side, names, own)
             for side, (names, own) in enumerate(zip(inputs, found, strict=True))
@@ -518,9 +518,10 @@ class OperatorColumns:
             work.more_parts(parts[0])
             found = work.last_rows() if until is None else work.ended(until)
             return pa.Table.from_batches([found]), [work.parts()]
-        inputs, sides = zip(*map(self._entries_of, range(2), parts), strict=True)
-        found = joined(operator, inputs, sides, engine.find, span, before)
-        return self._table(found, inputs), self._kept(parts, inputs, span)
+        inputs = [self._names_of(side, table) for side, table in enumerate(parts)]
+        keys = [[_integers(table, name) for name in self.part_keys] for table in parts]
+        found = joined(operator, inputs, keys, engine.find, span, before)
+        return self._table(found), self._kept(parts, inputs, span)
 
     def whole(self, inputs: Sequence[Supply], engine: OperatorEngine) -> pa.Table:
         """Return the results of all rows; those of an aggregate are never at hand as a whole."""
@@ -550,7 +551,7 @@ class OperatorColumns:
     def reference(self, results: Iterable[WindowResult]) -> pa.Table:
         """Return results of the reference operator as a table, like those of other engines."""
         operator = self.query.operator
-        rows = []
+        names, rows = forwarded_fields(operator), []
         for result in results:
             bounds = [result.timestamp - operator.size, result.timestamp]
             bounds = bounds if operator.kind == "aggregate" else bounds[1:]
@@ -558,7 +559,7 @@ class OperatorColumns:
             if operator.kind == "forward":
                 fields = [one.name for one in operator.schemas[result.input]]
                 given = dict(zip(fields, values, strict=True))
-                values = [given.get(name) for name in self._forwarded]
+                values = [given.get(name) for name in names]
                 values += [result.input] * (operator.inputs - 1)
             rows.append([*(bound * self._unit for bound in bounds), *result.key, *values])
         columns = list(zip(*rows, strict=True)) or [()] * len(self.schema)
@@ -600,13 +601,10 @@ class OperatorColumns:
         columns = [names["timestamp"][rows], *parts, *fields]
         return pa.Table.from_arrays([pa.array(at) for at in columns], schema=self.parts[side])
 
-    def _entries_of(self, side: int, table: pa.Table) -> tuple[Names, Entries]:
-        """Return the tuples of parts, one for each of their keys."""
-        operator = self.query.operator
-        names = {one.name: _integers(table, one.name) for one in operator.schemas[side]}
-        parts = [_integers(table, name) for name in self.part_keys]
-        rows = np.arange(table.num_rows, dtype=np.int64)
-        return {"timestamp": _integers(table, _PANE), **names}, (rows, parts)
+    def _names_of(self, side: int, table: pa.Table) -> Names:
+        """Return what expressions read of the tuples of parts."""
+        fields = {one.name: _integers(table, one.name) for one in self.query.operator.schemas[side]}
+        return {_TIME: _integers(table, _PANE), **fields}
 
     def _kept(
         self, parts: Sequence[pa.Table], inputs: Sequence[Names], span: Span
@@ -624,46 +622,18 @@ class OperatorColumns:
             kept.append(table.filter(pa.array(names["timestamp"] >= bound)))
         return kept
 
-    def results(self, found: OperatorArrays, inputs: Sequence[Names] = ()) -> pa.RecordBatch:
-        """Return results as columns; of anything but an aggregate, they are of these tuples."""
-        operator = self.query.operator
-        bounds = [found.end] if operator.kind != "aggregate" else [found.start, found.end]
+    def results(self, found: OperatorArrays) -> pa.RecordBatch:
+        """Return results as columns."""
+        is_aggregate = self.query.operator.kind == "aggregate"
+        bounds = [found.start, found.end] if is_aggregate else [found.end]
         columns: list[pa.Array] = [self.times[0].values(at * self._unit) for at in bounds]
         columns += [pa.array(part) for part in found.keys.values()]
-        if operator.kind == "forward":
-            columns += [self._merged(found, inputs, name) for name in self._forwarded]
-            if len(inputs) > 1:
-                columns.append(pa.array((found.rows[1] >= 0).astype(np.int64)))
-        elif operator.kind != "aggregate":
-            sides = range(1 if operator.reductions else 2)
-            columns += [
-                pa.array(inputs[side][one.name][found.rows[side]])
-                for side in sides
-                for one in operator.schemas[side]
-            ]
-        columns += [_nullable(values) for values in found.values.values()]
+        columns += map(_nullable, found.values)
         arrays = [at.cast(one.type) for at, one in zip(columns, self.schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
-    def _table(self, found: OperatorArrays, inputs: Sequence[Names]) -> pa.Table:
-        return pa.Table.from_batches([self.results(found, inputs)])
-
-    @cached_property
-    def _forwarded(self) -> list[str]:
-        """The fields of both inputs, each once."""
-        schemas = self.query.operator.schemas
-        return list(dict.fromkeys(one.name for schema in schemas for one in schema))
-
-    def _merged(self, found: OperatorArrays, inputs: Sequence[Names], name: str) -> pa.Array:
-        """Return a field of forwarded tuples, of whichever input they are; null if it has none."""
-        values = np.zeros(len(found), np.int64)
-        absent = np.ones(len(found), np.bool_)
-        for names, rows in zip(inputs, found.rows, strict=True):
-            own = rows >= 0
-            if name in names:
-                values[own] = names[name][rows[own]]
-                absent[own] = False
-        return pa.array(values, mask=absent)
+    def _table(self, found: OperatorArrays) -> pa.Table:
+        return pa.Table.from_batches([self.results(found)])
 
     def _result_schema(self) -> pa.Schema:
         operator, time = self.query.operator, self.times[0].type
@@ -671,7 +641,7 @@ class OperatorColumns:
         fields = [(name, time) for name in bounds]
         fields += [(name, pa.int64()) for name in operator.key_names or ()]
         if operator.kind == "forward":
-            names = [*self._forwarded, *(["input"] if operator.inputs > 1 else [])]
+            names = [*forwarded_fields(operator), *(["input"] if operator.inputs > 1 else [])]
             return pa.schema(_distinct(fields, [(name, pa.int64()) for name in names], ""))
         if operator.kind != "aggregate":
             for side in range(1 if operator.reductions else 2):

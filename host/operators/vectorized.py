@@ -30,6 +30,7 @@ __all__ = [
     "entries",
     "fields_of",
     "forwarded",
+    "forwarded_fields",
     "joined",
     "key_codes",
     "state_results",
@@ -58,19 +59,16 @@ class OperatorArrays:
         Boundaries of the windows.
     keys : dict of str to array of int64
         Parts of the keys.
-    values : dict of str to array
-        The outputs of an aggregate: int64, or float64 for those with a divisor, which are NaN where
-        it is 0. Those of matches also are masked where they are of nothing.
-    rows : tuple of array of int64
-        Numbers of the tuples that a result is of, one array for each input, -1 where none is; empty
-        for an aggregate.
+    values : list of array
+        The other columns of a result, in their order: fields of its tuples, masked where its tuple
+        has none, and outputs. These are int64, or float64 with a divisor, and then NaN where it is
+        0. Those of matches also are masked where they are of nothing.
     """
 
     start: Int64s
     end: Int64s
     keys: dict[str, Int64s]
-    values: dict[str, Array]
-    rows: tuple[Int64s, ...] = ()
+    values: list[Array]
 
     def __len__(self) -> int:
         """Return the number of results."""
@@ -234,10 +232,10 @@ def state_results(
 
 def _outputs(
     operator: WindowedOperator, names: Names, absent: Mapping[str, Bools] | None = None
-) -> dict[str, Array]:
+) -> list[Array]:
     """Return the values of results; ``absent`` says where a state is one of nothing."""
     count = len(names["start"])
-    values: dict[str, Array] = {}
+    values: list[Array] = []
     for output in operator.outputs or ():
         value: Array = _column(output.value, names, count)
         read = set(output.value.names)
@@ -247,7 +245,7 @@ def _outputs(
             read |= set(output.per.names)
         if absent is not None:
             value = np.ma.MaskedArray(value, _any_of(absent, read, count))
-        values[output.name] = value
+        values.append(value)
     return values
 
 
@@ -384,6 +382,11 @@ def _earliest_end(operator: WindowedOperator, times: Int64s) -> Int64s:
     return ((times - operator.size) // operator.advance + 1) * operator.advance + operator.size
 
 
+def forwarded_fields(operator: WindowedOperator) -> list[str]:
+    """Return the fields of both inputs, each once."""
+    return list(dict.fromkeys(one.name for schema in operator.schemas for one in schema))
+
+
 def forwarded(
     operator: WindowedOperator, inputs: Sequence[Names], found: Sequence[Entries]
 ) -> OperatorArrays:
@@ -403,18 +406,26 @@ def forwarded(
     )
     side = np.repeat(np.arange(len(inputs)), [len(rows) for rows, _ in found])
     row = np.concatenate([rows for rows, _ in found])
-    parts = _each_part(found)
+    parts = _each_part([parts for _, parts in found])
     end = _earliest_end(operator, times)
     order = np.lexsort((row, side, times, *reversed(parts), end))
-    rows = tuple(np.where(side == at, row, -1)[order] for at in range(len(inputs)))
+    values: list[Array] = []
+    for name in forwarded_fields(operator):
+        columns = [
+            names[name][rows] if name in names else np.zeros(len(rows), np.int64)
+            for names, (rows, _) in zip(inputs, found, strict=True)
+        ]
+        absent = np.array([name not in names for names in inputs])[side]
+        values.append(np.ma.MaskedArray(np.concatenate(columns), absent)[order])
+    values += [side[order]] * (len(inputs) - 1)
     return OperatorArrays(
-        (end - operator.size)[order], end[order], _named_keys(operator, parts, order), {}, rows
+        (end - operator.size)[order], end[order], _named_keys(operator, parts, order), values
     )
 
 
-def _each_part(found: Sequence[Entries]) -> list[Int64s]:
+def _each_part(keys: Sequence[Sequence[Int64s]]) -> list[Int64s]:
     """Return each part of the keys of all inputs."""
-    return [np.concatenate(part) for part in zip(*(parts for _, parts in found), strict=True)]
+    return [np.concatenate(part) for part in zip(*keys, strict=True)]
 
 
 def _named_keys(
@@ -430,7 +441,7 @@ _KEY = "number of the key"
 def joined(
     operator: WindowedOperator,
     inputs: Sequence[Names],
-    found: Sequence[Entries],
+    keys: Sequence[Sequence[Int64s]],
     find: FindPairs,
     span: Span = ALL,
     before: int = 0,
@@ -441,9 +452,9 @@ def joined(
     ----------
     operator : WindowedOperator
     inputs : sequence of Names
-        All tuples of both inputs that are needed.
-    found : sequence of Entries
-        For each input, tuples and their keys.
+        All tuples of both inputs that are needed, once for each of their keys.
+    keys : sequence of sequence of array of int64
+        For each input, the parts of these keys.
     find : callable
         Finds pairs; what it finds beside those that match is left out.
     span : Span
@@ -451,9 +462,9 @@ def joined(
     before : int
         Tuples that have arrived before all of these, for a join that stores in turns.
     """
-    rows = [own for own, _ in found]
-    code, distinct = key_codes(_each_part(found), sum(map(len, rows)))
-    codes = code[: len(rows[0])], code[len(rows[0]) :]
+    counts = [len(names["timestamp"]) for names in inputs]
+    code, distinct = key_codes(_each_part(keys), sum(counts))
+    codes = np.split(code, counts[:1])
     query = Query(
         time="timestamp",
         within=operator.size - 1,
@@ -462,20 +473,16 @@ def joined(
     )
     # A row for each key of each tuple, and with it the compared fields.
     tables = []
-    for side, (names, own, number) in enumerate(zip(inputs, rows, codes, strict=True)):
+    for side, (names, number) in enumerate(zip(inputs, codes, strict=True)):
         compared = [(left, right)[side] for left, right, _, _ in operator.terms]
-        columns = {name: names[name][own] for name in compared}
-        columns["timestamp"] = names["timestamp"][own]
-        columns[_KEY] = number
-        tables.append(pa.table(columns))
+        columns = {name: names[name] for name in [*compared, "timestamp"]}
+        tables.append(pa.table({**columns, _KEY: number}))
     left, right = find(tables[0], tables[1], query)
-    pairs = (rows[0][left], rows[1][right]), codes[0][left]
-    kept = _matching(operator, inputs, pairs[0])
+    kept = _matching(operator, inputs, (left, right))
+    pairs = left[kept], right[kept]
     if operator.reductions:
-        matches = left[kept], pairs[0][1][kept]
-        return _of_lefts(operator, inputs, (rows[0], codes[0]), matches, distinct, span)
-    pair = pairs[0][0][kept], pairs[0][1][kept]
-    return _of_pairs(operator, inputs, pair, pairs[1][kept], distinct, span, before)
+        return _of_lefts(operator, inputs, codes[0], pairs, distinct, span)
+    return _of_pairs(operator, inputs, pairs, codes[0][pairs[0]], distinct, span, before)
 
 
 def _matching(
@@ -524,9 +531,13 @@ def _of_pairs(
     end = _earliest_end(operator, arrived)
     order = np.lexsort((earlier, later, *reversed(parts), end))
     order = order[span.holds(arrived)[order]]
-    rows = pairs[0][order], pairs[1][order]
     start = end[order] - operator.size
-    return OperatorArrays(start, end[order], _named_keys(operator, parts, order), {}, rows)
+    values = [
+        names[one.name][row[order]]
+        for names, row, schema in zip(inputs, pairs, operator.schemas, strict=True)
+        for one in schema
+    ]
+    return OperatorArrays(start, end[order], _named_keys(operator, parts, order), values)
 
 
 def _number(part: Expression) -> int:
@@ -537,7 +548,7 @@ def _number(part: Expression) -> int:
 def _of_lefts(
     operator: WindowedOperator,
     inputs: Sequence[Names],
-    lefts: tuple[Int64s, Int64s],
+    codes: Int64s,
     pairs: tuple[Int64s, Int64s],
     distinct: Sequence[Int64s],
     span: Span,
@@ -546,31 +557,31 @@ def _of_lefts(
 
     Parameters
     ----------
-    lefts : tuple of array
-        Row and number of the key of each left entry.
+    codes : array of int64
+        Number of the key of each left entry.
     pairs : tuple of array
         Left entry and right row of each pair that matches.
     """
-    (rows, codes), (entry, right) = lefts, pairs
-    times = inputs[0]["timestamp"][rows]
+    entry, right = pairs
+    times = inputs[0]["timestamp"]
     # Of tuples with one time, the left one has arrived first, and meets no right one.
     came = inputs[1]["timestamp"][right] < times[entry]
     entry, right = entry[came], right[came]
     names = {
         f"{letter}.{name}": column[row]
-        for letter, side, row in zip("lr", inputs, (rows[entry], right), strict=True)
+        for letter, side, row in zip("lr", inputs, (entry, right), strict=True)
         for name, column in side.items()
     }
     combines = [combine_of(one) for one in operator.reductions]
     every = np.arange(len(entry))
     values = contributions(operator, names, every, ExactSums(), len(entry))
     cells = cells_of(entry, np.zeros(len(entry), np.int64), values, combines)
-    nothing = np.ones(len(rows), np.bool_)
+    nothing = np.ones(len(times), np.bool_)
     nothing[cells.key] = False
     chosen = np.flatnonzero(span.holds(times))
     states, absent = [], {}
     for one, found in zip(operator.reductions, cells.states, strict=True):
-        state = np.zeros(len(rows), found.dtype)
+        state = np.zeros(len(times), found.dtype)
         state[cells.key] = found
         if one.function not in ("count", "sum"):
             absent[one.name] = nothing[chosen]
@@ -584,12 +595,12 @@ def _of_lefts(
     if operator.having is not None:
         of_nothing = _any_of(absent, set(operator.having.names), len(end))
         kept = (_column(operator.having, names, len(end)) != 0) & ~of_nothing
-    place = _arrivals(inputs)[0][rows[chosen]]
+    place = _arrivals(inputs)[0][chosen]
     order = np.lexsort((place, *reversed(parts), end))
     order = order[kept[order]]
     names = {name: column[order] for name, column in names.items()}
     absent = {name: column[order] for name, column in absent.items()}
-    outputs = _outputs(operator, names, absent)
-    given = rows[chosen][order], np.full(len(order), -1, np.int64)
+    given = [inputs[0][one.name][chosen[order]] for one in operator.schemas[0]]
+    given += _outputs(operator, names, absent)
     keys = _named_keys(operator, parts, order)
-    return OperatorArrays(names["start"], names["end"], keys, outputs, given)
+    return OperatorArrays(names["start"], names["end"], keys, given)
