@@ -134,46 +134,31 @@ def _alike(own: ast.expr, asked: ast.expr, binding: Binding) -> Binding | None:
         if binding.get(field, column[1]) != column[1]:
             return None
         return {**binding, field: column[1]}
-    if type(own) is not type(asked):
-        return None
-    if isinstance(own, ast.Constant):
-        return binding if own.value == asked.value else None  # type: ignore[attr-defined]
-    if isinstance(own, ast.Compare):
-        assert isinstance(asked, ast.Compare)
-        sides = [own.left, own.comparators[0]]
-        signs = type(own.ops[0]), type(asked.ops[0])
-        found = None
-        if signs[0] is signs[1]:
-            found = _all_alike(sides, [asked.left, asked.comparators[0]], binding)
-        if found is None and MIRRORED.get(signs[0], signs[0]) is signs[1]:
-            found = _all_alike(sides[::-1], [asked.left, asked.comparators[0]], binding)
-        return found
-    kinds = [
-        (getattr(node, "op", None), getattr(getattr(node, "func", None), "id", None))
-        for node in (own, asked)
-    ]
-    if type(kinds[0][0]) is not type(kinds[1][0]) or kinds[0][1] != kinds[1][1]:
-        return None
-    return _all_alike(_parts_of(own), _parts_of(asked), binding)
+    theirs, others = _shape(asked)
+    for mine, parts in _readings(own):
+        bound: Binding | None = binding if mine == theirs else None
+        for one, other in zip(parts, others, strict=False):
+            bound = None if bound is None else _alike(one, other, bound)
+        if bound is not None:
+            return bound
+    return None
 
 
-def _parts_of(node: ast.expr) -> list[ast.expr]:
-    if isinstance(node, ast.Call):
-        return list(node.args)
-    return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+def _readings(node: ast.expr) -> Iterator[tuple[tuple[object, ...], list[ast.expr]]]:
+    """Yield the shape and the parts of a node; of a comparison, those from the other side too."""
+    shape, parts = _shape(node)
+    yield shape, parts
+    if isinstance(node, ast.Compare):
+        sign = type(node.ops[0])
+        yield (*shape[:-1], MIRRORED.get(sign, sign)), parts[::-1]
 
 
-def _all_alike(
-    own: Sequence[ast.expr], asked: Sequence[ast.expr], binding: Binding
-) -> Binding | None:
-    if len(own) != len(asked):
-        return None
-    for one, other in zip(own, asked, strict=True):
-        bound = _alike(one, other, binding)
-        if bound is None:
-            return None
-        binding = bound
-    return binding
+def _shape(node: ast.expr) -> tuple[tuple[object, ...], list[ast.expr]]:
+    """Return what a node says of its parts, and the parts."""
+    parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+    sign = node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
+    said = node.value if isinstance(node, ast.Constant) else getattr(node, "id", None)
+    return (type(node), len(parts), said, type(sign)), parts
 
 
 def _required(node: ast.expr) -> tuple[set[tuple[int, str]], set[tuple[int, str]]]:
