@@ -19,8 +19,11 @@ def accelerators(engine):
     ]
 
 
-#: One of each kind: plain, with lanes, with digests, with those of a band, without timestamps.
-SCANS = ("tiny", "demo", "ecp5-equality", "ecp5-band-digest-timed", "board-small")
+#: One of each kind: plain, with lanes, with digests, with those of a band, without timestamps, and
+#: one that aggregates matches.
+SCANS = (
+    "tiny", "demo", "ecp5-equality", "ecp5-band-digest-timed", "board-small", "tiny-join-aggregate"
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,7 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
     digest_bits, band = PRESETS[name].engine.digest_bits, PRESETS[name].predicate.kind == "band"
     more += 6 if digest_bits else 0  # 6 more with digests,
     more += 1 if digest_bits and band else 0  # 7 with those of a band",
+    more += 3 if PRESETS[name].is_aggregated else 0  # and "3 more than in a join"
     cells = 3 if digest_bits and band else 0  # "3 more with digests of a band"
     timed = PRESETS[name].timestamp_bits > 0  # "1 more with timestamps", twice in an accelerator
     assert stated == {
