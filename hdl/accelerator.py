@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole accelerators of joins: ingress, trees, join cores, exits, counters (Figure 11)."""
 
-from functools import reduce
-from operator import or_
-
 from amaranth import *
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from .counters import COUNTER_BITS, ActivityTree, address_bits, count_events
+from .counters import COUNTER_BITS, JoinCounting, address_bits
+from .exits import CombinedExit, SeparateExits, ValuesExit
 from .failures.core_gate import CoreGate
 from .ingress.ingress import Ingress
 from .join_core import JoinCore
@@ -16,16 +14,11 @@ from .local_reset import reset_tree_within
 from .memory.axi4 import memory_members
 from .reducing import ReducingTree
 from .region import Region
-from .streams.registers import StreamRegister
-from .trees.combiner import Combiner, DualCombiner
 from .trees.distribution import DistributionTree
 from .trees.merger import MergerTree
-from .trees.order_queue import OrderQueue
-from .trees.result_pairing import SideExit
 from .verilog.conversion import literal
 from .words.inputs import input_word
-from .words.results import result_ports, result_word, turns_shape
-from .words.values import MatchKind
+from .words.results import result_ports, result_word
 
 __all__ = ["Accelerator", "JoinAggregateAccelerator", "Top", "accelerator_ports"]
 
@@ -54,6 +47,8 @@ def accelerator_ports(parameters):
 class Top(wiring.Component):
     """A whole accelerator: an ingress, a tree down to the cores, trees back, and an exit.
 
+    Every kind of accelerator is a set of these parts; ports, counters and resets are wired here.
+
     Parameters
     ----------
     parameters : JoinParameters or AggregateParameters
@@ -62,16 +57,19 @@ class Top(wiring.Component):
     ingress : Component
         With ``i``, ``o`` and a latency.
     cores : list of Component
-        With ``position``, ``words``, ``reset`` and a latency.
+        With ``position``, ``words``, ``results``, ``reset`` and a latency.
     early : list of str
         Members of a core's word that the tree has in registers of their own.
     gathering : list of Component
-        Trees from the cores, with ``i``, ``resets`` and a latency.
-    leaving : int
-        Cycles from such a tree to a port.
+        Trees from the cores, with ``i``, ``o``, ``resets`` and a latency: one, or one for each
+        side, whose results then are an array at a core.
+    leaving : Exit
+        From the trees to the ports.
+    counting : Counting
+        What counts the events.
     """
 
-    def __init__(self, parameters, ports, *, ingress, cores, early, gathering, leaving):
+    def __init__(self, parameters, ports, *, ingress, cores, early, gathering, leaving, counting):
         self.parameters = parameters
         self.ingress = ingress
         self.cores = cores
@@ -83,26 +81,53 @@ class Top(wiring.Component):
             early=early,
         )
         self.gathering = gathering
-        parts = (ingress, self.distribution, cores[0], gathering[0])
-        self.latency = sum(part.latency for part in parts) + leaving
+        self.leaving = leaving
+        self.counting = counting
+        parts = (ingress, self.distribution, cores[0], gathering[0], leaving)
+        self.latency = sum(part.latency for part in parts)
         super().__init__(ports)
 
-    def elaborate_root(self, m):
-        """Lead words from the port through the ingress into the tree."""
+    def elaborate(self, platform):
+        m = Module()
         m.submodules.ingress = self.ingress
         m.submodules.distribution = self.distribution
         connect(m, flipped(self.i), self.ingress.i)
         connect(m, self.ingress.o, self.distribution.i)
+        self.leaving.place(m, self)
+        self.counting.place(m)
+        trees = self.gathering
+        for suffix, tree in zip(["_r", "_s"] if len(trees) > 1 else [""], trees, strict=True):
+            m.submodules[f"gathering{suffix}"] = tree
+        for n, core in enumerate(self.cores):
+            m.submodules[f"core_{n}"] = core
+            m.d.comb += core.position.eq(literal(n, core.position.shape()))
+            words, results = self.elaborate_core(m, n)
+            connect(m, self.distribution.o[n], words)
+            for tree, result in zip(trees, results if len(trees) > 1 else [results], strict=True):
+                connect(m, result, tree.i[n])
+        self.counting.count(m, self)
+        m.submodules.resets = self.resets
+        for n, _ in enumerate(self.cores):
+            near = [tree.resets[n] for tree in (self.distribution, *trees)]
+            m.d.comb += [reset.eq(self.resets.o[n]) for reset in near]
+            self.elaborate_reset(m, n)
+        return m
+
+    @property
+    def activity(self):
+        """What each region reports, those of a core side by side."""
+        if len(self.gathering) == 1:
+            return [core.activity for core in self.cores]
+        return [activity for core in self.cores for activity in core.activity]
 
     def elaborate_core(self, m, n):
-        """Place a core; tell it its number."""
-        m.submodules[f"core_{n}"] = core = self.cores[n]
-        m.d.comb += core.position.eq(literal(n, core.position.shape()))
+        """Connect what only such a core has; return the words that it takes and its results."""
+        del m
+        return self.cores[n].words, self.cores[n].results
 
-    def elaborate_resets(self, m, n):
-        """Connect the reset of a core to the core and to the tree nodes near it."""
-        near = [tree.resets[n] for tree in (self.distribution, *self.gathering)]
-        m.d.comb += [reset.eq(self.resets.o[n]) for reset in (self.cores[n].reset, *near)]
+    def elaborate_reset(self, m, n):
+        """Connect the reset of a core."""
+        m.d.comb += self.cores[n].reset.eq(self.resets.o[n])
 
 
 class Accelerator(Top):
@@ -144,17 +169,9 @@ class Accelerator(Top):
         with ``clock_requests`` (:class:`~hdl.join_core.JoinCore`).
     """
 
-    #: Depth of the order queue: groups whose stars may be outstanding before the ingress waits.
-    ORDER_DEPTH = 64
-
     def __init__(self, parameters):
         self.gates = [CoreGate(parameters) for _ in range(parameters.cores * parameters.has_gates)]
-        self.combiner, self.exits = None, []
-        if parameters.engine.result_streams == 2:
-            self.exits = [SideExit(parameters, side=side) for side in range(2)]
-        else:
-            combiner = DualCombiner if parameters.side_by_side else Combiner
-            self.combiner = combiner(parameters)
+        separate = parameters.engine.result_streams == 2
         super().__init__(
             parameters,
             accelerator_ports(parameters),
@@ -162,70 +179,21 @@ class Accelerator(Top):
             cores=[JoinCore(parameters) for _ in range(parameters.cores)],
             early=["kind", *["first"] * parameters.side_by_side, "close", "star"],
             gathering=[MergerTree(parameters) for _ in range(2)],
-            leaving=(self.combiner or self.exits[0]).latency,
+            leaving=(SeparateExits if separate else CombinedExit)(parameters),
+            counting=JoinCounting(parameters),
         )
 
-    def elaborate(self, platform):
-        m = Module()
-        self.elaborate_root(m)
-        ends = self.elaborate_exits(m) if self.exits else self.elaborate_combiner(m)
-        m.submodules.activity = activity = ActivityTree(self.parameters)
-        for name, tree, end in zip(
-            ("gathering_r", "gathering_s"), self.gathering, ends, strict=True
-        ):
-            m.submodules[name] = tree
-            connect(m, tree.o, end)
-        for n, core in enumerate(self.cores):
-            self.elaborate_core(m, n)
-            if self.parameters.engine.clock_requests:
-                m.d.comb += [
-                    self.clock_request[n].eq(core.clock_request),
-                    self.vacant[n].eq(core.vacant),
-                ]
-            words, results = self.elaborate_gate(m, n)
-            connect(m, self.distribution.o[n], words)
-            for side in range(2):
-                connect(m, results[side], self.gathering[side].i[n])
-                m.d.comb += activity.i[2 * n + side].eq(core.activity[side])
-                if hasattr(core, "m_axi"):
-                    connect(m, core.m_axi[side], flipped(self.m_axi[2 * n + side]))
-        count_events(m, self, activity)
-        m.submodules.resets = self.resets
-        for n, _ in enumerate(self.cores):
-            self.elaborate_resets(m, n)
-        return m
-
-    def elaborate_combiner(self, m):
-        """Join the results of both sides, in the order in which groups close; return the inputs."""
-        m.submodules.order = order = OrderQueue(
-            turns_shape(self.parameters),
-            depth=self.ORDER_DEPTH,
-            per_word=self.parameters.engine.tuples_per_word,
-        )
-        m.submodules.combiner = combiner = self.combiner
-        connect(m, order.o, combiner.order)
-        connect(m, combiner.o, flipped(self.o))
-        m.d.comb += [
-            order.push.eq(self.ingress.closing),
-            order.i.eq(self.ingress.closing_sides),
-            self.ingress.room.eq(order.room),
-        ]
-        return combiner.i
-
-    def elaborate_exits(self, m):
-        """Let the results of each side leave by its port; return the inputs of the exits.
-
-        Nobody waits for turns, so there is always room for one.
-        """
-        for name, end in zip(result_ports(self.parameters), self.exits, strict=True):
-            m.submodules[f"exit{name[1:]}"] = end
-            connect(m, end.o, flipped(getattr(self, name)))
-        m.d.comb += self.ingress.room.eq(1)
-        return [end.i for end in self.exits]
-
-    def elaborate_gate(self, m, n):
-        """Put a gate in front of a core, if cores have gates; return its words and its results."""
+    def elaborate_core(self, m, n):
+        """Put a gate in front of a core, if cores have gates; connect its memories, its clock."""
         core = self.cores[n]
+        if self.parameters.engine.clock_requests:
+            m.d.comb += [
+                self.clock_request[n].eq(core.clock_request),
+                self.vacant[n].eq(core.vacant),
+            ]
+        if hasattr(core, "m_axi"):
+            for side in range(2):
+                connect(m, core.m_axi[side], flipped(self.m_axi[2 * n + side]))
         if not self.gates:
             return core.words, core.results
         m.submodules[f"gate_{n}"] = gate = self.gates[n]
@@ -238,14 +206,12 @@ class Accelerator(Top):
             m.d.comb += gate.wrong.eq(Cat(core.activity[1].wrong, core.activity[0].wrong))
         return gate.words, gate.results
 
-    def elaborate_resets(self, m, n):
+    def elaborate_reset(self, m, n):
         """Reset a core, and its gate if it has one, which also resets the core by itself."""
-        gates = self.gates[n : n + 1]
-        near = [tree.resets[n] for tree in (self.distribution, *self.gathering)]
-        near += [gate.reset for gate in gates]
-        m.d.comb += [reset.eq(self.resets.o[n]) for reset in near]
-        revived = [gate.core_reset for gate in gates]
-        m.d.comb += self.cores[n].reset.eq(reduce(or_, revived, self.resets.o[n]))
+        super().elaborate_reset(m, n)
+        if self.gates:
+            gate, reset = self.gates[n], self.resets.o[n]
+            m.d.comb += [gate.reset.eq(reset), self.cores[n].reset.eq(reset | gate.core_reset)]
 
 
 class JoinAggregateAccelerator(Top):
@@ -288,43 +254,6 @@ class JoinAggregateAccelerator(Top):
             cores=[Region(parameters, probe_side=0) for _ in range(parameters.cores)],
             early=["kind", "close", "star"],
             gathering=[ReducingTree(parameters)],
-            leaving=1,
+            leaving=ValuesExit(parameters),
+            counting=JoinCounting(parameters),
         )
-
-    def elaborate(self, platform):
-        m = Module()
-        self.elaborate_root(m)
-        (gathering,) = self.gathering
-        m.submodules.gathering, m.submodules.resets = gathering, self.resets
-        m.submodules.activity = activity = ActivityTree(self.parameters)
-        # There is one stream of results, so nobody waits for turns of sides.
-        m.d.comb += self.ingress.room.eq(1)
-        for n, region in enumerate(self.cores):
-            self.elaborate_core(m, n)
-            connect(m, self.distribution.o[n], region.words)
-            connect(m, region.results, gathering.i[n])
-            self.elaborate_resets(m, n)
-            m.d.comb += activity.i[n].eq(region.activity)
-        self.elaborate_exit(m)
-        count_events(m, self, activity)
-        return m
-
-    def elaborate_exit(self, m):
-        """Put a register behind the root of the tree, and say whose window has overflown."""
-        m.submodules.exit = leaving = StreamRegister(result_word(self.parameters), early=["kind"])
-        connect(m, leaving.o, flipped(self.o))
-        root, result = self.gathering[0].o, leaving.i.payload
-        m.d.comb += [
-            leaving.i.valid.eq(root.valid),
-            root.ready.eq(leaving.i.ready),
-            result.kind.eq(root.payload.kind),
-        ]
-        with m.If(root.payload.kind == MatchKind.VALUE):
-            m.d.comb += result.body.value.eq(root.payload.body.value)
-        with m.Else():
-            told, faults = root.payload.body.punctuation, result.body.punctuation
-            m.d.comb += [
-                faults.overflow[1].eq(told.overflow),  # tuples of S are stored
-                faults.disorder.eq(told.disorder),
-                faults.illegal.eq(told.illegal),
-            ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters of an accelerator, and the events that they count."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, or_
@@ -24,8 +25,9 @@ __all__ = [
     "ActivityTree",
     "Counter",
     "CounterBank",
+    "Counting",
+    "JoinCounting",
     "address_bits",
-    "count_events",
     "counters_of",
     "elaborate_counters",
 ]
@@ -320,52 +322,79 @@ def elaborate_counters(m, bank, counters, increments, *, shown):
         m.d.sync += bank.data.eq(0)
 
 
-def count_events(m, accelerator, activity):
-    """Add the counters of an accelerator to its module, and make them readable at its ports.
+class Counting(ABC):
+    """What counts the events of an accelerator, and makes the counters readable at its ports."""
+
+    @abstractmethod
+    def place(self, m):
+        """Add what sums up the cores to the module of an accelerator, before its cores."""
+
+    @abstractmethod
+    def count(self, m, accelerator):
+        """Add the counters to the module, after the cores.
+
+        Parameters
+        ----------
+        m : Module
+        accelerator : hdl.accelerator.Top
+        """
+
+
+class JoinCounting(Counting):
+    """The counters of a join: what the regions report is summed, ports and ingress are watched.
 
     Parameters
     ----------
-    m : Module
-        Module of the accelerator.
-    accelerator : Component
-        With ``parameters``, an ``ingress``, and the ports of :class:`hdl.accelerator.Accelerator`.
-    activity : ActivityTree
-        Sums what the regions report.
+    parameters : JoinParameters
+        Parameters of the accelerator.
     """
-    parameters, ingress, i = accelerator.parameters, accelerator.ingress, accelerator.i
-    outputs = [getattr(accelerator, name) for name in result_ports(parameters)]
-    m.submodules.counters = counters = CounterBank(parameters)
-    leaving = [o.valid & o.ready for o in outputs]
-    bits = bits_for(results_per_cycle(parameters))
 
-    def emitted(kind, ports):
-        """Return how many results of a kind leave by some ports in this cycle."""
-        results = [(leaving[n], result) for n in ports for result in results_of(outputs[n].payload)]
-        return resized(reduce(add, (leaves & (one.kind == kind) for leaves, one in results)), bits)
+    def __init__(self, parameters):
+        self.activity = ActivityTree(parameters)
 
-    every = range(len(outputs))
-    result, star, mark = result_kinds(parameters)
-    m.d.comb += [
-        counters.activity.eq(activity.o),
-        counters.accepted.eq(ingress.accepted),
-        counters.disorder.eq(ingress.disorder),
-        counters.illegal.eq(ingress.illegal),
-        counters.ingress.eq(Cat(i.valid & i.ready, i.valid & ~i.ready)),
-        counters.output.eq(
-            Cat(reduce(add, leaving), reduce(add, (o.valid & ~o.ready for o in outputs)))
-        ),
-        counters.kinds.eq(
-            Cat(
-                emitted(result, every),
-                emitted(star, every),
-                emitted(mark, every[:1]),  # every mark leaves by all ports
-            )
-        ),
-        counters.address.eq(accelerator.counter_addr),
-        accelerator.counter_data.eq(counters.data),
-    ]
-    if parameters.engine.parity:
-        m.d.comb += counters.fails.eq(Cat(gate.fails for gate in accelerator.gates))
+    def place(self, m):
+        """Add the sum of what the regions report."""
+        m.submodules.activity = self.activity
+
+    def count(self, m, accelerator):
+        """Count events at the ports, which are those of :class:`hdl.accelerator.Accelerator`."""
+        for total, region in zip(self.activity.i, accelerator.activity, strict=True):
+            m.d.comb += total.eq(region)
+        parameters, ingress, i = accelerator.parameters, accelerator.ingress, accelerator.i
+        outputs = [getattr(accelerator, name) for name in result_ports(parameters)]
+        m.submodules.counters = counters = CounterBank(parameters)
+        leaving = [o.valid & o.ready for o in outputs]
+        shown = [results_of(o.payload) for o in outputs]
+        bits = bits_for(results_per_cycle(parameters))
+
+        def emitted(kind, ports):
+            """Return how many results of a kind leave by some ports in this cycle."""
+            found = [leaving[n] & (one.kind == kind) for n in ports for one in shown[n]]
+            return resized(reduce(add, found), bits)
+
+        every = range(len(outputs))
+        result, star, mark = result_kinds(parameters)
+        m.d.comb += [
+            counters.activity.eq(self.activity.o),
+            counters.accepted.eq(ingress.accepted),
+            counters.disorder.eq(ingress.disorder),
+            counters.illegal.eq(ingress.illegal),
+            counters.ingress.eq(Cat(i.valid & i.ready, i.valid & ~i.ready)),
+            counters.output.eq(
+                Cat(reduce(add, leaving), reduce(add, (o.valid & ~o.ready for o in outputs)))
+            ),
+            counters.kinds.eq(
+                Cat(
+                    emitted(result, every),
+                    emitted(star, every),
+                    emitted(mark, every[:1]),  # every mark leaves by all ports
+                )
+            ),
+            counters.address.eq(accelerator.counter_addr),
+            accelerator.counter_data.eq(counters.data),
+        ]
+        if parameters.engine.parity:
+            m.d.comb += counters.fails.eq(Cat(gate.fails for gate in accelerator.gates))
 
 
 def resized(value, bits):

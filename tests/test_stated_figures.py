@@ -51,7 +51,7 @@ def test_latencies_in_the_table_are_those_of_the_components(root, name):
         "Ingress": dut.ingress.latency - timed - cells,
         "JoinCore": core.latency - more - timed,
         "Region": core.regions[0].latency - more - timed,
-        "Combiner": dut.combiner.latency,
+        "Combiner": dut.leaving.latency,
         "Accelerator": dut.latency - levels - more - cells - 2 * timed,
     }
 

@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.accelerator import accelerator_ports
-from hdl.counters import ActivityTree, count_events
+from hdl.counters import JoinCounting
 from hdl.ingress.ingress import Ingress
 from hdl.local_reset import reset_nearby, reset_tree_within
 from hdl.streams.registers import StreamRegister, flagged_register
@@ -351,6 +351,7 @@ class ChainAccelerator(wiring.Component):
         self.coordinator = Coordinator(parameters)
         self.resets = reset_tree_within(self.ingress.latency, cores=parameters.cores)
         self.chain = Chain(parameters)
+        self.activity = self.chain.activity
         self.gathering = FreeMergerTree(parameters)
         self.exit = ResultsExit(parameters)
         super().__init__(accelerator_ports(parameters))
@@ -387,7 +388,8 @@ class ChainAccelerator(wiring.Component):
         m.submodules.gathering = gathering = self.gathering
         m.submodules.exit = exit_ = self.exit
         m.submodules.resets = resets = self.resets
-        m.submodules.activity = activity = ActivityTree(self.parameters)
+        counting = JoinCounting(self.parameters)
+        counting.place(m)
         connect(m, flipped(self.i), ingress.i)
         connect(m, ingress.o, coordinator.i)
         connect(m, coordinator.marks, exit_.marks)
@@ -402,8 +404,7 @@ class ChainAccelerator(wiring.Component):
             connect(m, coordinator.lanes[side], chain.lanes[side])
         for n in range(2 * self.parameters.cores):
             connect(m, chain.results[n], gathering.i[n])
-            m.d.comb += activity.i[n].eq(chain.activity[n])
         for n in range(self.parameters.cores):
             m.d.comb += [chain.resets[n].eq(resets.o[n]), gathering.resets[n].eq(resets.o[n])]
-        count_events(m, self, activity)
+        counting.count(m, self)
         return m

@@ -9,7 +9,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
 from hdl.accelerator import Top
-from hdl.counters import COUNTER_BITS, COUNTER_LATENCY, Counter, elaborate_counters
+from hdl.counters import (
+    COUNTER_BITS,
+    COUNTER_LATENCY,
+    Counter,
+    Counting,
+    elaborate_counters,
+)
+from hdl.exits import Exit
 from hdl.installation import kit_version
 from hdl.local_reset import reset_nearby
 from hdl.manifest import bundle_parts, fingerprint, members, word
@@ -38,7 +45,9 @@ __all__ = [
     "AggregateAccelerator",
     "AggregateCore",
     "AggregateCounters",
+    "AggregateCounting",
     "TargetChoice",
+    "WindowsExit",
     "aggregate_ports",
     "describe_aggregate",
 ]
@@ -298,6 +307,57 @@ class AggregateCore(wiring.Component):
         m.d.comb += [scan.faulty.eq(faulty), scan.faulty_key.eq(key)]
 
 
+class AggregateCounting(Counting):
+    """The counters of aggregates: what passes the ports, and what the ingress sends to cores."""
+
+    def place(self, m):
+        """Add nothing: cores report nothing that could be summed up."""
+
+    def count(self, m, accelerator):
+        """See :meth:`Counting.count`."""
+        m.submodules.counters = counters = AggregateCounters()
+        i, o, sent = accelerator.i, accelerator.o, accelerator.ingress.o
+        leaves = o.valid & o.ready
+        m.d.comb += [
+            counters.events.eq(
+                Cat(
+                    *(
+                        sent.valid & sent.ready & (sent.payload.kind == kind)
+                        for kind in (CoreKind.TUPLE, CoreKind.CLOSE)
+                    ),
+                    *(leaves & (o.payload.kind == kind) for kind in ValueKind),
+                    i.valid & i.ready,
+                    i.valid & ~i.ready,
+                    leaves,
+                    o.valid & ~o.ready,
+                )
+            ),
+            counters.address.eq(accelerator.counter_addr),
+            accelerator.counter_data.eq(counters.data),
+        ]
+
+
+class WindowsExit(Exit):
+    """The results of windows leave through a register.
+
+    Parameters
+    ----------
+    parameters : AggregateParameters
+        Parameters of the accelerator.
+    """
+
+    def __init__(self, parameters):
+        self.register = StreamRegister(value_result(parameters), early=["kind"])
+        self.latency = 1
+
+    def place(self, m, accelerator):
+        """See :meth:`Exit.place`."""
+        (tree,) = accelerator.gathering
+        m.submodules.exit = self.register
+        connect(m, tree.o, self.register.i)
+        connect(m, self.register.o, flipped(accelerator.o))
+
+
 class AggregateAccelerator(Top):
     """Windowed aggregates by key: tuples in, the reductions of every window out.
 
@@ -334,47 +394,9 @@ class AggregateAccelerator(Top):
             cores=[AggregateCore(parameters) for _ in range(parameters.cores)],
             early=["kind"],
             gathering=[ValueTree(parameters)],
-            leaving=1,
+            leaving=WindowsExit(parameters),
+            counting=AggregateCounting(),
         )
-
-    def elaborate(self, platform):
-        m = Module()
-        self.elaborate_root(m)
-        (gathering,) = self.gathering
-        m.submodules.gathering, m.submodules.resets = gathering, self.resets
-        m.submodules.exit = leaving = StreamRegister(value_result(self.parameters), early=["kind"])
-        connect(m, gathering.o, leaving.i)
-        connect(m, leaving.o, flipped(self.o))
-        for n, core in enumerate(self.cores):
-            self.elaborate_core(m, n)
-            connect(m, self.distribution.o[n], core.words)
-            connect(m, core.results, gathering.i[n])
-            self.elaborate_resets(m, n)
-        self.elaborate_counters(m)
-        return m
-
-    def elaborate_counters(self, m):
-        """Count what passes the ports, and what the ingress sends to the cores."""
-        m.submodules.counters = counters = AggregateCounters()
-        i, o, sent = self.i, self.o, self.ingress.o
-        leaves = o.valid & o.ready
-        m.d.comb += [
-            counters.events.eq(
-                Cat(
-                    *(
-                        sent.valid & sent.ready & (sent.payload.kind == kind)
-                        for kind in (CoreKind.TUPLE, CoreKind.CLOSE)
-                    ),
-                    *(leaves & (o.payload.kind == kind) for kind in ValueKind),
-                    i.valid & i.ready,
-                    i.valid & ~i.ready,
-                    leaves,
-                    o.valid & ~o.ready,
-                )
-            ),
-            counters.address.eq(self.counter_addr),
-            self.counter_data.eq(counters.data),
-        ]
 
 
 #: Version of the format, which no host that knows only joins reads.

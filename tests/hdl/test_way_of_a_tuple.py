@@ -33,14 +33,14 @@ def test_the_way_names_what_the_accelerator_is_made_of():
     engine = region._engine
     parts = [
         (top, top.latency - sum(part.latency for part in (
-            top.ingress, top.distribution, core, top.gathering[0], top.combiner))),
+            top.ingress, top.distribution, core, top.gathering[0], top.leaving.combiner))),
         (top.ingress, top.ingress.latency),
         (top.distribution, top.distribution.latency),
         (core, core.latency - region.latency),
         (region, region.latency - engine.latency),
         (engine, engine.latency),
         (top.gathering[0], top.gathering[0].latency),
-        (top.combiner, top.combiner.latency),
+        (top.leaving.combiner, top.leaving.combiner.latency),
     ]  # fmt: skip
     for (file, name, cycles), (part, counted) in zip(rows, parts, strict=True):
         module = importlib.import_module(f"hdl.{file.removesuffix('.py').replace('/', '.')}")

@@ -58,7 +58,7 @@ def test_the_cycles_of_all_parts_are_those_of_the_components(changes):
     assert circuit.distribution == built.distribution.latency
     assert circuit.region == built.cores[0].latency
     assert circuit.gathering == built.gathering[0].latency
-    assert circuit.combiner == (built.combiner or built.exits[0]).latency
+    assert circuit.combiner == built.leaving.latency
     assert circuit.fixed == built.latency
     if parameters.engine.kind == "index":
         assert circuit.groups_under_way == group_count(parameters)
