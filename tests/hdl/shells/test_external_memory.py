@@ -72,6 +72,7 @@ def test_a_reset_in_the_middle_of_transactions_leaves_none_behind(tmp_path, wait
     assert_right(path, scenario, results, expected=expected)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("high", [False, True])
 @pytest.mark.parametrize("cores", [1, 3])
 def test_one_memory_serves_all_regions_from_the_base_address_on(tmp_path, cores, high):
