@@ -161,7 +161,8 @@ def parameters_from(options, *, aggregates=False):
     if options.operator is not None:
         if options.preset is not None:
             raise ValueError(
-                "A preset has an operator of its own: leave out --preset or --operator"
+                f"An operator says all that preset {options.preset!r} would: leave out --preset or "
+                f"--operator"
             )
         document = load_circuit(options.operator)
     is_join = document is not None and document["kind"] == "join"

@@ -79,7 +79,7 @@ def test_a_manifest_of_a_join_is_none_of_an_aggregate():
         (["--preset", "aggregate", "--lanes", "2"], "describe an aggregate, but --lanes is of a"),
         (["--panes", "2"], "describe a join, but --panes is of an aggregate: give --operator"),
         (["--operator", "nowhere:NAME"], "Operator 'nowhere:NAME' cannot be imported"),
-        (["--operator", "a:B", "--preset", "aggregate"], "A preset has an operator of its own"),
+        (["--operator", "a:B", "--preset", "aggregate"], "says all that preset 'aggregate' would"),
         (
             ["--preset", "aggregate", "--shell", "axi", "--axi-r-inputs", "1"],
             "Tuples of an aggregate have no sides",
