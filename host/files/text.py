@@ -71,6 +71,10 @@ _FOUND = (
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.time64("us"), pa.time64("ns"))
 _WHOLE = (pa.int64(), pa.uint64())
 _VALUE = re.compile(r"[^ \t\r\n]")
+#: A line that holds null in place of an object. Arrow takes it for a row without values, but ends
+#: the process where it comes first.
+_NULL_LINE = re.compile(rb"(?:\A|}[ \t\r]*\n)\s*null\b")
+_ROW_OF_BLOCK = re.compile(r"\.? in row (\d+)$")
 #: Signs that may stand behind a sign of a JSON array, and whether a value may.
 _BEHIND = {"[": ("]", True), ",": ("", True), "]": ("", False)}
 #: Rows of a CSV file whose cells are the first ones to give the types.
@@ -579,7 +583,7 @@ class JsonFile:
         self._readings: dict[str, _Reading] = {}
         large: dict[str, None] = {}
         for lines in self._lines():
-            rows = _objects_of(lines)
+            rows = _objects_of(lines, before=rows_of_all)
             self._plain = _all_fields(self._plain, rows.schema)
             rows_of_all += rows.num_rows
             columns = zip(rows.schema.names, rows.columns, strict=True)
@@ -671,13 +675,26 @@ def _lines_of_array(blocks: Iterable[bytes]) -> Iterator[bytes]:
         raise ValueError("the array has no end")
 
 
-def _objects_of(lines: bytes, schema: pa.Schema | None = None) -> pa.RecordBatch:
-    """Return objects, one a line, as rows; their types are found unless they are known."""
-    table = arrow_json.read_json(
-        pa.BufferReader(lines),
-        arrow_json.ReadOptions(block_size=max(_BLOCK, len(lines) + 1)),
-        arrow_json.ParseOptions(explicit_schema=schema),
-    )
+def _objects_of(
+    lines: bytes, schema: pa.Schema | None = None, *, before: int = 0
+) -> pa.RecordBatch:
+    """Return objects, one a line, as rows; their types are found unless they are known.
+
+    Errors count the rows of the file, of which so many come ``before`` these.
+    """
+    if _NULL_LINE.search(lines):
+        raise ValueError("a line holds null, which is no object")
+    try:
+        table = arrow_json.read_json(
+            pa.BufferReader(lines),
+            arrow_json.ReadOptions(block_size=max(_BLOCK, len(lines) + 1)),
+            arrow_json.ParseOptions(explicit_schema=schema),
+        )
+    except pa.ArrowInvalid as error:
+        place = _ROW_OF_BLOCK.sub(
+            lambda found: f" in row {int(found[1]) + before} (the first is 0)", first_line(error)
+        )
+        raise ValueError(place) from error
     table.validate(full=True)  # PyArrow does not check that text is UTF-8
     return table.combine_chunks().to_batches()[0]
 

@@ -3,6 +3,8 @@ from datetime import datetime
 import json
 import os
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -38,6 +40,24 @@ def test_an_empty_result_has_its_columns(tmp_path, name):
     assert write_table([], TABLE.schema, tmp_path / name) == 0
     if not name.endswith(".json"):
         assert read_table(tmp_path / name).column_names == TABLE.column_names
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    before=st.integers(0, 9000),
+    behind=st.integers(0, 9000),
+    wrong=st.sampled_from(["null", "3", '"k"', "[]"]),
+)
+def test_a_line_of_json_that_is_no_object_is_an_error_wherever_it_is(
+    tmp_path_factory, before, behind, wrong
+):
+    path = tmp_path_factory.mktemp("json") / "t.json"
+    good = '{"k": 1, "text": "null"}\n'
+    path.write_text(good * before + f"{wrong}\n" + good * behind)
+    with pytest.raises(UsageError, match=r"t\.json' is not valid JSON") as raised:
+        read_table(path)
+    place = f"in row {before} (the first is 0)."
+    assert str(raised.value).endswith("null, which is no object." if wrong == "null" else place)
 
 
 def test_json_is_read_as_lines_and_as_an_array_alike(tmp_path):
