@@ -7,6 +7,7 @@ order one by one are merged. All other rows are sorted, in runs that fit the mem
 from temporary files; see :class:`host.pipeline.sorting.Sort`.
 """
 
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -70,7 +71,8 @@ class OrderedInput:
     memory : int
         Bytes that a command may take, of which this is one of two inputs.
     columns : sequence of str, optional
-        Columns that are read besides the time; by default all, as where one of them is missing.
+        Columns that are read besides the time; by default all, as where one of them is missing or
+        there twice, which is told where it is used.
 
     Attributes
     ----------
@@ -104,7 +106,8 @@ class OrderedInput:
         require_temporal(self.column)
         self._side, self._is_sorted, self._memory = side, is_sorted, memory
         self._columns: list[str] | None = None
-        if columns is not None and set(columns) <= set(dataset.schema.names):
+        counts = Counter(dataset.schema.names)
+        if columns is not None and all(counts[name] == 1 for name in columns):
             self._columns = list(dict.fromkeys([by, *columns]))
         self.rows = dataset.rows or 0
         self.order = self._looked_at()

@@ -156,6 +156,18 @@ def test_rows_that_are_not_sorted_are_named(asked, tmp_path, capsys):
     assert not output.exists()
 
 
+def test_a_column_that_is_there_twice_is_named_where_it_is_asked_for(asked, tmp_path, capsys):
+    (tmp_path / "trades.csv").write_text("time,item,price,more,more\n2026-01-01 10:00:01,A,5,6,7\n")
+    output = tmp_path / "out.csv"
+    assert main(["aggregate", *asked, str(output)]) == 0
+    output.unlink()
+    for option in (["--on", "more"], ["--aggregate", "most=max:more"]):
+        assert main(["aggregate", *asked, str(output), *option]) == 2
+        said = "has several columns called 'more'; rename all but one."
+        assert said in capsys.readouterr().err
+        assert not output.exists()
+
+
 def test_the_input_is_not_overwritten(asked, tmp_path, capsys):
     assert main(["aggregate", *asked, str(tmp_path / "trades.csv")]) == 2
     assert "is the same file as --input" in capsys.readouterr().err
