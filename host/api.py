@@ -142,7 +142,7 @@ def join_many(
     *,
     time: str | Sequence[str],
     within: Length,
-    on: str | Sequence[str | Sequence[str]] = (),
+    on: str | Sequence[str | Sequence[str]] | None = None,
     advance: Length | None = None,
     where: str | None = None,
     device: Device | str | None = None,
@@ -191,8 +191,14 @@ def join_many(
     --------
     >>> join_many({"a": trades, "b": quotes, "c": news}, time="time", on="symbol", within="5s")
     """
-    names = list(inputs)
-    query = ManyQuery.of(names, time=time, within=within, on=on, advance=advance, where=where)
+    if not isinstance(inputs, Mapping):
+        raise UsageError(
+            f"join_many takes a mapping of names to inputs, as in {{'a': trades, 'b': quotes}}, "
+            f"not a {type(inputs).__name__}."
+        )
+    query = ManyQuery.of(
+        list(inputs), time=time, within=within, on=on, advance=advance, where=where
+    )
     tables = {
         name: as_table(_as_they_lie(rows, column, name))
         for (name, rows), column in zip(inputs.items(), query.time, strict=True)

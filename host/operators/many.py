@@ -24,7 +24,7 @@ from host.expressions import parsed, place_in
 from host.query.conditions import Columns, Condition, read_column
 from host.query.queries import Query, window_in_common
 from host.query.tables import require_column, without_views
-from host.query.words import Length, Span, as_span
+from host.query.words import Length, Span, as_span, listed_columns, text_of
 from host.session.join import Join
 
 __all__ = [
@@ -76,7 +76,7 @@ class ManyQuery:
         *,
         time: str | Sequence[str],
         within: Length,
-        on: str | Sequence[str | Sequence[str]] = (),
+        on: str | Sequence[str | Sequence[str]] | None = None,
         advance: Length | None = None,
         where: str | None = None,
     ) -> "ManyQuery":
@@ -90,7 +90,7 @@ class ManyQuery:
             The columns of time: one name, or one for each input.
         within, advance : int, Duration, timedelta or str
             As for :class:`~host.query.queries.Query`, of all rows of a result.
-        on : str or list
+        on : str or list, optional
             Columns that must be equal in all inputs: a name, or a list of names and of lists with
             one for each input.
         where : str, optional
@@ -103,14 +103,17 @@ class ManyQuery:
         """
         if len(names) < 2:
             raise UsageError(f"A join needs two inputs or more, not {len(names)}.")
-        taken = [name for name in names if not name.isidentifier() or list(names).count(name) > 1]
+        taken = [
+            name
+            for name in names
+            if not (isinstance(name, str) and name.isidentifier()) or list(names).count(name) > 1
+        ]
         if taken:
             raise UsageError(
                 f"Inputs have names of their own, which are words, as conditions have them; "
                 f"{taken[0]!r} is none; choose another one."
             )
-        listed = (on,) if isinstance(on, str) else tuple(on)
-        equal = tuple(_of_each(names, given, "on") for given in listed)
+        equal = tuple(_of_each(names, given, "on") for given in listed_columns(on, "on"))
         span = as_span(within, "within")
         # A query of two inputs checks the windows.
         asked = Query(time="time", within=span, advance=advance)
@@ -201,7 +204,7 @@ def _conditions_of(names: tuple[str, ...], where: str | None) -> tuple[Condition
     found: list[Condition | None] = [None] * len(names)
     if where is None:
         return tuple(found)
-    text = where.replace("\n", " ").strip()
+    text = text_of(where, "where").replace("\n", " ").strip()
     for part in _conjuncts(parsed(text)):
         used = {names.index(name) for name in _inputs_in(part, names, text)}
         if not used:

@@ -453,11 +453,15 @@ def aggregate_matches(
                 f"{word} has no meaning for aggregates of matches, whose result has each left row "
                 f"once; leave it out."
             )
-    chosen = {name: Aggregate.of(given) for name, given in aggregates.items()}
+    chosen = Aggregate.named(aggregates)
     require_names(chosen, left.column_names)
     columns = list(dict.fromkeys(one.column for one in chosen.values() if one.column is not None))
-    for name in columns:
-        require_column(right.column_names, name, "the right table")
+    for table, needed, side in (
+        (left, query.columns(0), "left"),
+        (right, [*query.columns(1), *columns], "right"),
+    ):
+        for name in needed:
+            require_column(table.column_names, name, f"the {side} table")
     states = AggregateStates(right.schema, chosen)
     # Only columns that are compared travel to the device, and pairs come back as row numbers.
     sides = (

@@ -133,7 +133,7 @@ def overlap_query(
     UsageError
         If a column will not do, or an interval ends before it starts.
     """
-    for word in ("advance", "per_window"):
+    for word in ("time", "band", "within", "rows", "advance", "per_window"):
         if word in options:
             raise UsageError(f"An overlap join has no {word}: the intervals say what meets.")
     terms = overlap_terms((tables[0].schema, tables[1].schema), left, right, touching=touching)

@@ -30,8 +30,10 @@ from host.query.words import (
     column_pair,
     equal_columns,
     is_pair,
+    listed_columns,
     require_words,
     takes_words,
+    text_of,
 )
 from host.reference.types import Direction, JoinType, named
 from host.reference.window import CountWindow, TimeWindow
@@ -294,7 +296,7 @@ class Query:
             how=JoinType.of(words.get("how", JoinType.INNER)),
             ordering=words.get("ordering") or Ordering.outer(),
             sorted=is_sorted if isinstance(is_sorted, str) else bool(is_sorted),
-            suffix=words.get("suffix", "_right"),
+            suffix=text_of(words.get("suffix", "_right"), "suffix"),
             on_failure=OnFailure.of(words.get("on_failure", OnFailure.RAISE)),
             elastic=controller_of(words.get("elastic")),
         )
@@ -676,7 +678,7 @@ class AsofQuery:
             allow_exact_matches=bool(allow_exact_matches),
             how=JoinType.of(how),
             sorted=bool(sorted),
-            suffix=suffix,
+            suffix=text_of(suffix, "suffix"),
         )
         if self.how not in (JoinType.LEFT, JoinType.INNER):
             raise UsageError(
@@ -754,8 +756,30 @@ class Aggregate:
         """Return the aggregate that ``"count"``, ``"sum:price"`` or ``("sum", "price")`` is."""
         if isinstance(given, Aggregate):
             return given
-        function, *column = given.split(":", 1) if isinstance(given, str) else given
-        return cls(function, column[0] if column else None)
+        if isinstance(given, str):
+            function, *column = given.split(":", 1)
+            return cls(function, column[0] if column else None)
+        if not is_pair(given):
+            raise UsageError(
+                f"An aggregate is a text such as 'count' or 'sum:price', or a pair such as "
+                f"('sum', 'price'), not {given!r}."
+            )
+        return cls(*given)
+
+    @classmethod
+    def named(cls, given: "Aggregates") -> "dict[str, Aggregate]":
+        """Return aggregates by the names of their columns in the result.
+
+        Raises
+        ------
+        UsageError
+            If something else is given.
+        """
+        if not isinstance(given, Mapping):
+            raise UsageError(
+                f"aggregates must map names to aggregates, as in {{'n': 'count'}}, not {given!r}."
+            )
+        return {text_of(name, "aggregates"): cls.of(one) for name, one in given.items()}
 
     def __str__(self) -> str:
         return f"{self.function}({self.column or '*'})"
@@ -817,25 +841,20 @@ class AggregateQuery:
         time: str,
         window: Length,
         advance: Length | None = None,
-        on: str | Sequence[str] = (),
+        on: str | Sequence[str] | None = None,
         aggregates: Aggregates,
         sorted: bool = False,
         parts: bool = False,
     ) -> None:
-        if not isinstance(aggregates, Mapping):
-            raise UsageError(
-                f"aggregates must map names to aggregates, as in {{'n': 'count'}}, not "
-                f"{aggregates!r}."
-            )
         if window is None:
             raise UsageError("window must be given, such as window='5min'.")
         _freeze(
             self,
-            time=time,
+            time=text_of(time, "time"),
             window=as_span(window, "window", least=1),
             advance=as_span(window if advance is None else advance, "advance", least=1),
-            on=(on,) if isinstance(on, str) else tuple(on),
-            aggregates={name: Aggregate.of(given) for name, given in aggregates.items()},
+            on=tuple(text_of(name, "on") for name in listed_columns(on, "on")),
+            aggregates=Aggregate.named(aggregates),
             sorted=bool(sorted),
             parts=parts,
         )

@@ -131,12 +131,39 @@ def is_stream(rows: Input) -> bool:
 
 
 def as_table(rows: Input) -> pa.Table:
-    """Return the rows as a table without views; gather batches if necessary."""
+    """Return the rows as a table without views; gather batches if necessary.
+
+    Raises
+    ------
+    UsageError
+        If there is no batch, and therefore no schema, or something else among the batches.
+    """
     if isinstance(rows, pa.RecordBatchReader):
         rows = rows.read_all()
     elif not isinstance(rows, pa.Table):
-        rows = pa.Table.from_batches(list(rows))
+        batches = list(map(_batch, rows))
+        if not batches:
+            raise _without_schema()
+        rows = pa.Table.from_batches(batches)
     return without_views(rows)
+
+
+def _batch(given: object) -> pa.RecordBatch:
+    """Return what an input has for a batch, if it is one."""
+    if not isinstance(given, pa.RecordBatch):
+        raise UsageError(
+            f"An input of batches has a {type(given).__name__} among them; give batches of pyarrow "
+            f"(pyarrow.RecordBatch), or a table, which pyarrow.Table.from_pylist makes of "
+            f"dictionaries."
+        )
+    return given
+
+
+def _without_schema() -> UsageError:
+    return UsageError(
+        "An input without any batch has no schema; give a pyarrow.RecordBatchReader or a table "
+        "instead."
+    )
 
 
 def plain_type(dtype: pa.DataType) -> pa.DataType:
@@ -218,7 +245,7 @@ class Supply:
     Raises
     ------
     UsageError
-        If there is no batch, and therefore no schema.
+        If there is no batch, and therefore no schema, or something else in place of the first one.
     """
 
     def __init__(self, rows: Input, order: Int64s | None = None) -> None:
@@ -236,11 +263,8 @@ class Supply:
             batches = iter(self._rows)
             first = next(batches, None)
             if first is None:
-                raise UsageError(
-                    "An input without any batch has no schema; give a pyarrow.RecordBatchReader "
-                    "or a table instead."
-                )
-            self.schema = schema_without_views(first.schema)
+                raise _without_schema()
+            self.schema = schema_without_views(_batch(first).schema)
             if batches is self._rows:
                 self._rows, self._once = chain([first], batches), True
 
@@ -250,7 +274,8 @@ class Supply:
         Raises
         ------
         UsageError
-            If the input can be read only once, and has been read.
+            If the input can be read only once, and has been read; and, while batches are taken, if
+            something else is among them.
         """
         if self._once and self._used:
             raise UsageError(
@@ -259,7 +284,7 @@ class Supply:
             )
         self._used = True
         if not isinstance(self._rows, pa.Table):
-            return map(without_views, self._rows)
+            return (without_views(_batch(rows)) for rows in self._rows)
         if self._order is None:
             return iter(self._rows.to_batches())
         return self._gathered(self._rows, self._order)

@@ -35,8 +35,10 @@ __all__ = [
     "column_pair",
     "equal_columns",
     "is_pair",
+    "listed_columns",
     "require_words",
     "takes_words",
+    "text_of",
 ]
 
 # What may be written for the words.
@@ -87,6 +89,23 @@ def column_pair(columns: object, word: str) -> tuple[str, str]:
     )
 
 
+def listed_columns(columns: Any, word: str) -> Sequence[Any]:
+    """Return what may be no column, one, or a list of columns, as a list.
+
+    Raises
+    ------
+    UsageError
+        If ``columns`` are none of these; the error names the word.
+    """
+    if columns is None:
+        return ()
+    if isinstance(columns, str):
+        return (columns,)
+    if not isinstance(columns, Sequence):
+        raise UsageError(f"{word} must be a column or a list of columns, not {columns!r}.")
+    return columns
+
+
 def equal_columns(columns: object, word: str) -> tuple[tuple[str, str], ...]:
     """Return (left, right) pairs of columns that must be equal.
 
@@ -95,12 +114,7 @@ def equal_columns(columns: object, word: str) -> tuple[tuple[str, str], ...]:
     UsageError
         If ``columns`` are no :data:`Equalities`; the error names the word.
     """
-    if columns is None:
-        return ()
-    if isinstance(columns, str):
-        return ((columns, columns),)
-    if not isinstance(columns, Sequence):
-        raise UsageError(f"{word} must be a column or a list of columns, not {columns!r}.")
+    columns = listed_columns(columns, word)
     if isinstance(columns, tuple) and is_pair(columns):
         raise UsageError(
             f"{word}={columns!r} could mean one pair or two columns; write [{columns!r}] or "
@@ -115,6 +129,19 @@ def equal_columns(columns: object, word: str) -> tuple[tuple[str, str], ...]:
         else:
             raise UsageError(f"{word} lists columns and (left, right) pairs, not {entry!r}.")
     return tuple(pairs)
+
+
+def text_of(given: object, word: str) -> str:
+    """Return a name or a suffix, which is a text.
+
+    Raises
+    ------
+    UsageError
+        If it is none; the error names the word.
+    """
+    if not isinstance(given, str):
+        raise UsageError(f"{word} takes texts, not {given!r}.")
+    return given
 
 
 def is_pair(value: object) -> bool:
