@@ -80,7 +80,8 @@ def _jvm_causes(error: BaseException, text: str) -> list[_JvmCause]:
     causes: list[_JvmCause] = []
     try:
         while thrown is not None and len(causes) < _MOST:
-            causes.append(_JvmCause(thrown.getClass().getName(), thrown.getMessage() or ""))
+            message = (thrown.getMessage() or "").strip()  # some begin with an empty line
+            causes.append(_JvmCause(thrown.getClass().getName(), message))
             thrown = thrown.getCause()
     except (Py4JError, OSError, AttributeError, TypeError):
         causes.clear()

@@ -35,6 +35,7 @@ from host.files.atomic import workplace
 from host.files.reading import ENDINGS
 from host.files.writing import require_outputs
 from host.installation import command
+from host.query.tables import require_distinct
 from spark_offload.errors import raised, task_error
 from spark_offload.partitioning.columns import quoted
 
@@ -252,6 +253,11 @@ class Source:
     def _name(self) -> str:
         return f"{self.option} {self.text!r}"
 
+    @property
+    def _no_text(self) -> str:
+        encoding = ", such as --csv-option encoding=ISO-8859-1" if self.format == "csv" else ""
+        return f"holds bytes that are no UTF-8; name the encoding{encoding}, or convert the file."
+
     def _load(
         self,
         spark: SparkSession,
@@ -278,19 +284,36 @@ class Source:
         if not {"sep", "delimiter"} & set(given):
             options["sep"] = self._separator()
         frame = self._load(spark, options | given, schema)
+        checked = not {"encoding", "charset"} & set(given)
+        if schema is not None:
+            return self._readable(frame, checked)
+        names = read = frame.columns
+        if given.get("header", "true").lower() == "true":
+            if {field.dataType for field in frame.schema} == {StringType()} and self._is_bare:
+                raise UsageError(
+                    f"{self._name} has no rows, and a CSV file tells the types of its columns by "
+                    f"its values only; say them: --csv-option schema='{names[0]} BIGINT, ...', or "
+                    f"take a Parquet file."
+                )
+            asked = options | given
+            names, read = self._header(names, asked.get("sep") or asked["delimiter"], asked)
+            require_distinct(names, self._name)
+            if checked and "\ufffd" in "".join(names):
+                raise UsageError(f"The header of {self._name} {self._no_text}")
         numbers = set()
-        if schema is None and not {"nanvalue", "positiveinf", "negativeinf"} & set(given):
-            numbers = {field.name for field in frame.schema if field.dataType == DoubleType()}
-        if numbers:
-            texts = [
-                StructField(field.name, StringType()) if field.name in numbers else field
-                for field in frame.schema
+        if not {"nanvalue", "positiveinf", "negativeinf"} & set(given):
+            pairs = zip(names, frame.schema, strict=True)
+            numbers = {name for name, field in pairs if field.dataType == DoubleType()}
+        if numbers or names != frame.columns:
+            fields = [
+                StructField(found, StringType() if name in numbers else field.dataType)
+                for found, name, field in zip(read, names, frame.schema, strict=True)
             ]
-            frame = self._load(spark, options | given, StructType(texts))
-        return self._readable(frame, not {"encoding", "charset"} & set(given), numbers)
+            frame = self._load(spark, options | given, StructType(fields)).toDF(*names)
+        return self._readable(frame, checked, numbers)
 
     def _json(self, spark: SparkSession, csv_options: dict[str, str]) -> DataFrame:
-        heads = [_head(file) for file in self.files]
+        heads = [_head(file).lstrip() for file in self.files]
         arrays = {head.startswith("[") for head in heads if head}
         if len(arrays) == 2:
             raise UsageError(
@@ -362,7 +385,6 @@ class Source:
         numbers : collection of str
             Columns of text that are doubles.
         """
-        encoding = ", such as --csv-option encoding=ISO-8859-1" if self.format == "csv" else ""
         columns = []
         for field in frame.schema:
             column, name = _column(field.name), f"Column {field.name!r} of {self._name}"
@@ -375,16 +397,50 @@ class Source:
                 )).otherwise(column.cast(DoubleType()))  # fmt: skip
             elif checked and field.dataType == StringType():
                 column = F.when(column.contains("\ufffd"), _refusal(
-                    f"{name} holds bytes that are no UTF-8; name the encoding{encoding}, or "
-                    f"convert the file."
+                    f"{name} {self._no_text}"
                 )).otherwise(column)  # fmt: skip
             columns.append(column.alias(field.name))
         return frame.select(*columns)
 
+    def _header(
+        self, found: Sequence[str], separator: str, options: Mapping[str, str]
+    ) -> tuple[list[str], list[str]]:
+        """Return the names of columns as the header has them, and as Spark finds them there.
+
+        Spark gives numbers to empty names and to those that stand twice, and then misses them in
+        the header, where an empty cell is to it what it is in a row.
+
+        Parameters
+        ----------
+        found : sequence of str
+            The names that Spark has given; columns from the names of folders come last.
+        separator : str
+            What is between cells.
+        options : mapping of str to str
+            Options of reading CSV.
+        """
+        cells = self._first_line().split(separator)
+        names = list(found)
+        for place, (name, cell) in enumerate(zip(found, cells, strict=False)):
+            bare = cell.strip('"')
+            if name == f"{bare or '_c'}{place}":
+                names[place] = bare
+        empty = options["emptyvalue"] if '""' in cells else options["nullvalue"]
+        return names, [name or empty for name in names]
+
+    def _first_line(self) -> str:
+        lines = "".join(map(_head, self.files[:1])).strip("\r\n").splitlines()
+        return lines[0] if lines else ""
+
+    @property
+    def _is_bare(self) -> bool:
+        """Whether each file is a header without a row."""
+        lines = (_head(file).strip().splitlines() for file in self.files)
+        return bool(self.files) and all(len(found) == 1 for found in lines)
+
     def _separator(self) -> str:
         """Return what is between cells, by the first line: a comma unless another is oftener."""
-        line = next(filter(None, map(_head, self.files[:1])), "").partition("\n")[0]
-        bare = re.sub(r'"[^"]*"', "", line)
+        bare = re.sub(r'"[^"]*"', "", self._first_line())
         return max(",;\t|", key=bare.count)
 
 
@@ -631,11 +687,11 @@ def _column(name: str) -> Column:
 
 
 def _head(file: Path) -> str:
-    """Return the beginning of a file of text, without blanks; nothing if it cannot be read."""
+    """Return the beginning of a file of text; nothing if it cannot be read."""
     opened: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
     try:
         with opened.get(file.suffix, open)(file, "rb") as stream:
-            return str(stream.read(_HEAD_BYTES), "utf-8-sig", "replace").lstrip()
+            return str(stream.read(_HEAD_BYTES), "utf-8-sig", "replace")
     except (OSError, EOFError):
         return ""
 

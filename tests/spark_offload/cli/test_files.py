@@ -85,6 +85,32 @@ def test_formats_hold_the_same_rows(session, tmp_path, name, content):
     assert columns == ["t", "k"], "in the order of the file"
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_names_of_csv_are_those_of_the_header(session, tmp_path, separator):
+    # An index of pandas has no name; Spark's own names of columns may also be those of a file.
+    for header in (["", "t", "k"], ["t", "k", ""], ["_c0", "_c1", "k2"], ["t", "", "_c2"]):
+        for quote in ("", '"'):
+            first = separator.join(f"{quote}{name}{quote}" for name in header)
+            rows = (separator.join(cells) for cells in (["1", "2.5", "x"], ["3", "4.5", "y"]))
+            file = written(tmp_path / "x.csv", "\n".join([first, *rows, ""]))
+            assert rows_of(session, file) == ([(1, 2.5, "x"), (3, 4.5, "y")], header)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        ("t,k\n", {}, "has no rows, and a CSV file tells the types of its columns by its values"),
+        ("t,k,t\n1,a,2\n", {}, "has several columns called 't'; rename all but one"),
+        ("t,,k,\n1,a,2,b\n", {}, "has several columns called ''; rename all but one"),
+        (CSV.encode("utf-16"), {}, "The header of .* holds bytes that are no UTF-8; name the enc"),
+        (CSV, {"schema": "t BIGINT k STRING"}, "Syntax error at or near 'k'"),
+    ],
+)
+def test_a_header_or_schema_that_will_not_do_is_told(session, tmp_path, content, options, words):
+    with pytest.raises(UsageError, match=words):
+        rows_of(session, written(tmp_path / "x.csv", content), **options)
+
+
 def test_folders_patterns_and_addresses_are_inputs(session, tmp_path):
     for day in (1, 2):
         written(tmp_path / "days" / f"day=2024-05-0{day}" / "part.csv", f"t,k\n{day},x\n")
