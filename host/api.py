@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
 
-from host.devices import Device, open_device
+from host.devices import Device, device_kind, open_device
 from host.devices.bundles import choose_device
 from host.errors import UsageError
 from host.files.reading import Dataset
@@ -311,7 +311,7 @@ def asof_join(
             stream = AsofStream(supplies[0].schema, supplies[1].schema, asked)
             batches = stream.batches(supplies[0].batches(), supplies[1].batches())
             return _result(stream.schema, batches, held, reader=reader)
-        if isinstance(device, str):
+        if device is not None and not isinstance(device, Device):
             device = held.enter_context(open_device(device))
         found = AsofJoin(as_table(sides[0]), as_table(sides[1]), asked, device)
         return _result(found.schema, found.batches(), held.pop_all(), reader=reader)
@@ -360,6 +360,8 @@ def aggregate(
     >>> aggregate(trades, time="time", window="1h", on="symbol", aggregates={"n": "count"})
     """
     asked = _asked(AggregateQuery, query, words)
+    if device is not None:
+        device_kind(device)
     if isinstance(rows, (str, Path)):
         source = OrderedInput(
             Dataset(rows), asked.time, "input", is_sorted=asked.sorted,
@@ -505,7 +507,12 @@ def _rows(rows: Rows, time: str, is_sorted: bool, side: str) -> Input:
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
     if hasattr(rows, "__arrow_c_stream__"):
-        stream = pa.RecordBatchReader.from_stream(rows)
+        try:
+            stream = pa.RecordBatchReader.from_stream(rows)
+        except pa.ArrowInvalid as error:
+            raise UsageError(
+                f"The {side} rows, a {type(rows).__name__}, have no columns: {error}; give a table."
+            ) from error
         # Read before the other input is opened: a connection of DuckDB has one open result.
         return stream if is_sorted else stream.read_all()
     if isinstance(rows, (list, tuple, Iterator)):

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from host.arrays import UInt64s
-from host.errors import DeviceError, unusable_uri
+from host.errors import DeviceError, UsageError, unusable_uri
 from host.protocol.manifest import BundleManifest, Manifest
 
 if TYPE_CHECKING:
@@ -300,9 +300,9 @@ def open_aggregate(uri: str) -> "SimulatedAggregate":
     ManifestError
         If the bundle cannot be used.
     """
-    _, _, place = uri.partition(":")
     if device_kind(uri) != "sim":
         raise unusable_uri(uri, "cannot aggregate, as only simulated ones can so far")
+    _, _, place = uri.partition(":")
     if not place:
         raise unusable_uri(uri, "lacks its bundle")
     from host.devices.simulated import SimulatedAggregate
@@ -318,6 +318,11 @@ def device_kind(uri: str) -> str:
     UsageError
         If there is no such kind of device.
     """
+    if not isinstance(uri, str):
+        raise UsageError(
+            f"A device is an open one, or its address, such as 'software:' or 'sim:build/demo', "
+            f"not {uri!r}."
+        )
     scheme, separator, _ = uri.partition(":")
     if not separator:
         raise unusable_uri(uri, "names no kind of device")

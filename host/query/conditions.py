@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, reduce
+from inspect import signature
 from keyword import iskeyword
 from typing import Any, TypeAlias
 import unicodedata
@@ -345,6 +346,13 @@ class Condition:
                 f"where is a text such as 'l.x < r.x and l.k != r.k', or a function of a left and "
                 f"a right row, not {given!r}."
             )
+        try:
+            signature(given).bind("l", "r")
+        except TypeError as error:
+            raise UsageError(
+                f"where calls its function with a left and a right row, but {given!r} takes other "
+                f"arguments ({error})."
+            ) from error
         return cls(text_of(given(_Row(0), _Row(1))))
 
     def __str__(self) -> str:

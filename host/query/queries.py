@@ -294,7 +294,7 @@ class Query:
             rows=rows,
             pairs=words.get("pairs", "all"),
             how=JoinType.of(words.get("how", JoinType.INNER)),
-            ordering=words.get("ordering") or Ordering.outer(),
+            ordering=_checked_ordering(words.get("ordering")),
             sorted=is_sorted if isinstance(is_sorted, str) else bool(is_sorted),
             suffix=text_of(words.get("suffix", "_right"), "suffix"),
             on_failure=OnFailure.of(words.get("on_failure", OnFailure.RAISE)),
@@ -573,6 +573,17 @@ def _condition(where: "Where | None") -> "Condition | None":
     from host.query.conditions import Condition
 
     return Condition.of(where)
+
+
+def _checked_ordering(ordering: object) -> Ordering:
+    """Return the ordering of a join; the outer one if none is asked for."""
+    if ordering is None:
+        return Ordering.outer()
+    if not isinstance(ordering, Ordering):
+        raise UsageError(
+            f"ordering must be an Ordering, such as Ordering.inner(), not {ordering!r}."
+        )
+    return ordering
 
 
 def _checked_advance(advance: Any, within: Span | tuple[Span, Span] | None) -> Span | None:

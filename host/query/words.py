@@ -13,6 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import wraps
 import inspect
+import re
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from host.errors import UsageError
@@ -132,7 +133,7 @@ def equal_columns(columns: object, word: str) -> tuple[tuple[str, str], ...]:
 
 
 def text_of(given: object, word: str) -> str:
-    """Return a name or a suffix, which is a text.
+    """Return a name or a suffix, which is a text that a column can be called by.
 
     Raises
     ------
@@ -141,6 +142,8 @@ def text_of(given: object, word: str) -> str:
     """
     if not isinstance(given, str):
         raise UsageError(f"{word} takes texts, not {given!r}.")
+    if re.search("[\ud800-\udfff]", given):
+        raise UsageError(f"{word} takes texts, but {given!r} has half of a character.")
     return given
 
 
