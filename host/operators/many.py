@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from host.arrays import Int64s, inverse
-from host.columns.kinds import contiguous, integer_view
+from host.columns.kinds import column_type, contiguous, integer_view
+from host.columns.times import OrderCheck, require_temporal
 from host.devices import Device
 from host.errors import ExpressionError, UsageError
 from host.expressions import parsed, place_in
@@ -161,12 +162,20 @@ class ManyQuery:
         return tuple(dict.fromkeys(named))
 
     def require_columns(self, schemas: Sequence[pa.Schema]) -> None:
-        """Raise unless all columns that are compared are there, and those of time of one type."""
+        """Raise unless all columns that are compared are there, and those of time of one type.
+
+        Raises
+        ------
+        UsageError
+            If a column is missing, or a column of time gives no order or has another type.
+        """
         types = []
         for number, (name, schema) in enumerate(zip(self.names, schemas, strict=True)):
             for column in self.columns(number):
                 require_column(schema.names, column, f"input {name!r}")
-            types.append(schema.field(self.time[number]).type)
+            time = column_type(schema, self.time[number], name)
+            require_temporal(time)
+            types.append(schema.field(time.column).type)
         for name, kind in zip(self.names, types, strict=True):
             if kind != types[0]:
                 raise UsageError(
@@ -280,12 +289,16 @@ def join_tables_of_many(
     Raises
     ------
     UsageError
-        If a column, a type or a device will not do.
+        If a column, a type or a device will not do, or a time is null.
     CapacityError
         If a device has no room for the window.
     """
     given = [without_views(tables[name]) for name in query.names]
     query.require_columns([table.schema for table in given])
+    for name, table, time in zip(query.names, given, query.time, strict=True):
+        check = OrderCheck(column_type(table.schema, time, name), is_sorted=False)
+        for batch in table.to_batches():
+            check.see(batch)
     found = _beginning(given[0], query)
     numbers: list[Int64s] = [np.arange(given[0].num_rows)]
     for number, table in enumerate(given[1:], 1):

@@ -13,6 +13,7 @@ import pytest
 from hdl.parameters import JoinParameters, KeyField
 from host import UsageError, join_many, open_device
 from host.__main__ import main
+from host.errors import OrderError
 from tests.host.simulated_bundle import simulated_bundle
 
 NAMES = ("a", "b", "c", "d")
@@ -150,6 +151,23 @@ def test_what_is_refused(changes, words):
     with pytest.raises(UsageError) as caught:
         join_many(tables, **{"time": "t", "within": 3, "device": "software:"} | changes)
     assert [word for word in words if word not in str(caught.value)] == []
+
+
+@given(inputs=st.lists(ROWS.filter(bool), min_size=2, max_size=4), data=st.data())
+def test_a_row_without_a_time_is_named_by_its_input(inputs, data):
+    number = data.draw(st.integers(0, len(inputs) - 1))
+    place = data.draw(st.integers(0, len(inputs[number]) - 1))
+    tables = dict(zip(NAMES, map(table_of, inputs), strict=False))
+    name = NAMES[number]
+    times = tables[name].column("t").to_pylist()
+    times[place] = None
+    tables[name] = tables[name].set_column(0, "t", [pa.array(times, pa.int64())])
+    with pytest.raises(OrderError, match=rf"'{name}\.t' is null in row {place} \(") as caught:
+        join_many(tables, time="t", on="k", within=3, device="software:")
+    assert "latest" not in str(caught.value)
+    tables[name] = tables[name].set_column(0, "t", pa.nulls(len(times)))
+    with pytest.raises(UsageError, match=rf"'{name}\.t' has no type"):
+        join_many(tables, time="t", on="k", within=3, device="software:")
 
 
 def test_times_are_of_one_type():
