@@ -171,7 +171,7 @@ def load_description(text: str) -> WindowedOperator | OwnOperator:
         spec.loader.exec_module(module)
     except UsageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(
             f"File {place!r} cannot be run: {type(error).__name__}: {error}."
         ) from error

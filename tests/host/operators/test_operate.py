@@ -258,9 +258,10 @@ def test_command_runs_a_described_operator(files, capsys):
         ("rides.py:other", None, "has no operator 'other'; it has: rides"),
         ("two.py", DESCRIPTION + "more = rides.with_(name='more')", "must have one operator, or"),
         ("bad.py", "1 / 0", "cannot be run: ZeroDivisionError: division by zero"),
+        ("bad.py", "import sys; sys.exit()", "cannot be run: SystemExit"),
         ("wrong.py", DESCRIPTION.replace("price > 0", "cost > 0"), "there is no 'cost' here"),
     ],
-    ids=["missing", "another name", "two", "broken", "contradicting"],
+    ids=["missing", "another name", "two", "broken", "exiting", "contradicting"],
 )
 def test_command_tells_what_is_wrong_with_a_description(files, capsys, description, text, message):
     if text is not None:
