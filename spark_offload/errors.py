@@ -40,6 +40,9 @@ _UNREAD = re.compile(
 )
 """The file may have spaces in its name, and Spark's hint or code may stand behind it."""
 
+_IN_DRIVER = "Py4JJavaError: "
+"""An error of Java that Python had in the driver, as a function of `foreachBatch` has."""
+
 _HEADING = re.compile(r"^(?:Caused by: |: )?(?P<name>(?:[\w$]+\.)+[\w$]+): ?(?P<message>.*)$")
 
 
@@ -65,16 +68,16 @@ class _JvmCause:
         return f"{kind}: {self.message}" if self.message else kind
 
 
-def _jvm_causes(error: BaseException, text: str) -> list[_JvmCause]:
+def _jvm_causes(error: BaseException | None, text: str) -> list[_JvmCause]:
     """Return the exceptions of the Java side behind ``error``, the outermost first.
 
     Parameters
     ----------
-    error : BaseException
+    error : BaseException or None
         What PySpark raised.
     text : str
         Its text, which is read where the exceptions themselves cannot be reached, as over Spark
-        Connect, or when Java has ended.
+        Connect, or when Java has ended; or without an error.
     """
     thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     causes: list[_JvmCause] = []
@@ -206,7 +209,9 @@ def task_error(error: BaseException) -> JoinError:
     if not isinstance(error, (PySparkException, Py4JError)):
         said = _sentence(text)
         return FailureError(f"{type(error).__name__}{f': {said}' if said else ''}.")
-    causes = _jvm_causes(error, text)
+    before, _, text = text.rpartition(_IN_DRIVER)
+    # The exceptions of Java that are at hand end at the Python of the driver.
+    causes = _jvm_causes(None if before else error, text)
     for found in (_in_worker(text), _of_file(causes)):
         if found is not None:
             return FailureError(found)

@@ -42,9 +42,30 @@ def test_a_file_is_found_with_the_cause_that_says_most(file, shown):
     )
 
 
+#: What a query tells whose function for `foreachBatch` has met an error of Java.
+IN_FUNCTION = """[STREAM_FAILED] Query terminated with exception: An exception was raised by the \
+Python Proxy. Return Message: Traceback (most recent call last):
+  File "pyspark/sql/utils.py", line 163, in call
+    self.func(DataFrame(jdf, wrapped_session_jdf), batch_id)
+py4j.protocol.Py4JJavaError: {error}"""
+
+
+def test_a_file_is_found_behind_a_function_for_batches():
+    unread = UNREAD.format(file="file:///data/a.parquet")
+    error = task_error(PySparkException(IN_FUNCTION.format(error=unread)))
+    assert str(error) == str(task_error(Py4JError(unread)))
+
+
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
+        (
+            PySparkException(IN_FUNCTION.format(
+                error="An error occurred.\n: a.b.PythonException: Traceback (most recent call "
+                "last):\n  File \"a.py\", line 1\nZeroDivisionError: division by zero\n\n\tat a.b.C"
+            )),
+            "A Spark task failed: ZeroDivisionError: division by zero.",
+        ),
         (Py4JError("Answer is empty"), "Spark failed: Answer is empty."),
         (
             Py4JError("An error.\n: a.b.C: gone\nCaused by: java.lang.OutOfMemoryError: heap"),
