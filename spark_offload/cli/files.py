@@ -71,6 +71,7 @@ _CSV = {
     "emptyValue": "",
     **_TEXT_TIMES,
 }
+_MODES = ("FAILFAST", "DROPMALFORMED", "PERMISSIVE")
 _JSON = {"mode": "FAILFAST", "inferTimestamp": "true", **_TEXT_TIMES}
 
 _WRITE_TIMES = {
@@ -139,7 +140,7 @@ def csv_options_from(options: argparse.Namespace) -> dict[str, str]:
     Raises
     ------
     UsageError
-        If one is not NAME=VALUE.
+        If one is not NAME=VALUE, or is a mode that Spark would not know, and take for PERMISSIVE.
     """
     found = {}
     for text in options.csv_option:
@@ -147,6 +148,9 @@ def csv_options_from(options: argparse.Namespace) -> dict[str, str]:
         if not (name.strip() and equals):
             raise UsageError(f"--csv-option takes NAME=VALUE, not {text!r}.")
         found[name.strip().lower()] = value
+    mode = found.get("mode", "FAILFAST")
+    if mode.upper() not in _MODES:
+        raise UsageError(f"--csv-option mode is one of {', '.join(_MODES)}, not {mode!r}.")
     return found
 
 

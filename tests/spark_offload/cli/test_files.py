@@ -276,6 +276,8 @@ def test_a_name_with_an_ending_is_a_file_and_another_one_a_folder(spark, tmp_pat
         assert reason in capsys.readouterr().err
     assert main([*words, "--output", f"{tmp_path}/x.csv", "--csv-option", "sep=;"]) == 2
     assert "neither --left nor --right is one" in capsys.readouterr().err
+    assert main([*words, "--output", f"{tmp_path}/x.csv", "--csv-option", "mode=foo"]) == 2
+    assert "mode is one of FAILFAST, DROPMALFORMED" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "a.csv", "b", "c.csv", "d.json", "file", "in.parquet",
     ]  # fmt: skip
