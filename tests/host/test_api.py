@@ -169,7 +169,8 @@ def test_whatever_is_given_for_a_word_is_taken_or_named(function, odd, data):
 @example(asof_join, 0, ..., True, iter)
 def test_what_is_no_batch_is_named(function, before, odd, is_sorted, form):
     """Ellipsis stands for no batch at all."""
-    batches = [*LEFT.to_batches() * before, *([] if odd is ... else [odd])]
+    rows = LEFT.to_batches()[0]
+    batches = [*(rows.slice(n, 1) for n in range(before)), *([] if odd is ... else [odd])]
     one = {"window": 2} if function is aggregate else {"within": 2}
     counted = {"aggregates": {"n": "count"}} if function in (aggregate, join_aggregate) else {}
     inputs = [form(batches)] if function is aggregate else [form(batches), RIGHT]
