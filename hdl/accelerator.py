@@ -103,7 +103,7 @@ class Top(wiring.Component):
             m.d.comb += core.position.eq(literal(n, core.position.shape()))
             words, results = self.elaborate_core(m, n)
             connect(m, self.distribution.o[n], words)
-            for tree, result in zip(trees, results if len(trees) > 1 else [results], strict=True):
+            for tree, result in zip(trees, self.by_tree(results), strict=True):
                 connect(m, result, tree.i[n])
         self.counting.count(m, self)
         m.submodules.resets = self.resets
@@ -113,12 +113,14 @@ class Top(wiring.Component):
             self.elaborate_reset(m, n)
         return m
 
+    def by_tree(self, members):
+        """Return what a core has for each tree: an array of it, if there are several trees."""
+        return members if len(self.gathering) > 1 else [members]
+
     @property
     def activity(self):
         """What each region reports, those of a core side by side."""
-        if len(self.gathering) == 1:
-            return [core.activity for core in self.cores]
-        return [activity for core in self.cores for activity in core.activity]
+        return [one for core in self.cores for one in self.by_tree(core.activity)]
 
     def elaborate_core(self, m, n):
         """Connect what only such a core has; return the words that it takes and its results."""
@@ -208,10 +210,11 @@ class Accelerator(Top):
 
     def elaborate_reset(self, m, n):
         """Reset a core, and its gate if it has one, which also resets the core by itself."""
-        super().elaborate_reset(m, n)
-        if self.gates:
-            gate, reset = self.gates[n], self.resets.o[n]
-            m.d.comb += [gate.reset.eq(reset), self.cores[n].reset.eq(reset | gate.core_reset)]
+        if not self.gates:
+            super().elaborate_reset(m, n)
+            return
+        gate, reset = self.gates[n], self.resets.o[n]
+        m.d.comb += [gate.reset.eq(reset), self.cores[n].reset.eq(reset | gate.core_reset)]
 
 
 class JoinAggregateAccelerator(Top):

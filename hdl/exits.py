@@ -13,7 +13,7 @@ from .trees.result_pairing import SideExit
 from .words.results import result_ports, result_word, turns_shape
 from .words.values import MatchKind
 
-__all__ = ["CombinedExit", "Exit", "SeparateExits", "ValuesExit"]
+__all__ = ["CombinedExit", "Exit", "RegisteredExit", "SeparateExits", "ValuesExit"]
 
 
 class Exit(ABC):
@@ -101,7 +101,32 @@ class SeparateExits(Exit):
         m.d.comb += accelerator.ingress.room.eq(1)
 
 
-class ValuesExit(Exit):
+class RegisteredExit(Exit):
+    """The results of the only tree leave through a register.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Shape of a result, with a kind.
+    """
+
+    def __init__(self, shape):
+        self.register = StreamRegister(shape, early=["kind"])
+        self.latency = 1
+
+    def place(self, m, accelerator):
+        """See :meth:`Exit.place`."""
+        (tree,) = accelerator.gathering
+        m.submodules.exit = self.register
+        connect(m, self.register.o, flipped(accelerator.o))
+        self.elaborate_result(m, tree.o)
+
+    def elaborate_result(self, m, root):
+        """Lead the results of the tree into the register."""
+        connect(m, root, self.register.i)
+
+
+class ValuesExit(RegisteredExit):
     """The values of a join aggregate leave by one port; a fault says whose window has overflown.
 
     There is one stream of results, so nobody waits for turns of sides.
@@ -113,25 +138,26 @@ class ValuesExit(Exit):
     """
 
     def __init__(self, parameters):
-        self.register = StreamRegister(result_word(parameters), early=["kind"])
-        self.latency = 1
+        super().__init__(result_word(parameters))
 
     def place(self, m, accelerator):
         """See :meth:`Exit.place`."""
-        (tree,) = accelerator.gathering
-        m.submodules.exit = leaving = self.register
-        connect(m, leaving.o, flipped(accelerator.o))
-        root, result = tree.o, leaving.i.payload
+        m.d.comb += accelerator.ingress.room.eq(1)
+        super().place(m, accelerator)
+
+    def elaborate_result(self, m, root):
+        """Give a value as it is, and the faults of the side that is stored."""
+        i = self.register.i
+        result, shown = i.payload, root.payload
         m.d.comb += [
-            accelerator.ingress.room.eq(1),
-            leaving.i.valid.eq(root.valid),
-            root.ready.eq(leaving.i.ready),
-            result.kind.eq(root.payload.kind),
+            i.valid.eq(root.valid),
+            root.ready.eq(i.ready),
+            result.kind.eq(shown.kind),
         ]
-        with m.If(root.payload.kind == MatchKind.VALUE):
-            m.d.comb += result.body.value.eq(root.payload.body.value)
+        with m.If(shown.kind == MatchKind.VALUE):
+            m.d.comb += result.body.value.eq(shown.body.value)
         with m.Else():
-            told, faults = root.payload.body.punctuation, result.body.punctuation
+            told, faults = shown.body.punctuation, result.body.punctuation
             m.d.comb += [
                 faults.overflow[1].eq(told.overflow),  # tuples of S are stored
                 faults.disorder.eq(told.disorder),

@@ -16,11 +16,10 @@ from hdl.counters import (
     Counting,
     elaborate_counters,
 )
-from hdl.exits import Exit
+from hdl.exits import RegisteredExit
 from hdl.installation import kit_version
 from hdl.local_reset import reset_nearby
 from hdl.manifest import bundle_parts, fingerprint, members, word
-from hdl.streams.registers import StreamRegister
 
 from .accumulator import PaneAccumulator
 from .aggregate_parameters import is_additive
@@ -47,7 +46,6 @@ __all__ = [
     "AggregateCounters",
     "AggregateCounting",
     "TargetChoice",
-    "WindowsExit",
     "aggregate_ports",
     "describe_aggregate",
 ]
@@ -337,27 +335,6 @@ class AggregateCounting(Counting):
         ]
 
 
-class WindowsExit(Exit):
-    """The results of windows leave through a register.
-
-    Parameters
-    ----------
-    parameters : AggregateParameters
-        Parameters of the accelerator.
-    """
-
-    def __init__(self, parameters):
-        self.register = StreamRegister(value_result(parameters), early=["kind"])
-        self.latency = 1
-
-    def place(self, m, accelerator):
-        """See :meth:`Exit.place`."""
-        (tree,) = accelerator.gathering
-        m.submodules.exit = self.register
-        connect(m, tree.o, self.register.i)
-        connect(m, self.register.o, flipped(accelerator.o))
-
-
 class AggregateAccelerator(Top):
     """Windowed aggregates by key: tuples in, the reductions of every window out.
 
@@ -394,7 +371,7 @@ class AggregateAccelerator(Top):
             cores=[AggregateCore(parameters) for _ in range(parameters.cores)],
             early=["kind"],
             gathering=[ValueTree(parameters)],
-            leaving=WindowsExit(parameters),
+            leaving=RegisteredExit(value_result(parameters)),
             counting=AggregateCounting(),
         )
 
