@@ -25,7 +25,7 @@ from host.expressions import parsed, place_in
 from host.query.conditions import Columns, Condition, read_column
 from host.query.queries import Query, window_in_common
 from host.query.tables import require_column, without_views
-from host.query.words import Length, Span, as_span, listed_columns, text_of
+from host.query.words import Length, Span, as_span, as_text, listed_columns
 from host.session.join import Join
 
 __all__ = [
@@ -213,7 +213,7 @@ def _conditions_of(names: tuple[str, ...], where: str | None) -> tuple[Condition
     found: list[Condition | None] = [None] * len(names)
     if where is None:
         return tuple(found)
-    text = text_of(where, "where").replace("\n", " ").strip()
+    text = as_text(where, "where").replace("\n", " ").strip()
     for part in _conjuncts(parsed(text)):
         used = {names.index(name) for name in _inputs_in(part, names, text)}
         if not used:

@@ -27,13 +27,13 @@ from host.query.words import (
     Within,
     as_length,
     as_span,
+    as_text,
     column_pair,
     equal_columns,
     is_pair,
     listed_columns,
     require_words,
     takes_words,
-    text_of,
 )
 from host.reference.types import Direction, JoinType, named
 from host.reference.window import CountWindow, TimeWindow
@@ -296,7 +296,7 @@ class Query:
             how=JoinType.of(words.get("how", JoinType.INNER)),
             ordering=_checked_ordering(words.get("ordering")),
             sorted=is_sorted if isinstance(is_sorted, str) else bool(is_sorted),
-            suffix=text_of(words.get("suffix", "_right"), "suffix"),
+            suffix=as_text(words.get("suffix", "_right"), "suffix"),
             on_failure=OnFailure.of(words.get("on_failure", OnFailure.RAISE)),
             elastic=controller_of(words.get("elastic")),
         )
@@ -689,7 +689,7 @@ class AsofQuery:
             allow_exact_matches=bool(allow_exact_matches),
             how=JoinType.of(how),
             sorted=bool(sorted),
-            suffix=text_of(suffix, "suffix"),
+            suffix=as_text(suffix, "suffix"),
         )
         if self.how not in (JoinType.LEFT, JoinType.INNER):
             raise UsageError(
@@ -790,7 +790,7 @@ class Aggregate:
             raise UsageError(
                 f"aggregates must map names to aggregates, as in {{'n': 'count'}}, not {given!r}."
             )
-        return {text_of(name, "aggregates"): cls.of(one) for name, one in given.items()}
+        return {as_text(name, "aggregates"): cls.of(one) for name, one in given.items()}
 
     def __str__(self) -> str:
         return f"{self.function}({self.column or '*'})"
@@ -861,10 +861,10 @@ class AggregateQuery:
             raise UsageError("window must be given, such as window='5min'.")
         _freeze(
             self,
-            time=text_of(time, "time"),
+            time=as_text(time, "time"),
             window=as_span(window, "window", least=1),
             advance=as_span(window if advance is None else advance, "advance", least=1),
-            on=tuple(text_of(name, "on") for name in listed_columns(on, "on")),
+            on=tuple(as_text(name, "on") for name in listed_columns(on, "on")),
             aggregates=Aggregate.named(aggregates),
             sorted=bool(sorted),
             parts=parts,

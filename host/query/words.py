@@ -39,7 +39,7 @@ __all__ = [
     "listed_columns",
     "require_words",
     "takes_words",
-    "text_of",
+    "as_text",
 ]
 
 # What may be written for the words.
@@ -132,7 +132,7 @@ def equal_columns(columns: object, word: str) -> tuple[tuple[str, str], ...]:
     return tuple(pairs)
 
 
-def text_of(given: object, word: str) -> str:
+def as_text(given: object, word: str) -> str:
     """Return a name or a suffix, which is a text that a column can be called by.
 
     Raises
