@@ -287,7 +287,8 @@ class Source:
             del options["inferschema"]
         if not {"sep", "delimiter"} & set(given):
             options["sep"] = self._separator()
-        frame = self._load(spark, options | given, schema)
+        options |= given
+        frame = self._load(spark, options, schema)
         checked = not {"encoding", "charset"} & set(given)
         if schema is not None:
             return self._readable(frame, checked)
@@ -299,8 +300,7 @@ class Source:
                     f"its values only; say them: --csv-option schema='{names[0]} BIGINT, ...', or "
                     f"take a Parquet file."
                 )
-            asked = options | given
-            names, read = self._header(names, asked.get("sep") or asked["delimiter"], asked)
+            names, read = self._header(names, options)
             require_distinct(names, self._name)
             if checked and "\ufffd" in "".join(names):
                 raise UsageError(f"The header of {self._name} {self._no_text}")
@@ -313,7 +313,7 @@ class Source:
                 StructField(found, StringType() if name in numbers else field.dataType)
                 for found, name, field in zip(read, names, frame.schema, strict=True)
             ]
-            frame = self._load(spark, options | given, StructType(fields)).toDF(*names)
+            frame = self._load(spark, options, StructType(fields)).toDF(*names)
         return self._readable(frame, checked, numbers)
 
     def _json(self, spark: SparkSession, csv_options: dict[str, str]) -> DataFrame:
@@ -407,7 +407,7 @@ class Source:
         return frame.select(*columns)
 
     def _header(
-        self, found: Sequence[str], separator: str, options: Mapping[str, str]
+        self, found: Sequence[str], options: Mapping[str, str]
     ) -> tuple[list[str], list[str]]:
         """Return the names of columns as the header has them, and as Spark finds them there.
 
@@ -418,12 +418,10 @@ class Source:
         ----------
         found : sequence of str
             The names that Spark has given; columns from the names of folders come last.
-        separator : str
-            What is between cells.
         options : mapping of str to str
             Options of reading CSV.
         """
-        cells = self._first_line().split(separator)
+        cells = self._first_line().split(options.get("sep") or options["delimiter"])
         names = list(found)
         for place, (name, cell) in enumerate(zip(found, cells, strict=False)):
             bare = cell.strip('"')
