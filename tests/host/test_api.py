@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions for programs take the rows of any library, and answer in Arrow."""
 
-from contextlib import suppress
 from importlib import import_module
 
 from hypothesis import example, given
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import host
-from host import UsageError, aggregate, asof_join, join, join_aggregate, join_many, overlap_join
+from host import UsageError, aggregate, asof_join, join, join_aggregate, overlap_join
 from host.query.queries import AsofQuery, Query
 
 LEFT = pa.table({"t": [1, 5, 9], "k": ["a", "b", "a"]})
@@ -131,32 +130,6 @@ def test_the_environment_names_the_device_of_who_names_none(monkeypatch, tmp_pat
 def test_what_holds_no_rows_is_named(rows):
     with pytest.raises(UsageError, match=f"The left rows are a {type(rows).__name__}; give a"):
         join(rows, RIGHT, **ASKED)
-
-
-#: Functions with words that they are asked with, and further ones that they know.
-CALLS = {
-    join: ({**ASKED, "where": "l.t < r.t", "suffix": "_r"}, ["rows", "band", "how"]),
-    asof_join: ({**ASKED, "direction": "forward", "suffix": "_r"}, ["how", "sorted"]),
-    overlap_join: ({"left_interval": ("t", "t"), "on": "k"}, ["time", "within", "rows", "band"]),
-    join_aggregate: ({**ASKED, "aggregates": {"n": "count"}}, ["rows", "where"]),
-    join_many: ({**ASKED, "where": "a.t < b.t"}, ["advance"]),
-    aggregate: (
-        {"time": "t", "on": "k", "window": 2, "aggregates": {"n": "count"}}, ["advance", "sorted"]
-    ),
-}  # fmt: skip
-#: What may be given for a word by mistake.
-ODD = [
-    None, 5, 1.5, True, "", "k", ("t", "k"), [], [1], [None], {}, {"n": 5}, {5: "count"}, LEFT, b"t"
-]  # fmt: skip
-
-
-@given(function=st.sampled_from(list(CALLS)), odd=st.sampled_from(ODD), data=st.data())
-def test_whatever_is_given_for_a_word_is_taken_or_named(function, odd, data):
-    words, others = CALLS[function]
-    word = data.draw(st.sampled_from([*words, *others]))
-    inputs = {join_many: [{"a": LEFT, "b": RIGHT}], aggregate: [LEFT]}.get(function, [LEFT, RIGHT])
-    with suppress(UsageError):
-        function(*inputs, **{**words, word: odd})
 
 
 @given(

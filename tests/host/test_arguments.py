@@ -45,11 +45,17 @@ VALUES = [
     None, True, -1, float("nan"), 10**30, np.int64(3), "", "5s", "\ud800", b"x", [], (), [None],
     (1, 2), ["t", "t"], [("t", "t", "t")], {"t"}, {1: 2}, {"n": ("sum",)}, {"n": ("sum", "nope")},
     {3: "count"}, {"a": 3, "b": ROWS}, object(), iter(()), lambda one: one, pa.chunked_array([[1]]),
+    5, 1.5, "k", ("t", "k"), [1], {}, {"n": 5}, ROWS,
 ]  # fmt: skip
+#: Words of a query that a function does without; those of an overlap join are refused.
+OTHERS = {
+    "asof_join": ["how", "sorted", "suffix"], "join_aggregate": ["rows", "where"],
+    "overlap_join": ["time", "within", "rows", "band"],
+}  # fmt: skip
 PLACES = [
     (name, place)
     for name, (rows, words) in CALLS.items()
-    for place in chain(range(len(rows)), words)
+    for place in chain(range(len(rows)), words, OTHERS.get(name, []))
 ]
 
 
